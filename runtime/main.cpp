@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program's way in; all the work is in cli/, where tests can reach it.
+// The entry point of the program. All work is in cli/, where tests can reach it.
 #include <cstdio>
 #include <string_view>
 

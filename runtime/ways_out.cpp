@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// _exit and exec instead of libc's. They leave a process with no handler called, so a plugin
-// that takes one would end a run with whatever exit code it likes. While a CrashReport lives they
-// are told as exit is, and end with the exit code of a plugin at fault; else, and in processes that
-// this one has forked, they do what they always do. Part of the program alone: libraries find the
-// program's symbols before libc's.
+// Replaces _exit and exec of libc. They end a process without calling handlers, so a plugin could
+// end a run with any exit code. While a CrashReport exists they are reported like exit and end with
+// the exit code of a plugin at fault; otherwise, and in forked processes, they behave as usual.
+// Only part of the program: libraries find the program's symbols before those of libc.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -26,7 +25,7 @@ const auto next_execve = next<int(const char*, Arguments, Arguments)>("execve");
 const auto next_execvpe = next<int(const char*, Arguments, Arguments)>("execvpe");
 const auto next_fexecve = next<int(int, Arguments, Arguments)>("fexecve");
 
-// Of execl and the like: the list ends with a null.
+// Arguments of execl and similar functions: the list ends with a null.
 std::size_t count_of(std::va_list list) {
   std::size_t count = 1;
   while (va_arg(list, char*) != nullptr) ++count;

@@ -177,7 +177,7 @@ Transaction::~Transaction() {
   try {
     database_.execute("ROLLBACK");
   } catch (const DatabaseError&) {
-    // SQLite has done so itself.
+    // SQLite has already rolled back.
   }
 }
 

@@ -22,8 +22,8 @@ class Database;
 class DatabaseError : public RunError {
  public:
   DatabaseError(const std::string& what, int code) : RunError(what), code_(code) {}
-  // Whether the file cannot be used now, by us: locked, not ours to write, a full disk. Otherwise
-  // what it holds is at fault.
+  // Whether this process cannot use the file now: locked, read-only, or a full disk. Otherwise the
+  // contents are at fault.
   bool is_out_of_reach() const;
 
  private:
@@ -37,8 +37,8 @@ class DatabaseError : public RunError {
 //   Statement select(database, "SELECT a, b FROM t");
 //   while (select.step()) use(select.integer(0), select.text(1));
 //
-// Its database, which outlives it, keeps the prepared form for the next one of the same text. Every
-// function throws DatabaseError with SQLite's reason.
+// The database must outlive the statement and caches the prepared form for the next statement with
+// the same text. Every function throws DatabaseError with SQLite's reason.
 class Statement {
  public:
   Statement(Database& database, std::string_view sql);
@@ -46,22 +46,22 @@ class Statement {
   Statement& operator=(const Statement&) = delete;
   ~Statement();
 
-  // Parameters are counted from 1. A text is copied; NaN is null.
+  // Parameter indices start at 1. Strings are copied. NaN becomes null.
   Statement& bind(int parameter, std::int64_t value);
   Statement& bind(int parameter, double value);
   Statement& bind(int parameter, std::string_view value);
   Statement& bind_null(int parameter);
 
-  bool step();   // to the next row; false behind the last
-  void run();    // to its end; then it can be bound anew
-  void reset();  // the same for one that was not stepped to its end
+  bool step();   // to the next row; false after the last
+  void run();    // to the end; then it can be bound again
+  void reset();  // the same, before the end was reached
 
   int columns();
-  // Columns are counted from 0. Null reads as 0 and as no text.
+  // Column indices start at 0. Null reads as 0 or an empty string.
   std::int64_t integer(int column);
   double number(int column);
   std::string text(int column);
-  std::string_view view(int column);  // until the next step
+  std::string_view view(int column);  // valid until the next step
   bool is_null(int column);
 
  private:
@@ -72,10 +72,10 @@ class Statement {
 
 class Database {
  public:
-  // In memory, of this object alone.
+  // A database in memory, private to this object.
   Database();
-  // A file, which other processes may use, too: each waits for the other a second at most. It is
-  // made, for its owner only, where it is not there.
+  // A file that other processes may use, too: each waits at most a second for the other. Creates
+  // the file, readable for its owner only, if it does not exist.
   enum class Access { read, write };
   explicit Database(const std::filesystem::path& file, Access access = Access::write);
   Database(const Database&) = delete;
@@ -83,7 +83,7 @@ class Database {
   ~Database();
 
   void execute(const char* sql);
-  // Takes over everything that another one holds, instead of what is here.
+  // Replaces the contents with those of another database.
   void copy_from(Database& other);
 
  private:
@@ -94,7 +94,7 @@ class Database {
   std::unordered_map<std::string, std::vector<sqlite3_stmt*>> idle_;
 };
 
-// From here to commit(), or nothing of it. Other processes read what was there before.
+// Changes until commit() are atomic. Until then, other processes read the old contents.
 class Transaction {
  public:
   explicit Transaction(Database& database);

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kBillion = 1'000'000'000;
-// Above the resolution of the times that file systems keep.
+// Greater than the time resolution of file systems.
 constexpr std::int64_t kUnsettled = kBillion / 10;
 constexpr std::size_t kTailBytes = 64;
 constexpr std::uint64_t kLargestFile = std::uint64_t{4} << 30;
@@ -32,12 +32,12 @@ FileStamp mark_from(const struct stat& about) {
           static_cast<std::int64_t>(about.st_ino)};
 }
 
-// A FIFO must not hold up whoever looks.
+// Opening a FIFO must not block.
 UniqueFd open_regular(const fs::path& path) {
   UniqueFd file = open_file(path, O_RDONLY | O_NONBLOCK);
   struct stat about {};
   if (::fstat(file.get(), &about) != 0) throw_system_error("read", path, errno);
-  if (!S_ISREG(about.st_mode)) throw RunError(path.string() + " is no file");
+  if (!S_ISREG(about.st_mode)) throw RunError(path.string() + " is not a file");
   return file;
 }
 
@@ -149,7 +149,7 @@ LineStamp AppendedLines::mark() const {
 }
 
 LineStamp AppendedLines::mark_as_unread() const {
-  return {now_.settled(), 1, {}};  // no digest is empty
+  return {now_.settled(), 1, {}};  // a digest is never empty
 }
 
 }  // namespace trivet

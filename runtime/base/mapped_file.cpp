@@ -9,12 +9,12 @@
 namespace trivet {
 namespace {
 
-// Bytes of a file one by one, through a buffer on the stack.
+// Reads a file byte by byte, through a buffer on the stack.
 class ByteReader {
  public:
   explicit ByteReader(int descriptor) : descriptor_(descriptor) {}
 
-  // -1 at the end.
+  // Returns -1 at the end.
   int next() {
     if (at_ == end_) {
       const ssize_t count = ::read(descriptor_, buffer_, sizeof buffer_);
@@ -31,7 +31,7 @@ class ByteReader {
   std::size_t at_ = 0, end_ = 0;
 };
 
-// A hexadecimal number; `after` is the byte behind it.
+// Reads a hexadecimal number; `after` is the byte after it.
 std::uintptr_t number_in(ByteReader& reader, int& after) {
   std::uintptr_t number = 0;
   while (true) {
@@ -42,7 +42,7 @@ std::uintptr_t number_in(ByteReader& reader, int& after) {
   }
 }
 
-// What follows the range in a line of /proc/self/maps: four words, then the path from its slash on.
+// Reads the rest of a line of /proc/self/maps: four words, then the path.
 std::size_t path_in(ByteReader& reader, std::span<char> path) {
   std::size_t size = 0;
   for (int c = reader.next(); c != -1 && c != '\n'; c = reader.next()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which file an address of this process is mapped from.
+// Finds the file from which an address of this process is mapped.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace trivet {
 
-// Writes the file's path with a NUL, cut to what fits; false for memory that is no file's. May be
-// called in a signal handler.
+// Writes the file's path with a NUL, truncated to the buffer. Returns false if the memory is not
+// mapped from a file. Async-signal-safe.
 bool mapped_file_at(const void* address, std::span<char> path) noexcept;
 
 }  // namespace trivet

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the program itself ends at once.
+// Ends the program immediately.
 #pragma once
 
 namespace trivet {
 
-// As _exit does, which is not to be called while a CrashReport lives: see ways_out.cpp. Can be
-// called in a signal handler.
+// Same as _exit, which must not be called while a CrashReport exists: see ways_out.cpp.
+// Async-signal-safe.
 [[noreturn]] void end_process(int code) noexcept;
 
 }  // namespace trivet

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process has used so far, beside what process.h tells of any.
+// Resource use of this process, in addition to process.h, which works for any process.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace trivet {
 
-// Seconds since the kernel started this process (its clock ticks every 10 ms; the start is taken to
-// be at the beginning of its tick, so this is never too short).
+// Seconds since the kernel started this process (its clock ticks every 10 ms; the start counts from
+// the beginning of the tick, so this is never too short).
 double seconds_since_process_start();
 
 // Seconds on a clock that never jumps.
@@ -23,7 +23,7 @@ struct ProcessUsage {
 };
 ProcessUsage process_usage();
 
-// The file of the program that runs, for processes that it starts.
+// The executable of this program, to start child processes.
 std::filesystem::path own_program();
 
 }  // namespace trivet

@@ -17,14 +17,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Fields of /proc/N/stat behind the program's name, counted from 3 as in proc(5).
+// Fields of /proc/N/stat after the program's name, numbered from 3 as in proc(5).
 constexpr int kParent = 4, kFirstTime = 14, kLastTime = 17, kResident = 24;
 
 bool read_fields(const fs::path& file, std::array<std::int64_t, kResident + 1>& fields) {
   std::ifstream in(file);
   std::string line;
   if (!std::getline(in, line)) return false;
-  // The name may hold blanks and brackets.
+  // The name may contain blanks and brackets.
   const std::size_t name_end = line.rfind(')');
   if (name_end == std::string::npos) return false;
   std::istringstream rest(line.substr(name_end + 1));
@@ -59,7 +59,7 @@ ProcessTable::ProcessTable() {
   }
 }
 
-// Each once: ids that came to mean another process while they were read could go in a circle.
+// Visits each process once: a reused process id could form a cycle.
 TreeUsage ProcessTable::sum_of(std::vector<pid_t> waiting) const {
   TreeUsage sum;
   std::set<pid_t> seen;
@@ -78,7 +78,7 @@ TreeUsage ProcessTable::sum_of(std::vector<pid_t> waiting) const {
   return sum;
 }
 
-TreeUsage ProcessTable::below(pid_t pid) const {
+TreeUsage ProcessTable::usage_below(pid_t pid) const {
   const auto found = children_.find(pid);
   return pid > 0 && found != children_.end() ? sum_of(found->second) : TreeUsage();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the processes of this machine use, as /proc tells.
+// Resource use of the processes of this machine, from /proc.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 namespace trivet {
 
 struct TreeUsage {
-  int processes = 0;              // 0: there are none
-  double cpu_seconds = 0;         // so far, with those of children that have ended
-  std::int64_t memory_bytes = 0;  // resident; what processes share counts for each of them
+  int processes = 0;              // 0: none
+  double cpu_seconds = 0;         // so far, including ended children
+  std::int64_t memory_bytes = 0;  // resident; shared memory counts for each process
 };
 
-// All processes as of one moment. Those that may not be looked at are left out.
+// A snapshot of all processes. Skips processes that this user may not read.
 class ProcessTable {
  public:
   ProcessTable();
 
-  // Of all below this process, children and theirs.
-  TreeUsage below(pid_t process) const;
-  // With the process itself.
+  // All descendants of this process.
+  TreeUsage usage_below(pid_t process) const;
+  // Including the process itself.
   TreeUsage from(pid_t process) const;
 
  private:

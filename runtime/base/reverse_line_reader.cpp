@@ -34,7 +34,7 @@ std::size_t ReverseLineReader::last_break(std::size_t end) const {
 std::size_t ReverseLineReader::read_more() {
   if (text_.size() > kLongestLine) {
     throw RunError(path_.string() + " has a line of more than 16 MiB",
-                   {.hint = "this is no file that trivet wrote; move it away"});
+                   {.hint = "trivet did not write this file; move it away"});
   }
   const std::uint64_t count = std::min<std::uint64_t>(offset_, 1 << 16);
   offset_ -= count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of a file from its end, without reading what comes before them.
+// Reads the lines of a file from its end, without reading earlier parts.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace trivet {
 
-// No file of lines of ours has a longer one.
+// trivet writes no longer lines.
 inline constexpr std::size_t kLongestLine = 16u << 20;
 
 class ReverseLineReader {
  public:
-  // The first `size` bytes of a file that is open for reading and outlives this object.
+  // Reads the first `size` bytes of a file that is open for reading and must outlive this object.
   ReverseLineReader(const UniqueFd& file, std::filesystem::path path, std::uint64_t size);
 
-  // False at the start of the file. `start` is where the line begins; an unfinished last line comes
-  // without its end, as any other. Throws RunError when the file cannot be read, is shorter than
-  // was said, or has a line of more than 16 MiB, which no file of lines of ours has.
+  // Returns false at the start of the file. `start` is the offset of the line. Lines are returned
+  // without their end; the last line may lack one. Throws RunError if the file cannot be read, is
+  // shorter than `size`, or has a line of more than 16 MiB, which trivet never writes.
   bool next(std::string& line, std::uint64_t& start);
 
  private:
@@ -29,7 +29,7 @@ class ReverseLineReader {
 
   const UniqueFd& file_;
   std::filesystem::path path_;
-  std::uint64_t offset_;  // of text_ in the file
+  std::uint64_t offset_;  // offset of text_ in the file
   std::string text_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text put together without memory from the system, for handlers of signals. What it is given may
-// come from files and plugins, so nothing in it reaches the terminal as a command.
+// Builds text without allocating memory, for signal handlers. Input may come from files and
+// plugins, so control characters are removed.
 #pragma once
 
 #include <unistd.h>

@@ -16,10 +16,10 @@ namespace {
 constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGHUP};
 constexpr int kInterrupted = 130, kPreempted = 75;
 
-// All a handler may touch: lock-free atomics.
+// A handler may only use lock-free atomics.
 std::atomic<int> first_signal{0};
 std::atomic<int> interrupts{0};
-std::atomic<double> first_term{0};  // when it came, on a clock that never jumps; 0: not yet
+std::atomic<double> first_term{0};  // time of arrival on a monotonic clock; 0: not yet
 static_assert(std::atomic<double>::is_always_lock_free);
 static_assert(std::atomic<int>::is_always_lock_free);
 
@@ -41,7 +41,7 @@ extern "C" void trivet_stop_signal(int number) {
   int none = 0;
   first_signal.compare_exchange_strong(none, number);
   if (number == SIGINT && interrupts.fetch_add(1) > 0) {
-    // The live line may be on the screen: the shell's prompt goes below it.
+    // The live line may be on the screen: the shell's prompt must go below it.
     if (::isatty(STDOUT_FILENO) != 0) (void)!::write(STDOUT_FILENO, "\n", 1);
     end_process(kInterrupted);
   }
@@ -54,9 +54,9 @@ StopSignals::StopSignals() {
   first_signal = 0;
   interrupts = 0;
   first_term = 0;
-  // A write past the limit on file sizes is an error to report, as a full disk is.
+  // A write past the file size limit is an error to report, like a full disk.
   ::signal(SIGXFSZ, SIG_IGN);
-  // Nor may a reader that goes away (a pager, head) end the run.
+  // A closed reader (a pager, head) must not end the run.
   ::signal(SIGPIPE, SIG_IGN);
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     ::sigaction(kSignals[i], nullptr, &previous[i]);

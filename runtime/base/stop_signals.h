@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// StopSignals: asks a run to stop when the process gets a signal.
+// StopSignals: requests a stop of the run when the process gets a signal.
 //
-// SIGINT (Ctrl-C) stops for the user, exit code 130; SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU and SIGHUP
-// are how schedulers, limits and closing terminals take the machine away, exit code 75: start me
-// again. The run saves first. A second SIGINT does not wait for that, nor does a second SIGTERM
-// that comes a second or more after the first: one request may reach a process by several ways.
-// SIGXFSZ and SIGPIPE are ignored from then on.
+// SIGINT (Ctrl-C) is a stop by the user, exit code 130. SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU and
+// SIGHUP come from schedulers, limits and closing terminals: exit code 75 asks for a restart. The
+// run saves first. A second SIGINT stops at once. So does a second SIGTERM, if it comes a second or
+// more after the first, because one request may reach a process twice. SIGXFSZ and SIGPIPE are
+// ignored.
 #pragma once
 
 namespace trivet {
 
-// Seconds after the first SIGTERM in which others count as the same.
+// Further SIGTERMs within these seconds count as the same request.
 inline constexpr double kSameRequest = 1;
 
 class StopSignals {
  public:
-  // Installs the handlers; the destructor puts the old ones back. One at a time. SIGHUP is left
-  // alone where it is ignored (nohup).
+  // Installs the handlers; the destructor restores the old ones. Only one object may exist. An
+  // ignored SIGHUP (nohup) stays ignored.
   StopSignals();
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;

@@ -64,7 +64,8 @@ std::string colored(std::string_view text, Color color, bool enabled) {
 void reserve_standard_streams() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (::fcntl(fd, F_GETFD) != -1) continue;
-    // The lowest free number, which is this one. Open the wrong way: every use of it fails.
+    // open() returns the lowest free number, which is this one. Opened in the wrong direction, so
+    // every use fails.
     const int flags = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
     if (::open("/dev/null", flags) != fd) return;
   }
@@ -76,7 +77,7 @@ void print_out(std::string_view text) {
 
 void flush_out() {
   if (std::fflush(stdout) != 0) throw_write_error();
-  // Earlier writes of plugins may not have been looked at; what errno said then is gone.
+  // An earlier write of a plugin may have failed unnoticed; its errno is lost.
   if (std::ferror(stdout) != 0) throw Error("cannot write to standard output");
 }
 

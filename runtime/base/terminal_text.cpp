@@ -18,12 +18,12 @@ bool is_control(const std::string& character) {
   return character.size() == 2 && byte == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
 }
 
-// Most text that is shown: a column for each byte, nothing to be taken for a command.
+// The common case: one column per byte and no control characters.
 bool is_plain_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
 }
 
-// Without indent, one blank between words.
+// Removes the indent and keeps one blank between words.
 std::string words_of(std::string_view text) {
   std::string words;
   for (const char c : text) {
@@ -115,8 +115,8 @@ std::string facts_line(std::string_view lead, const std::vector<std::string>& fa
     line = line_of(--count);
     if (count > 0 && columns_of(line) <= width) return line;
   }
-  // Not even one: it is worth more than how many there are and than a lead in its column. A number
-  // that is cut would be another number.
+  // Not even one fact fits. The first fact is more useful than the count and an aligned lead. It is
+  // not cut, because a cut number is another number.
   const std::string first = fmt::format("{} {}", words_of(lead), facts.empty() ? "" : facts[0]);
   return clipped(columns_of(first) <= width ? first : words_of(lead), width);
 }

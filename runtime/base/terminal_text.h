@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text as a terminal shows it: cut into characters, measured in columns. Texts come from config
-// files and plugins, so they may hold anything.
+// Text for terminals: split into characters, measured in columns. Texts come from config files and
+// plugins, so they may contain any bytes.
 #pragma once
 
 #include <string>
@@ -9,26 +9,25 @@
 
 namespace trivet {
 
-// The characters of UTF-8 text, one string each. What a terminal could take for a command becomes a
-// space, a byte that is no UTF-8 a '?'.
+// The characters of UTF-8 text, one string each. Control characters become a space, invalid bytes a
+// '?'.
 std::vector<std::string> characters_of(std::string_view text);
 
-// The same as one text again, in which lines stay lines.
+// The same as one string; line ends are kept.
 std::string printable(std::string_view lines);
 
-// The same in one line.
+// The same as one line.
 std::string one_line(std::string_view text);
 
-// Columns of one of those: 0 for marks that join the character before them, 2 for wide ones as in
-// Chinese.
+// The columns of such a character: 0 for combining marks, 2 for wide characters as in Chinese.
 int columns_of_character(const std::string& character);
 int columns_of(std::string_view text);
 
-// The text safe to show; more than `width` columns are cut at the end.
+// The printable text, truncated to `width` columns.
 std::string clipped(std::string_view text, int width);
 
-// One line of facts, the chief ones first: `lead`, then as many of `facts` as fit into `width`
-// columns and how many are left out, or `tail` when none are. Width 0: all of it.
+// One line of facts, the most important first: `lead`, then as many of `facts` as fit into `width`
+// columns, then the number of omitted facts, or `tail` if none are omitted. Width 0: no limit.
 std::string facts_line(std::string_view lead, const std::vector<std::string>& facts,
                        std::string_view tail, int width);
 

@@ -13,13 +13,13 @@
 namespace trivet {
 namespace {
 
-Actions made(const std::vector<ConfigOf<Action>>& configs, ActionContext& context) {
+Actions build_actions(const std::vector<ConfigOf<Action>>& configs, ActionContext& context) {
   Actions actions;
   for (const ConfigOf<Action>& config : configs) actions.push_back(make(config, context));
   return actions;
 }
 
-// Numbers that training gives from the moment on at which there is something to count.
+// Counters that training reports only once they are above 0.
 bool may_be_missing(std::string_view metric) {
   return metric == "skipped_steps" || metric == "restores";
 }
@@ -30,14 +30,14 @@ bool is_met(const WhenConfig& config, const Logs& logs) {
   if (value == nullptr) {
     std::vector<std::string> names;
     for (const Logs::Entry& entry : logs) names.push_back(entry.first);
-    throw RunError(fmt::format("trivet/When: there is no number '{}'", config.metric),
+    throw RunError(fmt::format("trivet/When: no metric is named '{}'", config.metric),
                    {.hint = suggestion(config.metric, names)});
   }
-  // Written so that NaN is neither above nor below.
+  // NaN is neither above nor below.
   return (!config.above || *value > *config.above) && (!config.below || *value < *config.below);
 }
 
-// In a file's name only what every file system takes.
+// Keeps only characters that every file system accepts in a file name.
 std::filesystem::path record_of(const std::string& metric, const std::filesystem::path& directory) {
   std::string name = "best_" + metric;
   for (char& c : name) {
@@ -51,19 +51,19 @@ std::filesystem::path record_of(const std::string& metric, const std::filesystem
 }  // namespace
 
 Periodic::Periodic(const Config& config, ActionContext& context)
-    : PeriodicAction(config.interval, made(config.actions, context)) {}
+    : PeriodicAction(config.interval, build_actions(config.actions, context)) {}
 
 void WhenConfig::validate(Diagnostics& diagnostics) const {
-  if (!above && !below) diagnostics.add("metric", "is compared with nothing: set above or below");
+  if (!above && !below) diagnostics.add("metric", "has no bound: set above or below");
 }
 
 When::When(const Config& config, ActionContext& context)
     : ConditionalAction([config](const ActionEvent& event) { return is_met(config, event.logs); },
-                        made(config.actions, context)) {}
+                        build_actions(config.actions, context)) {}
 
 NewBest::NewBest(const Config& config, ActionContext& context)
     : best_(config.metric, config.goal, record_of(config.metric, context.directory)),
-      actions_(made(config.actions, context)) {}
+      actions_(build_actions(config.actions, context)) {}
 
 void NewBest::run(const ActionEvent& event) {
   if (!best_.test(event.logs)) return;

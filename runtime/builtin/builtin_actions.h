@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The actions that are part of the program, for configs:
+// The built-in actions, used in configs like this:
 //
 //   [[trainer.eval_actions]]
 //   type = "trivet/NewBest"
@@ -65,8 +65,8 @@ TRIVET_CONFIG(NewBestConfig, ActionConfig,
               (goal, "Whether a lower (min) or a higher (max) number is better."),
               (actions, "Actions for a new best value, in order.", required))
 
-// The best value so far is in best_METRIC.json of the run's directory. It is written after the
-// actions have run: a run that is killed before that runs them again.
+// The best value so far is in best_METRIC.json of the run's directory. The file is written after
+// the actions have run, so a run that is killed earlier runs them again.
 class NewBest final : public Action {
  public:
   using Config = NewBestConfig;
@@ -85,7 +85,7 @@ struct ExportConfig : ActionConfig {
 TRIVET_CONFIG(ExportConfig, ActionConfig, (name, "Exports go to export/NAME-STEP/."),
               (max_to_keep, "Newest exports kept; 0: all.", at_least(0)))
 
-// Writes the weights to use outside of training: model.safetensors with its manifest, which
+// Writes the weights for use outside of training: model.safetensors with its manifest, which
 // task.init_checkpoint and `trivet ckpt` read.
 class ExportWeights final : public Action {
  public:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin that is part of the program: "trivet", with what no run can do without.
+// The built-in plugin "trivet", with the items that every run needs.
 #pragma once
 
 namespace trivet {
 
-// Registers its items as any plugin's; a second call does nothing. To be called before a config is
-// resolved.
+// Registers the built-in items like those of any plugin. A second call does nothing. Call it before
+// a config is resolved.
 void register_builtin_plugin();
 
 }  // namespace trivet

@@ -31,7 +31,7 @@ std::vector<std::pair<std::string, JobConfig>> ConfigJobs::jobs(const Value& con
   const Value* mode = config.find("mode");
   if (mode == nullptr || !mode->is_string()) {
     throw ConfigError(Diagnostic{.path = "xp.jobs_provider",
-                                 .what = "trivet/ConfigJobs needs a run's config",
+                                 .what = "trivet/ConfigJobs requires a run's config",
                                  .hint = "name one: --cfg=FILE"});
   }
   const std::optional<Mode> known = enum_from_name<Mode>(mode->as_string());

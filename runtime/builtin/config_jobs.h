@@ -29,7 +29,8 @@ TRIVET_CONFIG(
     (standalone_eval,
      "Evaluates in a separate job, \"eval\", which follows the checkpoints of the job \"train\"."))
 
-// Of a run's config: "train" runs it; one whose mode only evaluates is the job "eval".
+// The jobs of a run's config: "train" runs it. A config whose mode only evaluates becomes the job
+// "eval".
 class ConfigJobs final : public JobsProvider {
  public:
   using Config = ConfigJobsConfig;
@@ -40,8 +41,8 @@ class ConfigJobs final : public JobsProvider {
   Config config_;
 };
 
-// Whether every job of an [xp], as files say it, is what ConfigJobs makes: a run of the config that
-// stands around it, in the config's mode.
+// Returns whether every job of an [xp] table equals the jobs of ConfigJobs: a run of the
+// surrounding config in the config's mode.
 bool only_runs_config(const Value& xp);
 
 }  // namespace trivet

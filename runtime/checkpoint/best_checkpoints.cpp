@@ -17,13 +17,13 @@
 namespace trivet {
 namespace {
 
-// What a best checkpoint's manifest says of it: {"metric", "goal", "value"}.
+// The entry in a best checkpoint's manifest: {"metric", "goal", "value"}.
 constexpr std::string_view kBest = "best";
 
 const Value& record_member(const Value& table, std::string_view key) {
   const Value* found = table.find(key);
   if (found == nullptr)
-    throw ConfigError(Diagnostic{.what = fmt::format("there is no \"{}\"", key)});
+    throw ConfigError(Diagnostic{.what = fmt::format("\"{}\" is missing", key)});
   return *found;
 }
 
@@ -38,15 +38,16 @@ BestCheckpoints::BestCheckpoints(std::filesystem::path directory, BestCheckpoint
   if (enabled()) read_record();
 }
 
-// Throws RunError where it was kept by another rule.
+// Throws RunError if it was kept by another rule.
 void BestCheckpoints::check_rule(const Value& kept, const std::filesystem::path& source) const {
   const std::string& metric = record_member(kept, "metric").as_string();
   const std::string& goal = record_member(kept, "goal").as_string();
   if (metric == config_.metric && goal == enum_name(config_.goal)) return;
   throw RunError(
-      fmt::format("{} holds the best by {} (goal {}), trainer.best_checkpoint wants {} (goal {})",
+      fmt::format("{} holds the best checkpoints by {} (goal {}), but trainer.best_checkpoint sets "
+                  "{} (goal {})",
                   source.string(), metric, goal, config_.metric, enum_name(config_.goal)),
-      {.path = "trainer.best_checkpoint", .hint = "move that directory away, or change back"});
+      {.path = "trainer.best_checkpoint", .hint = "move that directory away, or undo the change"});
 }
 
 void BestCheckpoints::read_record() {
@@ -54,11 +55,11 @@ void BestCheckpoints::read_record() {
   try {
     if (!is_there(record_)) {
       if (checkpoints_.steps().empty()) return;
-      damage = "is not there";
+      damage = "is missing";
     }
   } catch (const FileError& failure) {
     if (failure.may_pass()) throw;
-    damage = "is no file";
+    damage = "is not a file";
   }
   if (damage.empty()) damage = take_record(read_text_file(record_));
   if (!damage.empty()) rebuild(damage);
@@ -70,7 +71,7 @@ void BestCheckpoints::read_record() {
   });
 }
 
-// What is wrong with the text; empty when it was taken.
+// Returns the error in the text. Empty if it was accepted.
 std::string BestCheckpoints::take_record(const std::string& text) {
   Value record;
   try {
@@ -91,8 +92,8 @@ std::string BestCheckpoints::take_record(const std::string& text) {
   return {};
 }
 
-// What a checkpoint says of its value; nothing for one that was not brought to its end, is damaged
-// or of an earlier version.
+// The value in a checkpoint's manifest. Nothing if the checkpoint is incomplete, damaged or of an
+// earlier version.
 std::optional<Value> BestCheckpoints::said_by(std::int64_t step) const {
   try {
     std::optional<Value> said = in_manifest(checkpoints_.path_of(step), kBest);
@@ -119,7 +120,7 @@ void BestCheckpoints::rebuild(const std::string& damage) {
   std::string text =
       fmt::format("{} {}; it is rebuilt from {}", record_.string(), damage,
                   count_of(static_cast<std::int64_t>(entries_.size()), "best checkpoint"));
-  if (!unknown.empty()) text += "; those of step " + unknown + " do not have their value";
+  if (!unknown.empty()) text += "; those of step " + unknown + " lack their value";
   warn_(text);
 }
 
@@ -130,14 +131,14 @@ std::optional<double> BestCheckpoints::wanted(std::int64_t step, const Logs& log
     std::vector<std::string> names;
     for (const Logs::Entry& entry : logs) names.push_back(entry.first);
     throw RunError(
-        fmt::format("the evaluation has no number '{}'", config_.metric),
+        fmt::format("the evaluation has no metric '{}'", config_.metric),
         {.path = "trainer.best_checkpoint.metric", .hint = suggestion(config_.metric, names)});
   }
   if (std::isnan(*value)) return std::nullopt;
   for (const Entry& entry : entries_) {
     if (entry.step != step) continue;
-    // The same again: a process before this one was killed behind it. Other weights, of a run that
-    // went back and trained to this step anew, replace those that are gone.
+    // The step may exist already: an earlier process was killed after this point, or the run went
+    // back and trained to this step again. The new weights replace the old ones.
     return entry.value == *value ? std::nullopt : std::optional(*value);
   }
   const bool has_room = std::cmp_less(entries_.size(), config_.keep);
@@ -168,13 +169,14 @@ std::filesystem::path BestCheckpoints::keep(Entry entry, const std::filesystem::
   const Value record = Value::table({{"metric", config_.metric},
                                      {"goal", enum_name(config_.goal)},
                                      {"checkpoints", std::move(checkpoints)}});
-  // The checkpoint first, then the record, then the removal: a kill between leaves one too many.
+  // Saves the checkpoint, then the record, then removes: a kill in between leaves one checkpoint
+  // too many.
   replace_file(record_, to_json(record, JsonStyle::indented), Durability::synced);
   remove_others();
   return checkpoints_.path_of(entry.step);
 }
 
-// Behind those that are as good: the first stays the best.
+// After equally good checkpoints: the first stays the best.
 void BestCheckpoints::insert(Entry entry) {
   const auto location = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& other) {
     return is_better(entry.value, other.value, config_.goal);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// BestCheckpoints: keeps the checkpoints of a run that evaluated best, in `best/`:
+// BestCheckpoints: keeps the checkpoints of a run with the best evaluations, in `best/`:
 //
-//   best/step_00004000/     whole checkpoints, as in checkpoints/
+//   best/step_00004000/     complete checkpoints, as in checkpoints/
 //   best/best.json          {"metric": "accuracy", "goal": "max",
 //                            "checkpoints": [{"step": 4000, "value": 0.91}, ...]}, the best first
 //
-// A value must be strictly better to replace another, and NaN is never
-// among the best. A step that is trained anew is judged anew: its weights before are no longer
-// those of the run. The record is read again by the process that continues the run, so a worse
-// value after a restart replaces nothing. Each of these checkpoints has its value in its manifest,
-// too, from which a record that is damaged or missing is made anew. [run-thread]
+// A value must be strictly better to replace another. NaN is never among the best. If a step is
+// trained again, its new value replaces the old one, because the old weights are no longer those of
+// the run. The process that continues the run reads the record, so a worse value after a restart
+// replaces nothing. Each checkpoint also has its value in its manifest, from which a damaged or
+// missing record is rebuilt. [run-thread]
 #pragma once
 
 #include <cstdint>
@@ -31,22 +31,22 @@ class BestCheckpoints {
     double value = 0;
   };
 
-  // Reads the record. Throws RunError when it is of another metric. Nothing is made before the
-  // first checkpoint is kept.
+  // Reads the record. Throws RunError if it is for another metric. Creates nothing until the first
+  // checkpoint is kept.
   BestCheckpoints(std::filesystem::path directory, BestCheckpointConfig config,
                   CheckpointManager::Warn warn);
 
   bool enabled() const { return !config_.metric.empty(); }
-  // The value that `logs` give this step when it is one to keep. Throws RunError when the metric is
-  // not among them.
+  // The value of this step in `logs`, if the step must be kept. Throws RunError if `logs` lack the
+  // metric.
   std::optional<double> wanted(std::int64_t step, const Logs& logs) const;
 
-  // Keeps the checkpoint of this step: the one at `source`, or where that is empty what `fill`
-  // gives. The worst one is removed when there are too many.
+  // Keeps the checkpoint of this step: the one at `source`, or the data of `fill` if `source` is
+  // empty. Removes the worst one if there are too many.
   std::filesystem::path keep(Entry entry, const std::filesystem::path& source,
                              const CheckpointManager::Fill& fill);
 
-  const std::vector<Entry>& entries() const { return entries_; }  // the best first
+  const std::vector<Entry>& entries() const { return entries_; }  // best first
 
  private:
   void check_rule(const Value& kept, const std::filesystem::path& source) const;

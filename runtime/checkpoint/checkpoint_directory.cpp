@@ -37,7 +37,7 @@ FileSum sum_of(const std::filesystem::path& path) {
   struct stat about = {};
   if (::fstat(file.get(), &about) != 0) throw_system_error("read", path, errno);
   if (!S_ISREG(about.st_mode)) throw RunError(path.string() + " is not a file");
-  // Not mapped: what the disk does not give is then an error, not a signal.
+  // Not mapped, so that a disk failure is an error and not a signal.
   std::vector<std::byte> part(std::size_t{1} << 20);
   std::uint64_t size = 0;
   std::uint32_t crc = libdeflate_crc32(0, nullptr, 0);
@@ -51,7 +51,7 @@ FileSum sum_of(const std::filesystem::path& path) {
   }
 }
 
-// Of the file that write_safetensors makes of these entries, from their data in memory.
+// The checksum of the file that write_safetensors writes for these entries, computed from memory.
 FileSum sum_of(std::span<const SafetensorsEntry> entries) {
   const std::string header = safetensors_header(entries);
   std::uint64_t size = header.size();
@@ -88,7 +88,7 @@ CheckpointDirectoryWriter::CheckpointDirectoryWriter(std::filesystem::path direc
     : directory_(std::move(directory)) {}
 
 void CheckpointDirectoryWriter::write_tensors(std::string_view name, const NamedTensors& tensors) {
-  // The bytes of device memory that cannot be read in place, kept until they are written.
+  // Copies of device memory that cannot be read in place, kept until they are written.
   std::vector<std::vector<std::byte>> copies;
   std::vector<SafetensorsEntry> entries;
   copies.reserve(tensors.size());
@@ -102,7 +102,7 @@ void CheckpointDirectoryWriter::write_tensors(std::string_view name, const Named
 
 void CheckpointDirectoryWriter::entries(std::string_view name,
                                         std::span<const SafetensorsEntry> entries) {
-  // While the disk is busy. Not from the file, so that what went wrong on the way there is found.
+  // Computed while the disk is busy. Not from the file, so that write errors are found.
   std::future<FileSum> sum = std::async(std::launch::async, [&] { return sum_of(entries); });
   write_safetensors(directory_ / file_name(name), entries);
   add_file(file_name(name), sum.get());
@@ -162,7 +162,7 @@ CheckpointDirectoryReader::CheckpointDirectoryReader(std::filesystem::path direc
   if (!state_.is_table()) throw RunError((name_ / kState).string() + " holds no table");
 }
 
-// What is read must be what the manifest guards.
+// Only files in the manifest may be read.
 void CheckpointDirectoryReader::check_listed(const std::set<std::string>& listed) const {
   const auto check = [&](const std::string& name) {
     if (listed.contains(name)) return;
@@ -182,7 +182,7 @@ void add_to_manifest(const std::filesystem::path& directory, std::string_view ke
   const std::filesystem::path path = directory / kManifest;
   Value manifest = value_from_json(read_text_file(path), path.string());
   manifest.set(key, value);
-  // A new file, as the old one may have other names.
+  // Writes a new file, because the old one may have other hard links.
   replace_file(path, to_json(manifest, JsonStyle::indented), Durability::synced);
 }
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // One checkpoint, a directory:
 //
-//   model.safetensors, optimizer.safetensors, ...   what the trainer gave as tensors
-//   state.json                                      what it gave as state
+//   model.safetensors, optimizer.safetensors, ...   tensors of the trainer
+//   state.json                                      state of the trainer
 //   manifest.json                                   {"format": "trivet-checkpoint", "version": 1,
 //                                                    "step", "files": [{"name", "size", "crc32"}]}
 //
-// The manifest is written last and names every other file with its size and CRC-32 (the common
-// one: zlib, gzip, PNG), so a directory that was cut short or damaged later is told from a whole
-// one.
+// The manifest is written last and lists every other file with its size and CRC-32 (that of zlib,
+// gzip and PNG), so incomplete and damaged directories are detected.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +29,8 @@ struct FileSum {
   std::string crc32;  // 8 hexadecimal digits
 };
 
-// Fills a directory that exists and is empty. Every file is on the disk when `finish` returns; the
-// directory's own entry in its parent is the caller's to sync.
+// Fills an existing empty directory. Every file is on the disk when `finish` returns. The caller
+// must sync the directory's entry in its parent.
 class CheckpointDirectoryWriter : public CheckpointWriter {
  public:
   explicit CheckpointDirectoryWriter(std::filesystem::path directory);
@@ -42,7 +41,7 @@ class CheckpointDirectoryWriter : public CheckpointWriter {
   void state(std::string_view key, const Value& value) override;
   void finish(std::int64_t step);
 
-  std::uint64_t bytes() const { return bytes_; }  // of all files so far
+  std::uint64_t bytes() const { return bytes_; }  // size of all files so far
 
  private:
   void add_file(const std::string& name, const FileSum& sum);
@@ -53,17 +52,17 @@ class CheckpointDirectoryWriter : public CheckpointWriter {
   std::uint64_t bytes_ = 0;
 };
 
-// Sets a further member of a checkpoint's manifest, or reads one; links to the manifest elsewhere
-// stay as they are. Throws RunError.
+// Sets or reads an additional member of a checkpoint's manifest. Hard links to the manifest
+// elsewhere do not change. Throws RunError.
 void add_to_manifest(const std::filesystem::path& directory, std::string_view key,
                      const Value& value);
 std::optional<Value> in_manifest(const std::filesystem::path& directory, std::string_view key);
 
 class CheckpointDirectoryReader : public CheckpointReader {
  public:
-  // Checks the manifest, that it names the state and every file of tensors once, and each file's
-  // size and sum. Throws RunError with the reason, FileError where the system gave it. Messages
-  // call the directory `name` where that is not empty.
+  // Checks the manifest, that it lists the state and every file of tensors once, and each file's
+  // size and checksum. Throws RunError with the reason, or FileError if the system reported it. If
+  // `name` is not empty, messages use it for the directory.
   explicit CheckpointDirectoryReader(std::filesystem::path directory,
                                      std::filesystem::path name = {});
 

@@ -20,7 +20,7 @@
 namespace trivet {
 namespace {
 
-// Names of directories that are not, or no longer, checkpoints start like this.
+// Prefixes of directories that are not, or no longer, checkpoints.
 constexpr std::string_view kLeftover = ".tmp_";
 const std::string kDamaged = "damaged_", kDiverged = "diverged_";
 constexpr const char* kAskedHint =
@@ -39,8 +39,7 @@ std::vector<std::string> names_in(const std::filesystem::path& directory) {
   return names;
 }
 
-// What the system does not give at first it may give a moment later: a server that comes back,
-// files that another process closes.
+// A read may fail only for a moment: a server restarts, or another process closes files.
 template <typename Open>
 auto with_patience(const Open& open) {
   using namespace std::chrono_literals;
@@ -57,13 +56,13 @@ auto with_patience(const Open& open) {
 
 void check_step(const CheckpointDirectoryReader& checkpoint, std::int64_t step) {
   if (checkpoint.step() == step) return;
-  throw RunError(fmt::format("{} holds step {}", checkpoint.description(), checkpoint.step()));
+  throw RunError(fmt::format("{} contains step {}", checkpoint.description(), checkpoint.step()));
 }
 
-// By links where that can be.
+// Uses hard links if possible.
 void copy_files(const std::filesystem::path& from, const std::filesystem::path& to) {
   const std::vector<std::string> names = names_in(from);
-  if (names.empty()) throw RunError(from.string() + " is gone");
+  if (names.empty()) throw RunError(from.string() + " no longer exists");
   for (const std::string& name : names) {
     std::error_code failure;
     std::filesystem::create_hard_link(from / name, to / name, failure);
@@ -112,7 +111,7 @@ std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::look() {
 
 std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::look(std::int64_t before) {
   wait();
-  if (!goes_on()) return asked();
+  if (!continues_run()) return find_requested();
   passed_over_.clear();
   std::vector<std::int64_t> all = steps();
   std::erase_if(all, [&](std::int64_t step) { return step >= before; });
@@ -131,18 +130,18 @@ std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::look(std::int64_t 
   for (const auto& [step, reason] : std::exchange(passed_over_, {})) reasons += "\n  " + reason;
   throw UnusableCheckpoint(
       fmt::format("no checkpoint in {} can be used:{}", directory_.string(), reasons),
-      {.hint = "move the directory away to start anew, or restore it from a backup"});
+      {.hint = "move the directory away to start a new run, or restore it from a backup"});
 }
 
-// Nothing here is changed for somebody who only looks.
-std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::asked() {
+// A reader must not change the directory.
+std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::find_requested() {
   const std::vector<std::int64_t> all = steps();
   if (all.empty() && !options_.step) return nullptr;
   const std::int64_t step = options_.step.value_or(all.empty() ? 0 : all.back());
   if (std::find(all.begin(), all.end(), step) == all.end()) {
     throw UnusableCheckpoint(
-        fmt::format("{} has no checkpoint of step {}", directory_.string(), step),
-        {.hint = fmt::format("it has those of {}", fmt::join(all, ", "))});
+        fmt::format("{} has no checkpoint for step {}", directory_.string(), step),
+        {.hint = fmt::format("it has checkpoints for the steps {}", fmt::join(all, ", "))});
   }
   try {
     return open(step);
@@ -164,14 +163,14 @@ std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::open(std::int64_t 
   } catch (const FileError& failure) {
     if (!failure.may_pass()) throw;
     throw FileError(failure.message() +
-                        "; the checkpoint may be whole, so the run stops here and changes nothing",
+                        "; the checkpoint may be intact, so the run stops here and changes nothing",
                     {.hint = fmt::format("{}; to continue without it, move {} away", failure.hint(),
                                          path_of(step).string())},
                     failure.number());
   }
 }
 
-// Its files stay for whoever wants to know what happened to them.
+// Keeps its files for inspection.
 std::string CheckpointManager::renamed(std::int64_t step, const std::string& prefix) {
   std::filesystem::path aside = directory_ / (prefix + checkpoint_name(step));
   for (int copy = 2; is_there(aside); ++copy) {
@@ -184,19 +183,17 @@ std::string CheckpointManager::renamed(std::int64_t step, const std::string& pre
 }
 
 void CheckpointManager::set_aside_damaged() {
-  if (!goes_on()) return;
+  if (!continues_run()) return;
   for (const auto& [step, reason] : std::exchange(passed_over_, {})) {
-    warnings_.push_back(
-        fmt::format("checkpoint passed over: {}; {}", reason, renamed(step, kDamaged)));
+    warnings_.push_back(fmt::format("checkpoint skipped: {}; {}", reason, renamed(step, kDamaged)));
   }
   remove_leftovers();
   give_warnings();
 }
 
 void CheckpointManager::leave(std::int64_t step) {
-  warnings_.push_back(
-      fmt::format("checkpoint of step {} passed over: training diverged from it; {}", step,
-                  renamed(step, kDiverged)));
+  warnings_.push_back(fmt::format("checkpoint of step {} skipped: training diverged from it; {}",
+                                  step, renamed(step, kDiverged)));
   give_warnings();
 }
 
@@ -216,7 +213,7 @@ bool CheckpointManager::begin_save(std::int64_t step, const Fill& fill) {
   }
   current_ = step;
   failed_ = false;
-  // Deferred: it runs in wait(), on this thread.
+  // Deferred: runs in wait(), on this thread.
   const auto policy = options_.async ? std::launch::async : std::launch::deferred;
   writing_ = std::async(policy, [this, step, start] {
     try {
@@ -279,13 +276,13 @@ SavedCheckpoint CheckpointManager::write(std::int64_t step) {
 
 RunError CheckpointManager::not_saved(std::int64_t step, const Error& reason) const {
   const std::string kept =
-      before_ ? path_of(*before_).string() + " is untouched" : "there is no earlier one";
+      before_ ? path_of(*before_).string() + " is unchanged" : "no earlier checkpoint exists";
   return RunError(
       fmt::format("checkpoint of step {} not saved: {}; {}", step, reason.message(), kept),
       reason.details());
 }
 
-// What `make` fills becomes the checkpoint of the step, whole or not at all.
+// The directory that `make` fills atomically becomes the checkpoint of the step.
 void CheckpointManager::replace(std::int64_t step, const Make& make) {
   const std::filesystem::path temporary = directory_ / fmt::format("{}{:08}", kLeftover, step);
   try {
@@ -307,7 +304,7 @@ void CheckpointManager::adopt(std::int64_t step, const std::filesystem::path& so
   adopt(step, [&](const std::filesystem::path& temporary) { copy_files(source, temporary); });
 }
 
-// Links are looked at, not the source, which its process may replace at any moment.
+// Reads the links, not the source, which its process may replace at any time.
 std::string CheckpointManager::adopt_if_whole(std::int64_t step,
                                               const std::filesystem::path& source) {
   struct Damaged {
@@ -324,7 +321,7 @@ std::string CheckpointManager::adopt_if_whole(std::int64_t step,
         if (failure.may_pass()) throw;
         throw Damaged{failure.message()};
       } catch (const Error& failure) {
-        throw Damaged{failure.message()};  // no Error, which would say that a write failed
+        throw Damaged{failure.message()};  // not an Error, which would mean that a write failed
       }
     });
   } catch (const Damaged& damaged) {
@@ -354,8 +351,8 @@ void CheckpointManager::outdate(std::int64_t step) {
   if (current_ == step) current_.reset();
 }
 
-// A directory that has the name already is a damaged one, or belongs to steps that are being done
-// again after one: rename cannot replace it, so it goes first.
+// A directory with this name is damaged, or belongs to steps that are trained again. rename cannot
+// replace it, so it is removed first.
 void CheckpointManager::publish(const std::filesystem::path& temporary, std::int64_t step) {
   std::error_code ignored;
   if (std::filesystem::exists(path_of(step), ignored)) discard(path_of(step));
@@ -383,7 +380,7 @@ void CheckpointManager::remove_leftovers() {
   }
 }
 
-// Under another name first: a kill in the middle of the removal leaves no half checkpoint.
+// Renames it first, so that a kill during the removal leaves no incomplete checkpoint.
 void CheckpointManager::discard(const std::filesystem::path& path) {
   std::error_code failure;
   std::filesystem::path doomed = path;
@@ -403,7 +400,7 @@ void CheckpointManager::discard(const std::filesystem::path& path) {
   }
 }
 
-// Warnings of the thread that writes wait for the run thread.
+// Warnings of the writer thread wait for the run thread.
 void CheckpointManager::give_warnings() {
   for (const std::string& text : std::exchange(warnings_, {})) warn_(text);
 }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // CheckpointManager: owns the directory `checkpoints/` of a run.
 //
-// A checkpoint is made in a temporary directory, everything in it is put on the disk, and a rename
-// gives it its name, step_00001000. So at every instant, also when the process is killed or the
-// machine loses power, the directories with such names are whole. Old ones get another name before
-// they are removed, for the same reason. Leftovers of a killed process are removed by the next one.
+// A checkpoint is written to a temporary directory, synced to the disk, then renamed to
+// step_00001000. So the directories with such names are complete at any moment, also after a kill
+// or a power failure. For the same reason old ones are renamed before they are removed. The next
+// process removes the leftovers of a killed process.
 //
-// Saving has two halves. The trainer's state is copied while it waits; the copy is written, synced
-// and named on another thread when `async` is set. One write is under way at a time: what needs the
-// directory waits for it. A write that failed is an error of whichever call comes next.
+// Saving has two parts. The trainer waits while its state is copied. Another thread writes, syncs
+// and renames the copy if `async` is set. Only one write runs at a time: calls that need the
+// directory wait for it. The next call throws the error of a failed write.
 //
-// A checkpoint that is damaged (a sum, a size, a form is wrong) is told from one that the system
-// does not give at the moment, of which nothing is known. The former is passed over and keeps its
-// files under the name damaged_step_00001000. The latter is tried a few times more; then the run
-// stops, since going on from an older one would do steps again and replace what may be whole.
+// A damaged checkpoint (wrong checksum, size or format) differs from one that the system cannot
+// read at the moment. A damaged checkpoint is skipped and renamed to damaged_step_00001000. An
+// unreadable one is tried a few more times, then the run stops: continuing from an older checkpoint
+// would repeat steps and replace a checkpoint that may be intact.
 //
-// The caller holds the run directory's lock: one process at a time. [run-thread]
+// The caller must hold the run directory's lock: one process at a time. [run-thread]
 #pragma once
 
 #include <atomic>
@@ -37,8 +37,7 @@
 
 namespace trivet {
 
-// A checkpoint that is damaged, or of which there is none as it was asked for: nothing was
-// restored.
+// The requested checkpoint is damaged or does not exist. Nothing was restored.
 class UnusableCheckpoint : public RunError {
  public:
   using RunError::RunError;
@@ -48,16 +47,16 @@ struct SavedCheckpoint {
   std::int64_t step = 0;
   std::filesystem::path path;
   std::uint64_t bytes = 0;
-  double seconds = 0;  // from the call to the checkpoint on the disk
-  double stalled = 0;  // of these, how long the caller waited
+  double seconds = 0;  // from the call until the checkpoint is on the disk
+  double stalled = 0;  // the part that the caller waited
 };
 
 struct CheckpointOptions {
-  std::int64_t max_to_keep = 5;  // the newest; 0: all
-  std::int64_t keep_every = 0;   // multiples of this step stay, whatever their age; 0: none
+  std::int64_t max_to_keep = 5;  // number of newest checkpoints; 0: all
+  std::int64_t keep_every = 0;   // multiples of this step are always kept; 0: none
   bool async = false;
-  // `newest` is to find this step, or the newest even where it is damaged: for whoever looks at a
-  // checkpoint instead of going on from it.
+  // If set, `newest` finds this step, or the newest even if it is damaged: for reading a checkpoint
+  // without continuing from it.
   std::optional<std::int64_t> step{};
   bool pass_over_damaged = true;
 };
@@ -67,65 +66,65 @@ class CheckpointManager {
   using Warn = std::function<void(const std::string&)>;
   using Fill = std::function<void(CheckpointWriter&)>;
 
-  // The directory is made by the first save.
+  // The first save creates the directory.
   CheckpointManager(std::filesystem::path directory, CheckpointOptions options, Warn warn);
-  ~CheckpointManager();  // waits for the write under way
+  ~CheckpointManager();  // waits for the running write
   CheckpointManager(const CheckpointManager&) = delete;
   CheckpointManager& operator=(const CheckpointManager&) = delete;
 
-  // The newest whole checkpoint; null when there is none at all. RunError when nothing but damaged
-  // ones is left, or when the system does not give one. Changes nothing on the disk: those that are
-  // passed over are the affair of set_aside_damaged().
+  // The newest intact checkpoint. Null if there is none at all. Throws RunError if all are damaged,
+  // or if the system cannot read one. Changes nothing on the disk; set_aside_damaged() renames
+  // skipped ones.
   std::unique_ptr<CheckpointDirectoryReader> look();
-  // Once it is certain that the run goes on from what look() gave: damaged ones that it passed over
-  // get another name, with a warning that tells the reason, and what a killed process has left
-  // goes.
+  // Call this once the run continues from the result of look(). Renames the damaged checkpoints
+  // that look() skipped, with a warning that gives the reason, and removes leftovers of a killed
+  // process.
   void set_aside_damaged();
-  // Both.
+  // Both functions above.
   std::unique_ptr<CheckpointDirectoryReader> newest();
-  // The same of those before a step.
+  // The same for checkpoints before a step.
   std::unique_ptr<CheckpointDirectoryReader> newest(std::int64_t before);
 
-  // Copies what `fill` gives and writes it; `take_saved` tells when it is done. What the options do
-  // not cover any more is removed then. False when the last save or restore was of this very step.
-  // A write that fails throws RunError, and the checkpoints there were are still there; so does
-  // what `fill` throws, but for a DivergedError, which comes through as it is.
+  // Copies the data of `fill` and writes it; `take_saved` reports when the write is done. Then
+  // removes the checkpoints that the options no longer keep. Returns false if the last save or
+  // restore was of the same step. Throws RunError if a write fails; existing checkpoints are kept.
+  // Errors of `fill` also become RunError, except DivergedError.
   bool begin_save(std::int64_t step, const Fill& fill);
-  // The same, done on return.
+  // The same, but the write is done on return.
   std::optional<SavedCheckpoint> save(std::int64_t step, const Fill& fill);
 
-  // What has been written since the last call. Throws RunError when a write failed.
+  // The checkpoints written since the last call. Throws RunError if a write failed.
   std::vector<SavedCheckpoint> take_saved();
-  // Waits for the write under way, if there is one.
+  // Waits for the running write, if any.
   void wait();
   bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
 
-  // Takes over a checkpoint from elsewhere, by links to its files where that can be. Throws
-  // RunError, for example when it is removed meanwhile.
+  // Imports a checkpoint from elsewhere, by hard links to its files if possible. Throws RunError,
+  // for example if it is removed meanwhile.
   void adopt(std::int64_t step, const std::filesystem::path& source);
-  // The same of one that another process may have damaged: where it is not whole, what is wrong
-  // with it, and nothing has changed here. Empty when it was taken over. Throws RunError when the
-  // system does not give it.
+  // The same for one that another process may have damaged. If it is not intact, returns the reason
+  // and changes nothing. Returns an empty string if it was imported. Throws RunError if the system
+  // cannot read it.
   [[nodiscard]] std::string adopt_if_whole(std::int64_t step, const std::filesystem::path& source);
   void remove(std::int64_t step);
-  // The next save of this step is of other weights, and is not left out.
+  // The next save of this step has other weights and must not be skipped.
   void outdate(std::int64_t step);
-  // Renames a whole checkpoint that training went wrong from, so that no run goes on from it;
-  // warns.
+  // Renames a checkpoint from which training diverged, so that no run continues from it. Prints a
+  // warning.
   void leave(std::int64_t step);
 
   // Step of the last save or restore.
   std::optional<std::int64_t> current() const { return current_; }
-  // Steps with a checkpoint, ascending, whole or not.
+  // Steps with a checkpoint, ascending, intact or damaged.
   std::vector<std::int64_t> steps() const;
   std::filesystem::path path_of(std::int64_t step) const;
 
  private:
-  bool goes_on() const { return !options_.step && options_.pass_over_damaged; }
+  bool continues_run() const { return !options_.step && options_.pass_over_damaged; }
   std::unique_ptr<CheckpointDirectoryReader> look(std::int64_t before);
-  std::unique_ptr<CheckpointDirectoryReader> asked();
+  std::unique_ptr<CheckpointDirectoryReader> find_requested();
   std::unique_ptr<CheckpointDirectoryReader> open(std::int64_t step);
-  // Says what has become of it.
+  // Returns a description of the result.
   std::string renamed(std::int64_t step, const std::string& prefix);
   SavedCheckpoint write(std::int64_t step);
   RunError not_saved(std::int64_t step, const Error& reason) const;
@@ -141,10 +140,11 @@ class CheckpointManager {
   std::filesystem::path directory_;
   CheckpointOptions options_;
   Warn warn_;
-  std::optional<std::int64_t> current_, before_;  // before_: what current_ was before this save
-  std::vector<std::pair<std::int64_t, std::string>> passed_over_;  // by look(), with the reason
+  std::optional<std::int64_t> current_, before_;  // before_: current_ before this save
+  std::vector<std::pair<std::int64_t, std::string>>
+      passed_over_;  // skipped by look(), with the reason
 
-  // Of the thread that writes while there is one, of the run thread otherwise.
+  // Owned by the writer thread while it runs, otherwise by the run thread.
   CheckpointSnapshot snapshot_;
   std::set<std::int64_t> damaged_;
   std::vector<std::string> warnings_;

@@ -19,8 +19,8 @@
 namespace trivet {
 namespace {
 
-// Training waits for this copy, so the whole pool makes it, in pieces that are worth waking a
-// thread for.
+// Training waits for this copy, so the whole thread pool makes it, in pieces that are large enough
+// to wake a thread.
 void copy_on_pool(const Tensor& tensor, std::span<std::byte> out) {
   constexpr std::int64_t kPiece = 1 << 20;
   const bool in_reach = !tensor.on_host() && tensor.contiguous() && tensor.device().host_visible();
@@ -39,8 +39,8 @@ void copy_on_pool(const Tensor& tensor, std::span<std::byte> out) {
 
 }  // namespace
 
-// The first save touches every page of its copy for the first time while training waits: with huge
-// pages there are 512 times fewer of them.
+// The first save touches every page of the copy for the first time while training waits. Huge pages
+// reduce their number by a factor of 512.
 std::unique_ptr<std::byte[], CheckpointSnapshot::Free> CheckpointSnapshot::block_of(
     std::size_t bytes) {
   constexpr std::size_t kHugePage = 2 << 20, kCacheLine = 64;
@@ -48,7 +48,7 @@ std::unique_ptr<std::byte[], CheckpointSnapshot::Free> CheckpointSnapshot::block
   const std::size_t size = (bytes + alignment - 1) / alignment * alignment;
   auto* const block = static_cast<std::byte*>(std::aligned_alloc(alignment, size));
   if (block == nullptr) throw std::bad_alloc();
-  if (alignment == kHugePage) ::madvise(block, size, MADV_HUGEPAGE);  // a wish: it may be refused
+  if (alignment == kHugePage) ::madvise(block, size, MADV_HUGEPAGE);  // a hint; failure is ignored
   return std::unique_ptr<std::byte[], Free>(block);
 }
 
@@ -93,8 +93,8 @@ void CheckpointSnapshot::read_tensors(std::string_view name, NamedTensors& into,
                                       OtherTensors others) const {
   const File& file = this->file(name);
   if (others == OtherTensors::refused && file.used != into.size()) {
-    throw Error(fmt::format("{} tensors of \"{}\" are wanted, the snapshot has {}", into.size(),
-                            name, file.used));
+    throw Error(fmt::format("expected {} tensors of \"{}\", the snapshot has {}", into.size(), name,
+                            file.used));
   }
   std::map<std::string_view, const Copy*> copy_of;
   for (std::size_t i = 0; i < file.used; ++i) copy_of[file.copies[i].name] = &file.copies[i];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CheckpointSnapshot: a checkpoint in memory. Filling it is all that training waits for; writing it
-// to disk may happen on another thread while training goes on. It may also be read, by a trainer
-// that takes over from another one.
+// CheckpointSnapshot: a checkpoint in memory. Training only waits until it is filled; another
+// thread may write it to disk while training continues. A trainer that continues from another
+// trainer can also read it.
 #pragma once
 
 #include <cstddef>
@@ -17,22 +17,23 @@ namespace trivet {
 
 class CheckpointSnapshot final : public CheckpointWriter, public CheckpointReader {
  public:
-  // Forgets what it holds. The memory is kept: filling it again with the same tensors takes none.
+  // Clears the contents. Keeps the memory, so filling it again with the same tensors allocates
+  // nothing.
   void clear();
 
   void write_tensors(std::string_view name, const NamedTensors& tensors) override;
   void state(std::string_view key, const Value& value) override;
 
-  // Of the same names, shapes and types only: both come from one config. Throws Error otherwise.
+  // Names, shapes and types must be equal, as both come from one config. Throws Error otherwise.
   void read_tensors(std::string_view name, NamedTensors& into,
                     OtherTensors others = OtherTensors::refused) const override;
   bool has_state(std::string_view key) const override { return state_.find(key) != nullptr; }
   const Value& state(std::string_view key) const override;
   std::string description() const override { return "memory"; }
-  // What was given under a name; valid until the next call of `clear` or `tensors`.
+  // The tensors saved under a name. Valid until the next call of `clear` or `tensors`.
   std::vector<SafetensorsEntry> entries(std::string_view name) const;
 
-  // Everything that was given, in its order. [any thread, while nobody fills it]
+  // All saved data, in order. [any thread, while it is not being filled]
   void write(CheckpointDirectoryWriter& writer) const;
 
  private:
@@ -51,14 +52,14 @@ class CheckpointSnapshot final : public CheckpointWriter, public CheckpointReade
   struct File {
     std::string name;
     std::vector<Copy> copies;
-    std::size_t used = 0;  // of copies
+    std::size_t used = 0;  // bytes of the copies
   };
 
   static std::unique_ptr<std::byte[], Free> block_of(std::size_t bytes);
   const File& file(std::string_view name) const;
 
   std::vector<File> files_;
-  std::size_t used_ = 0;  // of files_
+  std::size_t used_ = 0;  // bytes of files_
   Value state_ = Value::table();
 };
 

@@ -41,7 +41,7 @@ std::vector<fs::path> steps_in(const fs::path& directory) {
   std::error_code ignored;
   const bool there = fs::exists(path, ignored);
   throw RunError(
-      fmt::format("{} {}", path.string(), there ? "holds no checkpoint" : "is not there"),
+      fmt::format("{} {}", path.string(), there ? "contains no checkpoint" : "does not exist"),
       {.hint = "give a run's directory, or a step_NUMBER directory in its checkpoints/"});
 }
 
@@ -49,7 +49,7 @@ bool is_float(DType dtype) {
   return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16;
 }
 
-// Element i of a tensor of floats; data in a file may stand at any byte.
+// Element i of a tensor of floats. Data in a file may be unaligned.
 double number_at(const SafetensorsEntry& entry, std::size_t i) {
   if (entry.dtype == DType::f32) {
     float value = 0;
@@ -85,7 +85,7 @@ void compare_values(const SafetensorsEntry& a, const SafetensorsEntry& b, Tensor
     }
     found.what = TensorDifference::What::values;
     const double difference = std::fabs(x - y);
-    // Written so that a NaN on one side stays seen.
+    // Written so that a NaN on one side counts as a difference.
     if (!(difference <= found.largest)) found.largest = difference;
     squares += difference * difference;
     norm += x * x;
@@ -197,7 +197,7 @@ struct Source {
   std::unique_ptr<SafetensorsFile> model;
 };
 
-// The same tensor in every source, or an error that names the one that differs.
+// Checks that every source has the same tensor. The error names the source that differs.
 std::vector<const SafetensorsEntry*> gather(const std::vector<Source>& sources,
                                             const SafetensorsEntry& wanted) {
   std::vector<const SafetensorsEntry*> all;
@@ -248,7 +248,7 @@ std::vector<Source> open_sources(const std::vector<fs::path>& paths) {
   return sources;
 }
 
-// A new checkpoint of a model alone.
+// A new checkpoint with only a model.
 void write_model(const fs::path& out, std::span<const SafetensorsEntry> model, std::int64_t step,
                  std::string_view state, const Value& about) {
   fs::path temporary = out;
@@ -273,7 +273,7 @@ void write_model(const fs::path& out, std::span<const SafetensorsEntry> model, s
 void save_first_checkpoint(const fs::path& run, std::span<const SafetensorsEntry> model,
                            std::int64_t step) {
   const fs::path directory = run / "checkpoints";
-  if (!steps_in(directory).empty()) throw RunError(directory.string() + " holds checkpoints");
+  if (!steps_in(directory).empty()) throw RunError(directory.string() + " contains checkpoints");
   const CheckpointManager names(directory, {}, nullptr);
   write_model(names.path_of(step), model, step, "import", Value::table());
 }
@@ -281,8 +281,8 @@ void save_first_checkpoint(const fs::path& run, std::span<const SafetensorsEntry
 std::int64_t average_checkpoints(const fs::path& given, const std::vector<fs::path>& paths) {
   std::error_code ignored;
   const fs::path out = given.has_filename() ? given : given.parent_path();  // "a/" is "a"
-  if (paths.empty()) throw RunError("there is nothing to average");
-  if (fs::exists(out, ignored)) throw RunError(out.string() + " exists already");
+  if (paths.empty()) throw RunError("nothing to average");
+  if (fs::exists(out, ignored)) throw RunError(out.string() + " already exists");
   const std::vector<Source> sources = open_sources(paths);
   std::int64_t step = 0;
   Value names = Value::array();

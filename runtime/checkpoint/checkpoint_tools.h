@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints as files, for tools that look at them from outside: found by path, compared,
-// averaged. Nothing here takes a run's lock or changes a run.
+// Checkpoints as files, for tools: finds them by path, compares and averages them. Takes no run
+// lock and changes no run.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace trivet {
 
-// All checkpoints that a path means, by step: itself, those in it, or those of the run it is (the
-// best ones behind the others). Throws RunError when there is none.
+// All checkpoints that a path refers to, by step: the path itself, those in it, or those of its run
+// (the best ones last). Throws RunError if there is none.
 std::vector<std::filesystem::path> checkpoints_at(const std::filesystem::path& path);
-// One of them: the newest that is no best one.
+// The newest of them that is not a best one.
 std::filesystem::path checkpoint_at(const std::filesystem::path& path);
 
 // "model", "optimizer", ...: the *.safetensors files of a checkpoint, in the order of their names.
@@ -29,26 +29,26 @@ struct TensorDifference {
   enum class What { equal, values, form, only_first, only_second };
   std::string file, name;
   What what = What::equal;
-  std::string first, second;  // "f32 [784, 512]", empty where it is missing
+  std::string first, second;  // "f32 [784, 512]", empty if missing
   double largest = 0;         // absolute difference of elements
   double relative = 0;        // l2 norm of the difference over that of the first
 };
 std::string_view name_of(TensorDifference::What what);
 
-// Every tensor of either, by file and name. Floats are compared as numbers, others by their bytes;
-// a number that is NaN in both is equal.
+// Every tensor of either checkpoint, by file and name. Floats are compared as numbers, others by
+// their bytes. A number that is NaN in both is equal.
 std::vector<TensorDifference> compare_checkpoints(const std::filesystem::path& first,
                                                   const std::filesystem::path& second);
 
-// Writes a checkpoint of a model that no run has trained into `run`/checkpoints, which holds none.
-// Whole or not at all. Throws RunError.
+// Writes a checkpoint of a model that no run has trained into `run`/checkpoints, which must not
+// contain any. The write is atomic. Throws RunError.
 void save_first_checkpoint(const std::filesystem::path& run,
                            std::span<const SafetensorsEntry> model, std::int64_t step);
 
-// Writes a new checkpoint directory whose model.safetensors holds the mean of each f32 tensor over
-// `sources`, summed in double precision in their order. Tensors of other types must be the same in
-// all. Whole or not at all. Throws RunError when the models differ, or `out` exists. Returns the
-// step in its manifest: the largest of the sources.
+// Writes a new checkpoint directory whose model.safetensors has the mean of each f32 tensor over
+// `sources`, summed in double precision in their order. Tensors of other types must be equal in
+// all. The write is atomic. Throws RunError if the models differ, or `out` exists. Returns the step
+// in its manifest, the largest of the sources.
 std::int64_t average_checkpoints(const std::filesystem::path& out,
                                  const std::vector<std::filesystem::path>& sources);
 

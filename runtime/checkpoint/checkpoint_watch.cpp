@@ -48,14 +48,14 @@ bool CheckpointWatch::take(CheckpointManager& checkpoints) {
   try {
     damage = checkpoints.adopt_if_whole(step_, path());
   } catch (const RunError&) {
-    // Removed by the run to make room for a newer one, which is what comes next.
+    // The run removed it after saving a newer one, which is tried next.
     if (exists()) throw;
     return false;
   }
   if (damage.empty()) return true;
-  // One that was being removed while it was linked is cut short; that is no damage.
+  // A checkpoint that was removed while it was linked is incomplete, but not damaged.
   if (exists()) {
-    parts_.warn("checkpoint passed over: " + damage);
+    parts_.warn("checkpoint skipped: " + damage);
     passed_over_.insert(step_);
   }
   return false;
@@ -76,7 +76,7 @@ std::string CheckpointWatch::writer_state() const {
   try {
     return value_from_json(read_text_file(file), file.string()).string_or("state");
   } catch (const Error&) {
-    return {};  // only a report: one that cannot be read counts as none
+    return {};  // only a report: an unreadable one is ignored
   }
 }
 
@@ -84,16 +84,16 @@ void CheckpointWatch::announce(std::int64_t after) const {
   const std::string what =
       after < 0 ? "a checkpoint" : fmt::format("one newer than step {}", after);
   const std::string state = writer_state();
-  parts_.say(fmt::format("waiting in {} for {} until {} ({} at most){}", checkpoints().string(),
+  parts_.say(fmt::format("waiting in {} for {} until {} (at most {}){}", checkpoints().string(),
                          what, clock_text(unix_time() + timeout_), format_duration(timeout_),
-                         state.empty() ? "" : "; the run says it is " + state));
+                         state.empty() ? "" : "; the run reports " + state));
 }
 
 CheckpointWatch::Found CheckpointWatch::wait_for(std::int64_t after) {
   const double start = steady_seconds();
   bool announced = false;
   while (true) {
-    // In this order: a writer's last checkpoint is there before it says that it is done.
+    // In this order: a writer saves its last checkpoint before it reports that it is done.
     const bool finished = writer_state() == "done";
     if (const auto newest = newest_after(after)) {
       step_ = *newest;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CheckpointWatch: the checkpoints of a run that another process works on, seen from outside. Takes
-// no lock and changes nothing there.
+// CheckpointWatch: follows the checkpoints of another process's run. Takes no lock and changes
+// nothing in the run.
 #pragma once
 
 #include <cstdint>
@@ -18,31 +18,30 @@ class CheckpointWatch {
  public:
   enum class Found {
     checkpoint,  // the newest one after `after`
-    finished,    // there is none, and the writer's status.json says that it is done
-    timeout,     // there was none for that long
-    stopped,     // this process was asked to stop
+    finished,    // there is none, and status.json says that the writer is done
+    timeout,     // there was none within the time limit
+    stopped,     // this process got a stop request
   };
   struct Parts {
     std::function<bool()> must_stop;
     std::function<void(const std::string&)> say, warn;
   };
 
-  // `run` is a run's directory, or one that holds step_NUMBER directories itself. It need not exist
-  // yet.
+  // `run` is a run's directory, or one that contains step_NUMBER directories. It may not exist yet.
   CheckpointWatch(std::filesystem::path run, double timeout, Parts parts);
 
-  // Waits for a checkpoint of a later step and says what it waits for and until when. Steps between
-  // the last one and the newest are passed over.
+  // Waits for a checkpoint of a later step and prints what it waits for and until when. Steps
+  // between the last one and the newest are skipped.
   Found wait_for(std::int64_t after);
 
   // Step of the checkpoint that `wait_for` found.
   std::int64_t step() const { return step_; }
-  // Takes it over into `checkpoints`. False when it was gone before it could be held, or is
-  // damaged: then it is passed over from now on, with a warning. Throws RunError when it cannot be
-  // held for another reason, such as a full disk.
+  // Imports it into `checkpoints`. Returns false if it was removed before it could be linked, or is
+  // damaged: then it is skipped from now on, with a warning. Throws RunError if it cannot be
+  // imported for another reason, such as a full disk.
   bool take(CheckpointManager& checkpoints);
 
-  // What the writer's status.json says, "" where there is none.
+  // The state in the writer's status.json. Empty if there is none.
   std::string writer_state() const;
 
  private:

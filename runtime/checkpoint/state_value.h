@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading state that a checkpoint holds.
+// Reads the state in a checkpoint.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace trivet {
 
-// The member of a table. Throws RunError that names the key when there is none.
+// The member of a table. Throws RunError with the key if it is missing.
 const Value& member(const Value& table, std::string_view key);
 
 }  // namespace trivet

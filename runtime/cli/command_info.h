@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A subcommand of the program: what `--help`, the manual page, completion and main know of it.
-// Each lives in a file of its own and hands out its description; commands.cpp lists them.
+// A subcommand of the program, as described to main, `--help`, the manual page and completion. Each
+// subcommand has its own file that returns its description; commands.cpp lists them.
 #pragma once
 
 #include <span>
@@ -12,11 +12,11 @@
 
 namespace trivet {
 
-// What a plain argument may be; completion offers accordingly.
+// The kind of a plain argument, for completion.
 enum class Operand {
   none,
-  path,         // of a run, a directory or a checkpoint
-  config,       // a config file first, overrides after it
+  path,         // the directory of a run, or a checkpoint
+  config,       // a config file, then overrides
   key_or_path,  // a registered key, or a config file and a path in it
   kind_or_key,
   shell,
@@ -34,7 +34,7 @@ struct CommandInfo {
   std::string (*more_details)() = nullptr;
   // Returns the exit code; throws Error. Gets the words behind the name. [main-thread]
   int (*run)(std::span<const std::string> words);
-  // Called before anything else in the process, where there is something to do. [main-thread]
+  // If set, called before anything else in the process. [main-thread]
   void (*at_process_start)() = nullptr;
 };
 

@@ -22,7 +22,7 @@ const CommandInfo* find_command(std::string_view name);
 std::string overview_text(std::span<const PluginCommand> plugin_commands);
 std::string manual_text(const CommandInfo& command);
 
-// "did you mean 'run'?" for a name that is no subcommand.
+// "did you mean 'run'?" for an unknown subcommand.
 std::string command_suggestion(std::string_view name,
                                std::span<const PluginCommand> plugin_commands);
 

@@ -18,7 +18,7 @@ namespace {
 
 using Choice = std::pair<std::filesystem::path, UnitChoice>;
 
-// An orchestrator ends fifty units at once much faster than one after the other.
+// An orchestrator ends fifty units at once much faster than one by one.
 std::vector<Choice> chosen_experiments(const std::vector<std::string>& texts,
                                        const std::string& command,
                                        const std::filesystem::path& root) {
@@ -26,8 +26,8 @@ std::vector<Choice> chosen_experiments(const std::vector<std::string>& texts,
   for (const std::string& text : texts) {
     const ExperimentId id = find_experiment(text, root);
     if (id.job) {
-      throw UsageError("'trivet " + command + "' works on whole units: " + text,
-                       {.hint = "leave the job's name out"});
+      throw UsageError("'trivet " + command + "' takes whole units, not jobs: " + text,
+                       {.hint = "omit the job's name"});
     }
     auto choice = std::find_if(choices.begin(), choices.end(),
                                [&](const Choice& one) { return one.first == id.directory; });

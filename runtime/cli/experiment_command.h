@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Commands that do something to experiments: NAME ID ...
+// Commands that act on experiments: NAME ID ...
 #pragma once
 
 #include <array>
@@ -19,14 +19,14 @@ namespace trivet {
 
 inline constexpr std::array kExperimentOptions{kRootOption, kPluginDirOption};
 
-// A supervisor may be started from another directory later.
+// Absolute, because a supervisor may later start in another directory.
 std::vector<std::string> absolute_folders(std::vector<std::string> folders);
-// Where the plugins of a launched experiment are looked for: as given now, then as given then.
+// The plugin folders of a launched experiment: those given now, then those given at launch.
 std::vector<std::string> with_recorded_plugin_dirs(std::vector<std::string> given,
                                                    const std::filesystem::path& experiment);
 
-// Calls `act` once for each experiment that the IDs name, in their order, with the units they name,
-// and prints what it returns; returns the exit code.
+// Calls `act` once for each experiment that the IDs name, in their order, with the named units.
+// Prints the returned text. Returns the exit code.
 int run_on_experiments(
     std::span<const std::string> words, const std::string& command,
     const std::function<std::string(LaunchedExperiment&, const UnitChoice&)>& act);

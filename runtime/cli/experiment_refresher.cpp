@@ -67,7 +67,7 @@ bool ExperimentRefresher::refresh(const ExperimentView& view) {
   } catch (const Error& error) {
     silent_[key] = error.message();
     std::fputs(report_text(error, has_colors(stderr)).c_str(), stderr);
-    std::fputs("trivet: shown is what was known before\n", stderr);
+    std::fputs("trivet: showing the last recorded states\n", stderr);
   }
   return true;
 }

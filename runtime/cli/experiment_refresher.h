@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Asks the orchestrators of experiments how those units are that only they know of.
+// Queries the orchestrators of experiments for the states of units that only they know.
 #pragma once
 
 #include <chrono>
@@ -15,28 +15,28 @@
 
 namespace trivet {
 
-// Looks at experiments, with records that are up to date where that is possible. An orchestrator
-// that cannot be asked (its cluster does not answer) is told of on stderr, once, and what the
-// records say is shown; others of its key are not asked then.
+// Reads experiments and updates their records where possible. If an orchestrator cannot be queried
+// (its cluster does not answer), prints a warning to stderr once and uses the recorded states.
+// Other orchestrators of the same key are then not queried.
 class ExperimentRefresher {
  public:
-  // `plugin_dirs`: searched before those that are recorded.
+  // `plugin_dirs` are searched before the recorded folders.
   explicit ExperimentRefresher(std::vector<std::string> plugin_dirs = {})
       : plugin_dirs_(std::move(plugin_dirs)) {}
 
   // All experiments, without their units.
   std::vector<ExperimentView> all(ExperimentIndex& index);
-  // Throws UsageError for a number that is not there.
+  // Throws UsageError if the experiment does not exist.
   ExperimentView view(ExperimentIndex& index, const ExperimentId& id);
-  // The same for somebody who looks all the time: an orchestrator is asked every ten seconds.
+  // The same for a caller that polls: an orchestrator is queried at most every ten seconds.
   ExperimentView view_again(ExperimentIndex& index, const ExperimentId& id);
 
  private:
-  // False when there was nothing to be asked.
+  // Returns false if there was nothing to query.
   bool refresh(const ExperimentView& view);
 
   std::vector<std::string> plugin_dirs_;
-  std::map<std::string, std::string> silent_;  // why, by key of the orchestrator
+  std::map<std::string, std::string> silent_;  // the error, by key of the orchestrator
   std::optional<std::chrono::steady_clock::time_point> asked_at_;
 };
 

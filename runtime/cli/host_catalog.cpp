@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kExperiment = "experiment";
 
-ConfigError refused(std::string what, std::string hint) {
+ConfigError make_error(std::string what, std::string hint) {
   return ConfigError(
       Diagnostic{.path = "experiment", .what = std::move(what), .hint = std::move(hint)});
 }
@@ -22,7 +22,7 @@ ConfigError refused(std::string what, std::string hint) {
 HostCatalog::HostCatalog(const std::vector<std::string>& plugin_dirs, UnknownDefaults unknown)
     : host_(plugin_search_path(plugin_dirs)), lookup_(host_, unknown) {
   for (const SearchDirectory& directory : host_.directories()) {
-    // Whoever names a folder means it, and not what is found without it.
+    // A folder named by --plugin-dir must exist; falling back to the others would hide the mistake.
     if (directory.source != "--plugin-dir" || directory.exists) continue;
     throw UsageError("--plugin-dir " + directory.path.string() + ": " + directory.error);
   }
@@ -75,17 +75,17 @@ ConfigCatalog::Experiment HostCatalog::experiment(const std::string& key) {
   }
   const std::string library = library_of(key);
   if (file != nullptr && !library.empty()) {
-    throw refused("there are two experiments '" + key + "': " + library + " registers one, and " +
-                      file->path.string() + " is another",
-                  "rename or remove the file");
+    throw make_error("two experiments are named '" + key + "': " + library +
+                         " registers one, and " + file->path.string() + " is the other",
+                     "rename or remove the file");
   }
   if (file != nullptr && !file->error.empty()) {
-    throw refused(file->path.string() + " cannot be used: " + file->error, {});
+    throw make_error(file->path.string() + " cannot be used: " + file->error, {});
   }
   if (file != nullptr) return {.file = file->path};
   const std::string plugin(plugin_of(key));
   if (library.empty() && host_.refusal(plugin).empty()) {
-    throw refused("there is no experiment '" + key + "'", suggestion(key, keys(kExperiment)));
+    throw make_error("unknown experiment '" + key + "'", suggestion(key, keys(kExperiment)));
   }
   return {.config = registry().experiment(key),
           .restricted = registry().get(kExperiment, key).check != nullptr};

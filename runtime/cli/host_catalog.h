@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plugins and their schemas as config resolution and the commands want them: the host's plugins,
-// found by --plugin-dir and the usual locations.
+// The plugins and their schemas for config resolution and the commands. Plugins are found by
+// --plugin-dir and in the usual locations.
 #pragma once
 
 #include <optional>
@@ -18,9 +18,9 @@ namespace trivet {
 
 class HostCatalog final : public ConfigCatalog {
  public:
-  // `plugin_dirs` are the values of --plugin-dir. Reads notes, opens nothing. As long as it lives,
-  // the registry loads plugins through it; one at a time. What resolves a config, whose rules only
-  // a loaded plugin knows, loads for defaults too.
+  // `plugin_dirs` are the values of --plugin-dir. Reads notes, loads nothing. While this object
+  // exists, the registry loads plugins through it; only one may exist at a time. Code that resolves
+  // a config also loads plugins for defaults, since only a loaded plugin knows its rules.
   explicit HostCatalog(const std::vector<std::string>& plugin_dirs,
                        UnknownDefaults unknown = UnknownDefaults::leave);
   HostCatalog(const HostCatalog&) = delete;
@@ -37,11 +37,11 @@ class HostCatalog final : public ConfigCatalog {
                         Diagnostics& diagnostics) override;
 
   PluginHost& host() noexcept { return host_; }
-  // Found once, when first asked for.
+  // Found on first use.
   const std::vector<ExperimentFile>& experiment_files();
 
  private:
-  // The library of the plugin that registers this experiment; empty if none does.
+  // The library of the plugin that registers this experiment. Empty if no plugin does.
   std::string library_of(const std::string& key) const;
 
   PluginHost host_;

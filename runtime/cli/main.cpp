@@ -27,7 +27,7 @@ bool asks_for_help(const std::vector<std::string>& words) {
   return false;
 }
 
-// Options before the command go behind it.
+// Moves options before the command after it.
 std::vector<std::string> in_order(std::vector<std::string> words) {
   std::size_t count = 0;
   while (count < words.size() && words[count].starts_with("--plugin-dir")) {
@@ -54,7 +54,7 @@ int dispatch(const std::vector<std::string>& given) {
   const CommandInfo* command = find_command(words[0]);
   if (command == nullptr && words[0].starts_with('-')) {
     throw UsageError("unknown option '" + words[0] + "'",
-                     {.hint = "options stand behind the command; see trivet --help"});
+                     {.hint = "options come after the command; see trivet --help"});
   }
   if (command == nullptr) return run_plugin_command(words);
   const std::vector<std::string> rest(words.begin() + 1, words.end());
@@ -78,7 +78,7 @@ int cli_main(int argc, char** argv) {
     return code;
   } catch (const std::exception& error) {
     std::fflush(stdout);
-    // Not fmt::print, which throws when stderr cannot take it: the exit code must come through.
+    // Not fmt::print, which throws if it cannot write to stderr: the exit code must not change.
     std::fputs(report_text(error, has_colors(stderr)).c_str(), stderr);
     return exit_code_of(error);
   }

@@ -43,7 +43,7 @@ class Context final : public CommandContext {
   HostCatalog& catalog_;
 };
 
-// Of a process.
+// The highest exit code of a process.
 constexpr int kHighestCode = 255;
 
 }  // namespace
@@ -106,7 +106,7 @@ int run_plugin_command(std::span<const std::string> words) {
       same += (same.empty() ? "" : " or ") + candidate.key;
     }
     if (!same.empty())
-      throw UsageError("several plugins bring a command '" + words[0] + "'",
+      throw UsageError("several plugins have a command '" + words[0] + "'",
                        {.hint = "name one of them: " + same});
     throw UsageError("unknown command '" + words[0] + "'",
                      {.hint = command_suggestion(words[0], commands)});

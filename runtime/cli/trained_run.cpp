@@ -41,7 +41,7 @@ fs::path run_named(const std::string& word) {
   if (fs::exists(word, ignored)) return word;
   const bool is_id = !word.empty() && (word[0] == '@' || (word[0] >= '0' && word[0] <= '9'));
   if (!is_id) {
-    throw UsageError("there is no run '" + word + "'", {.hint = "trivet ls lists those in runs/"});
+    throw UsageError("no run is named '" + word + "'", {.hint = "trivet ls lists those in runs/"});
   }
   const ExperimentId id = find_experiment(word, experiments_root(nullptr));
   if (!id.wid) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs as commands that use their models are told them.
+// Finds the run in the arguments of commands that use its model.
 #pragma once
 
 #include <filesystem>
@@ -14,10 +14,10 @@
 
 namespace trivet {
 
-// A directory, or a work unit as XID/WID. Throws UsageError when there is none.
+// `word` is a directory, or a work unit as XID/WID. Throws UsageError if it does not exist.
 std::filesystem::path run_named(const std::string& word);
 
-// The run's config with the values of --set, each K=V.
+// The run's config with the values of --set, each K=V, applied.
 ResolvedConfig trained_config(const RunCheckpoint& location, std::span<const std::string> overrides,
                               ConfigCatalog& catalog);
 

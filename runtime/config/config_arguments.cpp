@@ -17,13 +17,13 @@ bool is_dotted_option(const std::string& word) {
   return word.starts_with(kCfg) || word.starts_with(kXp);
 }
 
-// --xp.note text: whether the next word is the value of the one before cannot be told, and an
-// option that swallows the next one would be silent.
+// "--xp.note text" is ambiguous: the next word may be the value or another argument. An option that
+// took it would hide the mistake.
 void refuse_loose_value(const std::string& option, std::span<const std::string> rest) {
   if (rest.empty() || rest[0].starts_with('-') || rest[0].find('=') != std::string::npos) return;
   std::error_code ignored;
   if (std::filesystem::exists(rest[0], ignored)) return;
-  throw UsageError("'" + option + " " + rest[0] + "': put the value of this option behind '='",
+  throw UsageError("'" + option + " " + rest[0] + "': put the value of this option after '='",
                    {.hint = "write " + option + "=" + rest[0]});
 }
 
@@ -58,7 +58,7 @@ Override override_of(const std::string& text, GivenAs how) {
   return {.text = text, .shown = "--set " + text, .offset = 6};
 }
 
-// Above all files, below single overrides.
+// Overrides all files; single overrides override it.
 void add_params_override(ParamsOverride params, ConfigRequest& request) {
   if (!params.file.empty()) request.files.push_back(std::move(params.file));
   request.overrides.insert(request.overrides.begin(), params.overrides.begin(),
@@ -94,8 +94,8 @@ ConfigArguments parse_config_arguments(std::span<const std::string> words,
       parsed.request.files.emplace_back(given.value);
       parsed.source = given.value;
     } else if (given.value.ends_with(".toml") && !looks_like_override(given.value)) {
-      throw UsageError("one config file is enough, '" + given.value + "' is another",
-                       {.hint = "--config_file " + given.value + " puts it above the first"});
+      throw UsageError("only one config file is allowed; unexpected '" + given.value + "'",
+                       {.hint = "--config_file " + given.value + " merges it over the first"});
     } else {
       parsed.request.overrides.push_back(override_of(given.value, GivenAs::argument));
     }

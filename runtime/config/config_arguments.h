@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CONFIG [K=V ...] and the options around it, the same for every command that takes a config.
+// CONFIG [K=V ...] and its options, shared by all commands that take a config.
 #pragma once
 
 #include <array>
@@ -16,34 +16,35 @@ namespace trivet {
 
 inline constexpr OptionSpec kPluginDirOption{.name = "plugin-dir",
                                              .value = "DIR",
-                                             .doc = "A folder to search for plugins first",
+                                             .doc = "Folder to search first for plugins",
                                              .repeatable = true};
 
 inline constexpr OptionSpec kRootOption{
     .name = "root",
     .value = "DIR",
-    .doc = "The directory of the experiments; default: TRIVET_ROOT, else runs"};
+    .doc = "Directory of the experiments; default: TRIVET_ROOT, else runs"};
 
 inline constexpr std::array kConfigOptions{
-    OptionSpec{.name = "cfg", .value = "FILE", .doc = "The same as CONFIG"},
+    OptionSpec{.name = "cfg", .value = "FILE", .doc = "Same as CONFIG"},
     OptionSpec{.name = "set",
                .value = "K=V",
-               .doc = "The same as K=V; --cfg.K=V too, and --xp.K=V for [xp]",
+               .doc = "Same as K=V; also --cfg.K=V, and --xp.K=V for [xp]",
                .repeatable = true},
     OptionSpec{.name = "config_file",
                .value = "FILE",
-               .doc = "A further config above the first",
+               .doc = "Merge another config file over the first",
                .repeatable = true},
     OptionSpec{.name = "experiment",
                .value = "KEY",
                .doc = "Start from this registered experiment, plugin/name"},
-    OptionSpec{.name = "params_override",
-               .value = "TEXT",
-               .doc = "k=v, k=v pairs, JSON text or a config file: above all files, below K=V"},
+    OptionSpec{
+        .name = "params_override",
+        .value = "TEXT",
+        .doc = "k=v, k=v pairs, JSON text or a config file. Overrides all files; K=V overrides it"},
     kPluginDirOption,
 };
 
-// The options of a command: its own, then those for configs.
+// The options of a command, followed by those for configs.
 template <std::size_t N>
 constexpr auto with_config_options(const OptionSpec (&own)[N]) {
   std::array<OptionSpec, N + kConfigOptions.size()> all{};
@@ -57,17 +58,17 @@ struct ConfigArguments {
   Arguments arguments;
   ConfigRequest request;
   std::vector<std::string> plugin_dirs;
-  std::string source;  // the config file, or the experiment when there is none
+  std::string source;  // the config file, or the experiment if there is none
 };
 
 enum class ConfigNeed { required, optional };
 
-// Throws UsageError, also when there is neither a config nor an experiment but needs to be.
+// Throws UsageError, also if a required config or experiment is missing.
 ConfigArguments parse_config_arguments(std::span<const std::string> words,
                                        std::span<const OptionSpec> options,
                                        ConfigNeed need = ConfigNeed::required);
 
-// An option that stands for an override: --mode eval is mode=eval, and wins over those given.
+// An option that is an override: --mode eval is mode=eval and replaces given overrides.
 void add_override(ConfigArguments& arguments, const std::string& option, const std::string& path);
 
 }  // namespace trivet

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A named experiment as layers of a config. One that a plugin registered is a single layer, one
-// that is a file is that file with its bases, and may name a further experiment to start from.
+// A named experiment as layers of a config. An experiment of a plugin is one layer. An experiment
+// in a file is that file with its bases, and may start from another experiment.
 #pragma once
 
 #include <string>
@@ -17,16 +17,16 @@ namespace trivet {
 
 class ExperimentLoader {
  public:
-  // All must outlive it. What is wrong is added to `problems`.
+  // All arguments must outlive this object. Errors are added to the diagnostics.
   ExperimentLoader(const TypedTree& tree, ConfigCatalog& catalog, Diagnostics& diagnostics)
       : tree_(tree), catalog_(catalog), diagnostics_(diagnostics) {}
 
-  // `name` is the text of a key `experiment`. Throws PluginError when its plugin cannot be used.
+  // `name` is the value of a key `experiment`. Throws PluginError if the plugin cannot be used.
   void load(const Value& name);
 
-  // In the order of their weight, the lowest first; without their `base` and `experiment`.
+  // In order of priority, lowest first; without their `base` and `experiment`.
   std::vector<Value> take() { return std::move(layers_); }
-  // The experiments whose restrictions hold for the result.
+  // The experiments whose restrictions apply to the result.
   const std::vector<std::string>& restricted() const noexcept { return restricted_; }
 
  private:
@@ -40,7 +40,7 @@ class ExperimentLoader {
   std::vector<std::string> restricted_;
 };
 
-// Takes the key `experiment` out of all layers; gives the last, which wins, or null.
+// Removes the key `experiment` from all layers. Returns the last one, which wins, or null.
 Value take_experiment(std::vector<Value>& layers);
 
 }  // namespace trivet

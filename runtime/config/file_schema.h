@@ -7,11 +7,12 @@
 
 namespace trivet {
 
-// Those of ExperimentConfig and the ones used up by resolution. [xp] is free: a run ignores it.
+// The fields of ExperimentConfig and those that resolution removes. [xp] is a free table: a run
+// ignores it.
 const Schema& config_file_schema();
 // The same with the fields of [xp], for launching.
 const Schema& launch_file_schema();
-// Without those of ExperimentConfig: of a file that launches programs of all kinds.
+// Without the fields of ExperimentConfig: for a file that launches other programs.
 const Schema& plain_launch_schema();
 
 }  // namespace trivet

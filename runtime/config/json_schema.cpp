@@ -15,7 +15,7 @@ namespace {
 using Form = FieldType::Form;
 using OrderedJson = nlohmann::ordered_json;
 
-// JSON has no infinity; a default that is infinite is left out.
+// JSON has no infinity, so infinite defaults are omitted.
 bool is_in_json(const Value& value) {
   if (value.is_null()) return false;
   return !value.is_float() || std::isfinite(value.as_float());
@@ -37,7 +37,7 @@ class SchemaWriter {
     OrderedJson whole = {{"$schema", "http://json-schema.org/draft-07/schema#"}, {"title", title}};
     whole.update(schema);
     whole["definitions"] = std::move(definitions_);
-    // Docs come from plugins and need not be UTF-8.
+    // Docs come from plugins and may not be UTF-8.
     return whole.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
   }
 
@@ -48,7 +48,7 @@ class SchemaWriter {
   OrderedJson number(const char* name, const Field& field);
   OrderedJson or_reference(OrderedJson schema);
   static OrderedJson ref(const std::string& name) { return {{"$ref", "#/definitions/" + name}}; }
-  // A definition's name stands in a JSON pointer, where '/' would separate.
+  // A definition's name is part of a JSON pointer, in which '/' is a separator.
   static std::string definition(const std::string& kind, const std::string& key) {
     std::string name = kind + ":" + key;
     std::replace(name.begin(), name.end(), '/', '.');
@@ -114,7 +114,7 @@ OrderedJson SchemaWriter::field(const Field& field) {
     described["default"] = OrderedJson::parse(to_json(*field.default_value));
   }
   if (field.adjustable) described["x-adjustable"] = true;
-  // Draft 7 ignores what stands beside a $ref.
+  // Draft 7 ignores the siblings of a $ref.
   if (schema.contains("$ref")) schema = {{"allOf", OrderedJson::array({schema})}};
   described.update(schema);
   return described;
@@ -161,7 +161,7 @@ bool SchemaWriter::takes_numbers(const std::string& kind) {
   try {
     return catalog_.schemas().for_number(kind).has_value();
   } catch (const Error&) {
-    return false;  // more than one type claims them: a number would be refused
+    return false;  // several types accept numbers: a number is an error
   }
 }
 
@@ -184,7 +184,7 @@ OrderedJson SchemaWriter::kind_ref(const std::string& kind) {
 std::string config_json_schema(const Schema& root, ConfigCatalog& catalog) {
   SchemaWriter writer(catalog, RequiredFields::may_be_elsewhere);
   OrderedJson schema = writer.table(root.fields);
-  // A file that stands alone must be complete at the top, unless it launches other programs.
+  // A file without a base must be complete at the top level, unless it launches other programs.
   OrderedJson required = OrderedJson::array();
   for (const Field& field : root.fields) {
     if (field.required) required.push_back(field.name);
@@ -211,7 +211,7 @@ std::string type_json_schema(const std::string& key, ConfigCatalog& catalog) {
     for (const std::string& kind : catalog.kinds_of({})) {
       for (std::string& each : catalog.keys(kind)) known.push_back(std::move(each));
     }
-    throw ConfigError(Diagnostic{{}, {}, "there is no '" + key + "'", suggestion(key, known)});
+    throw ConfigError(Diagnostic{{}, {}, "unknown key '" + key + "'", suggestion(key, known)});
   }
   OrderedJson any = OrderedJson::array();
   for (const std::string& kind : kinds) any.push_back(writer.type_ref(kind, key));

@@ -10,12 +10,12 @@
 namespace trivet {
 namespace {
 
-// A file may be a base in more than one location; a lattice of bases could double at each level.
+// A file may be a base of several files, so the number of layers could double at each level.
 constexpr std::size_t kMostFiles = 200;
 
 }  // namespace
 
-// A file of the user's comes before one of the program's with the same name.
+// The user's file has priority over a built-in file of the same name.
 Value LayerLoader::read(const std::filesystem::path& file, const Origin& named_at) const {
   if (texts_ != nullptr) {
     const auto known = texts_->find(file);

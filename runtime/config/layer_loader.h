@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Config files and the files they are based on, as layers: base = ["a.toml", "b.toml"] puts those
-// below the file that says so, each above the one before.
+// Loads config files and their base files as layers: base = ["a.toml", "b.toml"] puts these files
+// below the file itself, b.toml over a.toml.
 #pragma once
 
 #include <filesystem>
@@ -18,16 +18,15 @@ namespace trivet {
 class LayerLoader {
  public:
   using Texts = std::map<std::filesystem::path, std::string>;
-  // `texts`: what files will hold that are not written yet; must outlive it.
+  // `texts`: the contents of files that are not written yet. Must outlive this object.
   explicit LayerLoader(Diagnostics& diagnostics, const Texts* texts = nullptr)
       : diagnostics_(diagnostics), texts_(texts) {}
 
-  // Reads a file and everything it is based on. Names in `base` are relative to the file they stand
-  // in. Whatever is wrong (unreadable or malformed files, files based on themselves) is added to
-  // the problems.
+  // Reads a file and its base files. Names in `base` are relative to the file that contains them.
+  // Errors (unreadable or malformed files, base cycles) are added to the diagnostics.
   void load(const std::filesystem::path& file);
 
-  // In the order of their weight, the lowest first; without their `base`.
+  // In order of priority, lowest first; without their `base`.
   std::vector<Value> take() { return std::move(layers_); }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each mode of `trivet run` does: the one table that the others read.
+// The modes of `trivet run`: the one table that all other code reads.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace trivet {
 
-// Which run a mode works on.
+// The run that a mode uses.
 enum class ModeTarget {
-  own,       // its own directory, which it starts or continues
-  followed,  // another process's run, on whose checkpoints it works as they come
-  restarts,  // runs of its own, one from each checkpoint that another process writes
+  own,       // its own run, which it starts or continues
+  followed,  // another process's run, whose new checkpoints it evaluates
+  restarts,  // new runs, one from each checkpoint of another process
 };
 
 // Which checkpoints a mode evaluates.
@@ -31,7 +31,7 @@ struct ModeTraits {
   // Unless none, the evaluation halves are made; an eval input is needed.
   Evaluates evaluates = Evaluates::none;
   ModeTarget target = ModeTarget::own;
-  // Below the directory of the followed run; empty for its own.
+  // The directory below the followed run. Empty if the mode uses its own run.
   std::string_view directory = {};
   std::string_view doc;  // for the help page, with line breaks
 };
@@ -50,7 +50,7 @@ inline bool evaluates(Mode mode) {
 inline bool follows(Mode mode) {
   return traits_of(mode).target == ModeTarget::followed;
 }
-// One evaluation of one checkpoint.
+// Evaluates one checkpoint once.
 inline bool evaluates_once(Mode mode) {
   return !trains(mode) && traits_of(mode).target == ModeTarget::own;
 }

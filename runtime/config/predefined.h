@@ -8,7 +8,7 @@
 
 namespace trivet {
 
-// The text of one; empty when there is none of this name.
+// The text of the file. Empty if none has this name.
 std::string_view predefined_config(std::string_view name);
 std::vector<std::string_view> predefined_configs();
 

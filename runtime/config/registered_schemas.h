@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schemas behind "plugin/Name" as a run finds them: in the registry, which loads the plugins of
-// a config when it is asked.
+// Finds the schema of "plugin/Name" for a run in the registry, which loads plugins on demand.
 #pragma once
 
 #include <optional>
@@ -13,7 +12,7 @@ namespace trivet {
 
 class RegisteredSchemas final : public SchemaLookup {
  public:
-  // Throws PluginError for a plugin that cannot be used.
+  // Throws PluginError if a plugin cannot be used.
   const Schema* find(std::string_view kind, std::string_view key, const Origin& where,
                      const std::string& path, Diagnostics& diagnostics) override;
   std::optional<ScalarShorthand> for_number(std::string_view kind) override;

@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kRestrictions = "restrictions";
 
-// Takes a member out of a table; null when it is not there.
+// Removes a member from a table. Returns null if it is missing.
 Value take(Value& table, std::string_view key) {
   Value taken;
   if (Value* found = table.find(key)) taken = std::move(*found);
@@ -30,7 +30,7 @@ Value take(Value& table, std::string_view key) {
   return taken;
 }
 
-// Without the keys of a file that ExperimentConfig lacks.
+// Removes the keys of a file that ExperimentConfig lacks.
 Value experiment_part(Value tree) {
   const Schema& schema = schema_of<ExperimentConfig>();
   std::erase_if(tree.members(), [&](const Value::Member& member) {
@@ -66,7 +66,7 @@ class Resolution {
         schema_(&config_file_schema()),
         tree_(*schema_, catalog.schemas()) {}
 
-  // Of a launch: [xp] is checked, and there may be no run's config.
+  // For a launch: [xp] is checked, and the run's config may be missing.
   Resolution(const ConfigRequest& request, ConfigCatalog& catalog, Diagnostics& diagnostics,
              const Schema& schema)
       : request_(request),
@@ -102,7 +102,7 @@ class Resolution {
   const Schema* schema_;
   TypedTree tree_;
   Value root_ = Value::table();
-  // Before overrides, before anything was filled in, and before references were resolved.
+  // Before overrides, defaults and references.
   Value from_files_, given_, referring_;
   std::optional<ExperimentConfig> experiment_;  // of a run's config that nothing is wrong with
   std::vector<std::string> restricted_;         // the experiments this config starts from
@@ -112,7 +112,7 @@ std::vector<Value> load_layers(const std::vector<std::filesystem::path>& files,
                                const ConfigRequest& request, Diagnostics& diagnostics) {
   LayerLoader loader(diagnostics, &request.texts);
   for (const std::filesystem::path& file : files) loader.load(file);
-  // What is missing now would only give further, misleading problems.
+  // Missing layers would only cause misleading follow-up errors.
   throw_if_any(diagnostics);
   return loader.take();
 }
@@ -125,7 +125,7 @@ void Resolution::merge_layers(std::vector<Value> layers) {
   }
   if (!experiment.is_null() && request_.load_experiments) add_experiment(experiment);
   for (Value& layer : layers) tree_.merge(root_, std::move(layer), tree_.root());
-  // Before the overrides: who says `restrictions` there has the last word.
+  // Before the overrides, which may replace `restrictions`.
   add_restrictions();
   from_files_ = root_;
   apply_overrides(root_, tree_, request_.overrides, diagnostics_);
@@ -139,7 +139,7 @@ void Resolution::add_experiment(const Value& name) {
   restricted_ = loader.restricted();
 }
 
-// To those that a file names. What is no list is refused later.
+// Adds to the list of a file. A value that is not a list is rejected later.
 void Resolution::add_restrictions() {
   for (const std::string& key : restricted_) {
     Value* list = root_.find(kRestrictions);
@@ -167,7 +167,7 @@ void Resolution::resolve() {
   Diagnostics found;
   const std::exception_ptr refused = check(found);
   for (const Diagnostic& problem : found.list()) {
-    // A reference that failed has been reported; that its text is no number says nothing new.
+    // A failed reference has been reported; a type error of its text would be noise.
     if (std::find(failed.begin(), failed.end(), problem.where) == failed.end()) {
       diagnostics_.add(problem);
     }
@@ -176,7 +176,7 @@ void Resolution::resolve() {
   if (diagnostics_.empty() && refused != nullptr) std::rethrow_exception(refused);
 }
 
-// A mistake in [defaults] counts once, not in every table it went to.
+// An error in [defaults] is reported once, not for every table that it fills.
 void Resolution::keep_distinct() {
   std::set<std::tuple<std::string, int, int, std::string>> seen;
   Diagnostics distinct;
@@ -188,7 +188,7 @@ void Resolution::keep_distinct() {
   diagnostics_ = std::move(distinct);
 }
 
-// Gives the error of a plugin that cannot be used, if there is one.
+// Throws the error of an unusable plugin, if any.
 std::exception_ptr Resolution::check(Diagnostics& found) {
   refuse_zero_bytes(root_, {}, found);
   check_defaults(found);
@@ -205,8 +205,8 @@ std::exception_ptr Resolution::check(Diagnostics& found) {
   return rules.refused();
 }
 
-// What the whole config must comply with: the rules of ExperimentConfig and the restrictions of the
-// experiments it starts from, now or when it was written to config.toml.
+// Checks the whole config: the rules of ExperimentConfig and the restrictions of the experiments
+// from which it starts, now or when it was written to config.toml.
 void Resolution::check_experiment(RuleChecker& rules, Diagnostics& found) {
   const Value plain = experiment_part(root_);
   experiment_ = try_decode<ExperimentConfig>(plain, {}, found);
@@ -214,7 +214,7 @@ void Resolution::check_experiment(RuleChecker& rules, Diagnostics& found) {
   if (restrictions != nullptr) rules.check_restrictions(*restrictions, kRestrictions, plain);
 }
 
-// A copy of fields without what only a complete table must have.
+// A copy of the fields without the requirements of complete tables.
 std::vector<Field> relaxed(std::vector<Field> fields) {
   for (Field& field : fields) {
     field.required = false;
@@ -234,7 +234,7 @@ void Resolution::check_defaults(Diagnostics& found) {
       for (const std::string& kind : catalog_.kinds_of({})) {
         for (std::string& key : catalog_.keys(kind)) known.push_back(std::move(key));
       }
-      found.add({member.key_origin, path, "there is no type '" + member.key + "'",
+      found.add({member.key_origin, path, "unknown type '" + member.key + "'",
                  suggestion(member.key, known)});
     }
     for (const std::string& kind : kinds) {
@@ -257,13 +257,13 @@ void Resolution::check_backend(Diagnostics& found) {
     const std::string path = joined_path("backend", member.key);
     const Schema* schema =
         tree_.lookup().find("backend", member.key, member.key_origin, path, found);
-    // One without a list of options checks them when it is opened.
+    // A backend without a list of options checks them when it is opened.
     if (schema == nullptr || schema->fields.empty()) continue;
     validate(member.value, *schema, &tree_.lookup(), found, {.path = path});
   }
 }
 
-// Of the backend that runs: the others that have a table of options are not needed.
+// Only for the selected backend: the other backends with options are not used.
 void Resolution::check_backend_rules(RuleChecker& rules) {
   const Value* name = root_.find_path("runtime.backend");
   const Value* options = root_.find("backend");
@@ -353,7 +353,7 @@ std::string run_config_text(const ResolvedConfig& config, const std::string& hea
 }
 
 Value without_references(Value tree) {
-  Diagnostics ignored;  // a text that is no good reference stays
+  Diagnostics ignored;  // an invalid reference stays
   tree.erase("defaults");
   resolve_references(tree, {}, ignored);
   return tree;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From files, a registered experiment and overrides to one complete config in which every value
-// knows where it came from. Layers, later wins:
+// Resolves files, a registered experiment and overrides to one complete config in which every value
+// has its origin. Layers, later wins:
 //
 //   struct defaults < [defaults."plugin/Name"] < experiment < base files < the file
 //   < --config_file < overrides
 //
-// Nothing is created. Plugins that the config names are loaded, for the rules that their config
-// structs have beside the schema (draft_config loads none but that of a named experiment).
+// Creates nothing. Loads the plugins that the config names, because their config structs have rules
+// besides the schema (draft_config loads only the plugin of a named experiment).
 #pragma once
 
 #include <filesystem>
@@ -29,40 +29,40 @@ namespace trivet {
 
 struct ConfigRequest {
   std::vector<std::filesystem::path> files;  // the file, then each --config_file
-  std::string experiment{};                  // "plugin/name" instead of what the files say
+  std::string experiment{};                  // "plugin/name", replaces that of the files
   std::vector<Override> overrides{};
-  bool load_experiments = true;  // false: leave them out, so that no plugin is loaded
-  // Of a launch: a file below all others where there is a run's config.
+  bool load_experiments = true;  // false: skip them, so that no plugin is loaded
+  // For a launch: a file below all others if there is a run's config.
   std::filesystem::path below_run{};
-  // What files will hold that are not written yet.
+  // The contents of files that are not written yet.
   std::map<std::filesystem::path, std::string> texts{};
 };
 
 struct ResolvedConfig {
-  // The whole config with all defaults and explicit types, [xp] and [backend] included.
+  // The complete config with all defaults and explicit types, including [xp] and [backend].
   Value tree;
-  // The same before references were resolved, with the [defaults] that filled it.
+  // The same with unresolved references and the [defaults] that filled it.
   Value referring{};
-  // What files and overrides say, without what structs and [defaults] fill in; references stand as
-  // they are written.
+  // The values of files and overrides, without those of structs and [defaults]. References are
+  // unresolved.
   Value given{};
-  // The same of files alone.
+  // The same for files only.
   Value from_files{};
-  // The [sweep.NAME] tables as they stand in the files.
+  // The [sweep.NAME] tables of the files, unchanged.
   Value sweeps;
-  // What `tree` says, decoded. Objects made from its parts report paths and origins of `tree`.
+  // `tree`, decoded. Objects built from it report paths and origins of `tree`.
   ExperimentConfig experiment;
   // The options in [backend."plugin/Name"] for the backend that `runtime` names; a table.
   Value backend_options;
 };
 
-// Throws ConfigError with everything that is wrong, sorted by location.
+// Throws ConfigError with all errors, sorted by location.
 ResolvedConfig resolve_config(const ConfigRequest& request, ConfigCatalog& catalog);
 
-// What `trivet launch` is told. A file may launch anything: without a task there is no run's
+// The config of `trivet launch`. A file may launch any program: without a task there is no run's
 // config.
 struct ResolvedLaunch {
-  Value xp;  // with all defaults; what the command line says knows so (kCommandLine)
+  Value xp;  // with all defaults; command-line values have the origin kCommandLine
   launch::Experiment experiment;
   Value sweeps;  // the [sweep.NAME] tables
   std::optional<ResolvedConfig> run;
@@ -71,11 +71,11 @@ struct ResolvedLaunch {
 // Throws as resolve_config does.
 ResolvedLaunch resolve_launch(const ConfigRequest& request, ConfigCatalog& catalog);
 
-// The merged and filled tree of a config that may still be wrong, for completion and `explain`.
-// Throws ConfigError only for files that cannot be read.
+// The merged and filled tree of a config that may have errors, for completion and `explain`. Throws
+// ConfigError only for unreadable files.
 Value draft_config(const ConfigRequest& request, ConfigCatalog& catalog, Diagnostics& diagnostics);
 
-// The tree as it is written to a file and read again: plain "${" is escaped.
+// The tree in its written form, in which plain "${" is escaped.
 Value written_tree(const ResolvedConfig& config);
 
 // The whole config as text without references, for people; resolves to an equal tree.
@@ -85,16 +85,16 @@ struct ConfigTextOptions {
 };
 std::string config_text(const ResolvedConfig& config, const ConfigTextOptions& options = {});
 
-// The text of a run's config.toml: resolves to an equal tree as well. References stay, each with
-// what it means behind it, so that they follow what is changed when the file is run again.
+// The text of a run's config.toml, which also resolves to an equal tree. Keeps references, each
+// with its value in a comment, so that they follow changes when the file is run again.
 std::string run_config_text(const ResolvedConfig& config, const std::string& header = {});
 
-// What a run's config.toml says, references resolved, without asking any plugin. Throws ConfigError
-// as read_toml_file does.
+// Reads a run's config.toml and resolves references, without any plugin. Throws ConfigError like
+// read_toml_file.
 Value read_run_config(const std::filesystem::path& file);
-// The same of a table that was read from such a text.
+// The same for a parsed table.
 Value without_references(Value tree);
-// The same of a config that was not written yet.
+// The same for a config that is not written yet.
 Value plain_config(const ResolvedConfig& config);
 
 }  // namespace trivet

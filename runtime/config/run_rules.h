@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a config must comply with to be run, beyond being a good config.
+// Rules that a valid config must also meet to be run.
 #pragma once
 
 #include "config/resolver.h"
 
 namespace trivet {
 
-// Throws ConfigError: a mode that evaluates needs data to evaluate with, of the task, of a task in
-// it or of a stage of the trainer.
+// Throws ConfigError if a mode evaluates but no eval input is set, in the task, in one of its tasks
+// or in a stage of the trainer.
 void check_run(const ResolvedConfig& config);
 
 }  // namespace trivet

@@ -21,7 +21,7 @@ std::uint64_t divided(std::uint64_t amount, std::int64_t parts) {
   return (amount + by - 1) / by;
 }
 
-// Sums sizes by name, in the order in which names come up.
+// Sums sizes by name, in the order of their first appearance.
 class Parts {
  public:
   explicit Parts(const MeshConfig& mesh)
@@ -46,14 +46,14 @@ class Parts {
   std::vector<MemoryPart> parts_;
 };
 
-// Takes what a trainer saves for its shapes.
+// Collects the shapes of the tensors that a trainer saves.
 class Sizes final : public CheckpointWriter {
  public:
   explicit Sizes(Parts& parts) : parts_(parts) {}
 
   void write_tensors(std::string_view name, const NamedTensors& tensors) override {
     for (const auto& [path, tensor] : tensors) {
-      // A slot is saved as PATH/SLOT.
+      // Slots are saved as PATH/SLOT.
       if (name == "optimizer") parts_.add(path.substr(path.find_last_of('/') + 1), tensor.shape());
       if (name == "ema") parts_.add("averages", tensor.shape());
     }

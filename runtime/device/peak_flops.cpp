@@ -58,8 +58,8 @@ Value read_peaks(const std::filesystem::path& file) {
   const Value content = value_from_json(read_text_file(file), file.string());
   const Value* peaks = content.find("peaks");
   if (peaks == nullptr || !peaks->is_array()) {
-    throw InputError(file.string() + ": has no list of peaks",
-                     {.hint = "delete it; 'trivet doctor --peak' writes it anew"});
+    throw InputError(file.string() + ": contains no list of peaks",
+                     {.hint = "delete it; 'trivet doctor --peak' writes it again"});
   }
   return *peaks;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peak of a device in FLOP/s, which model FLOPs utilization (MFU) is a share of: the fastest
-// matrix product that was measured. Measurements of this machine are kept in
-// ~/.cache/trivet/peaks.json, one for each backend, number of threads and device.
+// The peak of a device in FLOP/s, the speed of the fastest measured matrix product. Model FLOPs
+// utilization (MFU) is relative to it. Measurements of this machine are stored in
+// ~/.cache/trivet/peaks.json, one per backend, number of threads and device.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace trivet {
 
-// Of f32 products of square matrices, whose sizes double from 256 on until five products take more
-// than a quarter of a second; of these five the shortest counts. Takes about two seconds.
+// Measures f32 products of square matrices. The size starts at 256 and doubles until five products
+// take more than a quarter of a second; the fastest of these five counts. Takes about two seconds.
 double measure_peak(Device& device);
 
-// XDG_CACHE_HOME/trivet/peaks.json; empty where no folder of the user is known.
+// XDG_CACHE_HOME/trivet/peaks.json. Empty if the user's folder is unknown.
 std::filesystem::path peaks_file();
 
 struct KnownPeak {
@@ -25,15 +25,15 @@ struct KnownPeak {
   double measured_at = 0;  // seconds since 1970
 };
 
-// What was measured here with this backend, description and number of threads; nothing if it never
-// was. `index` is runtime.device. Throws InputError for a file that is damaged.
+// The peak that was measured on this machine with this backend, description and number of threads,
+// if any. `index` is runtime.device. Throws InputError if the file is damaged.
 std::optional<KnownPeak> find_peak(const std::filesystem::path& file, const Device& device,
                                    std::int64_t index);
-// Takes the location of an older one. Throws RunError for a file that cannot be written.
+// Replaces an older peak. Throws RunError if the file cannot be written.
 void keep_peak(const std::filesystem::path& file, const Device& device, std::int64_t index,
                const KnownPeak& peak);
 
-// runtime.peak_flops, else what the backend says, else what was measured; 0: not known.
+// runtime.peak_flops, else that of the backend, else the measured one. 0: unknown.
 double peak_of(const Device& device, const RuntimeConfig& runtime);
 
 }  // namespace trivet

@@ -37,12 +37,12 @@ constexpr int kMostFrames = 64;
 thread_local const PluginLoading* this_load = nullptr;
 std::array<struct sigaction, kCrashes.size()> previous_actions;
 int exit_code = 0;
-std::atomic<pid_t> guarded_process{0};  // the one that must not end now; its children may
+std::atomic<pid_t> guarded_process{0};  // the process that must not end now; its children may
 std::atomic<int> done_code{-1};         // of WorkIsDone
 std::atomic<bool> ending{false};
-char uncaught[512] = "";  // the words of an exception that nobody catches
+char uncaught[512] = "";  // the message of an uncaught exception
 
-// Innermost first. Walks the stack, so it is asked for only where nothing else is known.
+// Innermost first. Walks the stack, so it is used only if nothing else is known.
 const PluginCode* plugin_on_stack() {
   void* frames[kMostFrames];
   const int count = ::backtrace(frames, kMostFrames);
@@ -68,7 +68,7 @@ void report_location(SignalSafeText& words, const PluginCall& call) {
   if (*call.path() != '\0') words << "\n       at   " << call.path();
 }
 
-// A plugin's library, found by an address, that is not that of the call.
+// A plugin's library, found by an address, other than the library of the call.
 void tell_code(SignalSafeText& words, const PluginCode& code, const char* did, const char* signal,
                const PluginCall* call) {
   words << "error: the plugin '" << code.name << "' " << did << signal << "\n       file "
@@ -79,8 +79,8 @@ void tell_code(SignalSafeText& words, const PluginCode& code, const char* did, c
   report_location(words, *call);
 }
 
-// Where this thread is in a plugin; false when it is in none. `at` is the address of the fault's
-// instruction, if known. Runs in a signal handler.
+// Reports the plugin that this thread is in. Returns false if it is in none. `at` is the address of
+// the faulting instruction, if known. Runs in a signal handler.
 bool tell(SignalSafeText& words, const char* did, const char* signal, const void* at = nullptr) {
   const PluginCall* call = call_of_plugin();
   const PluginCode* code = at != nullptr ? plugin_at(at) : nullptr;
@@ -100,16 +100,16 @@ bool tell(SignalSafeText& words, const char* did, const char* signal, const void
   } else {
     return false;
   }
-  if (uncaught[0] != '\0') words << "\n       it says: " << uncaught;
-  words
-      << "\n       the fault is in the plugin: a debugger shows the location; take another version "
-         "of it,\n       or a config without it\n";
+  if (uncaught[0] != '\0') words << "\n       message: " << uncaught;
+  words << "\n       the fault is in the plugin: use a debugger to find it, or install another "
+           "version,"
+           "\n       or use a config without it\n";
   return true;
 }
 
 [[noreturn]] void end_with(SignalSafeText& words, int code) {
   const int done = done_code.load();
-  if (done >= 0) words << "       all work was done before that, and its files are whole\n";
+  if (done >= 0) words << "       all work was done before that, and its files are complete\n";
   words.print();
   end_process(done >= 0 ? done : code);
 }
@@ -123,21 +123,21 @@ const void* instruction_of(const void* context) {
 #endif
 }
 
-// Memory that a file no longer has: the fault is the file's, whoever reads it.
+// The mapped file was truncated: the file is at fault, not its reader.
 void tell_lost_file(const siginfo_t& info) {
   char path[1024];
   if (info.si_signo != SIGBUS || info.si_code <= 0 || !mapped_file_at(info.si_addr, path)) return;
   SignalSafeText words;
-  words << "error: " << path << ": cannot be read any more (SIGBUS): it was cut short or replaced "
-        << "while it was in use,\n       or its disk failed; bring it back and continue\n";
+  words << "error: " << path << ": can no longer be read (SIGBUS): it was truncated or replaced "
+        << "while it was in use,\n       or its disk failed; restore it and continue\n";
   end_with(words, RunError("").exit_code());
 }
 
 extern "C" void trivet_crash(int number, siginfo_t* info, void* context) {
-  // Another thread is at its last words already.
+  // Another thread is already reporting.
   while (ending.exchange(true)) ::pause();
   ::signal(SIGALRM, SIG_DFL);
-  ::alarm(30);  // whatever is broken must not keep a process that is to end
+  ::alarm(30);  // a broken report must not keep the process alive
   std::size_t at = 0;
   while (at + 1 < kCrashes.size() && kCrashes[at].signal != number) ++at;
   tell_lost_file(*info);
@@ -145,18 +145,18 @@ extern "C" void trivet_crash(int number, siginfo_t* info, void* context) {
   if (tell(words, "crashed", kCrashes[at].name, instruction_of(context))) {
     end_with(words, exit_code);
   }
-  words << "error: trivet crashed" << kCrashes[at].name << "; no plugin is known to be at fault\n";
-  if (uncaught[0] != '\0') words << "       it says: " << uncaught << "\n";
+  words << "error: trivet crashed" << kCrashes[at].name << "; no plugin was found at fault\n";
+  if (uncaught[0] != '\0') words << "       message: " << uncaught << "\n";
   if (done_code.load() >= 0) end_with(words, exit_code);
   words.print();
   ::sigaction(number, &previous_actions[at], nullptr);
   ending = false;
-  ::raise(number);  // arrives when this handler has returned
+  ::raise(number);  // arrives after this handler returns
 }
 
 // The stack is still that of the throw, so the handler of SIGABRT finds the plugin.
 [[noreturn]] void on_terminate() {
-  const char* what = "something that is not a std::exception was thrown";
+  const char* what = "an exception that is not a std::exception was thrown";
   try {
     if (std::current_exception() == nullptr) std::abort();
     throw;
@@ -169,7 +169,7 @@ extern "C" void trivet_crash(int number, siginfo_t* info, void* context) {
   std::abort();
 }
 
-// A plugin has no business to end the program, least of all with an exit code of 0.
+// A plugin must not end the program, least of all with exit code 0.
 void at_exit() {
   refuse_to_end();
 }
@@ -180,7 +180,7 @@ void refuse_to_end() noexcept {
   if (guarded_process.load() != ::getpid()) return;
   SignalSafeText words;
   if (!tell(words, "ended the program", "")) {
-    words << "error: something ended the program before its command was done\n";
+    words << "error: the program was ended before its command was done\n";
   }
   end_with(words, exit_code);
 }
@@ -188,7 +188,7 @@ void refuse_to_end() noexcept {
 CrashReport::CrashReport() : stack_(std::make_unique<char[]>(kStackSize)) {
   exit_code = PluginError("").exit_code();
   void* frame = nullptr;
-  (void)::backtrace(&frame, 1);  // loads what it needs, which a handler could not
+  (void)::backtrace(&frame, 1);  // loads libraries now, which a handler cannot do
   static const bool registered = std::atexit(at_exit) == 0 && std::at_quick_exit(at_exit) == 0;
   (void)registered;
   guarded_process = ::getpid();

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// CrashReport: last words when a crash (a fault, abort, an endless recursion, an exception that
-// nobody catches) or somebody else than main ends the program. They name the plugin, its file, what
-// it was doing and the key that was asked for; the exit code is that of a plugin that cannot be
-// used. A crash that no plugin is to blame for is told in a line and goes its way.
+// CrashReport: reports a crash (a fault, abort, endless recursion or uncaught exception), or an
+// exit outside main. The report names the plugin, its file, its current call and the requested key;
+// the exit code is that of an unusable plugin. A crash without a faulty plugin is reported in one
+// line and then takes its normal course.
 //
-// Nothing is run twice for this: no child tries a plugin beforehand, and a start costs nothing
-// more.
+// Nothing runs twice: no child process tries a plugin first, and a start costs nothing more.
 #pragma once
 
 #include <csignal>
@@ -19,27 +18,27 @@ namespace trivet {
 
 class CrashReport {
  public:
-  // Handles the signals of a crash from here on, in all threads; a stack overflow only in this one.
-  // Until the destructor the program must not end: exit() and quick_exit(), and in the program
-  // itself _exit() and exec (ways_out.cpp), are told and end with the exit code of a plugin at
-  // fault. The destructor puts the old handlers back. One at a time.
+  // Handles the signals of a crash from now on, in all threads; a stack overflow only in this
+  // thread. Until the destructor runs the program must not end: exit() and quick_exit(), and in the
+  // program itself _exit() and exec (ways_out.cpp), are reported and end with the exit code of a
+  // plugin at fault. The destructor restores the old handlers. Only one object may exist.
   CrashReport();
   ~CrashReport();
   CrashReport(const CrashReport&) = delete;
   CrashReport& operator=(const CrashReport&) = delete;
 
  private:
-  std::unique_ptr<char[]> stack_;  // for the handler: the thread's own may be used up
+  std::unique_ptr<char[]> stack_;  // for the handler: the thread's stack may be full
   stack_t previous_stack_{};
   std::terminate_handler previous_terminate_ = nullptr;
 };
 
-// Returns unless a CrashReport lives in this process; else says who has ended the program, and ends
-// it with the exit code of a plugin at fault. Processes that were forked from it may end.
+// Returns if this process has no CrashReport. Otherwise reports which plugin ended the program, and
+// ends it with the exit code of a plugin at fault. Forked processes may end.
 void refuse_to_end() noexcept;
 
-// As long as it lives, all that was asked for is done and on the disk: what plugins break while
-// their objects go is told, and the program ends with this exit code all the same.
+// While this object exists, all work is done and on the disk: a crash of a plugin in a destructor
+// is reported, but the program still ends with this exit code.
 class WorkIsDone {
  public:
   explicit WorkIsDone(int exit_code) noexcept;
@@ -48,7 +47,7 @@ class WorkIsDone {
   WorkIsDone& operator=(const WorkIsDone&) = delete;
 };
 
-// Says, as long as it lives, that this thread loads a plugin.
+// Records, while it exists, that this thread loads a plugin.
 class PluginLoading {
  public:
   enum class Phase { initializers, entry };
@@ -60,7 +59,7 @@ class PluginLoading {
 
   void enter(Phase phase);
 
-  // For the handler: plain memory that does not move.
+  // For the handler: plain memory with a fixed address.
   const char* name() const noexcept { return name_.c_str(); }
   const char* file() const noexcept { return file_.c_str(); }
   const char* key() const noexcept { return key_.c_str(); }
@@ -69,7 +68,7 @@ class PluginLoading {
  private:
   const std::string name_, file_, key_;
   Phase phase_ = Phase::initializers;
-  const PluginLoading* const outer_;  // loading one may make objects of another
+  const PluginLoading* const outer_;  // loading one plugin may create objects of another
 };
 
 }  // namespace trivet

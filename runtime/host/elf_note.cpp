@@ -23,7 +23,7 @@ constexpr unsigned kMostSegments = 512;
 constexpr unsigned kMostSections = 4096;
 constexpr std::uint64_t kMostSymbols = 1 << 20;
 constexpr std::uint64_t kMostDynamic = 1 << 12;
-// A mangled name begins with what tells whose it is.
+// The prefixes of mangled names that identify their owner.
 constexpr std::size_t kNameStart = 256;
 
 #if defined(__x86_64__)
@@ -102,7 +102,7 @@ std::string ElfReader::check_header() {
   if (header_.e_type != ET_DYN) return "an ELF file, but not a shared library";
   if (header_.e_shoff != 0 && !contains(header_.e_shoff, std::uint64_t{header_.e_shnum} *
                                                              std::uint64_t{header_.e_shentsize})) {
-    return "truncated: its section headers lie behind the end of the file";
+    return "truncated: section headers are past the end of the file";
   }
   return {};
 }
@@ -112,7 +112,7 @@ std::string ElfReader::search_segments() {
     return "damaged: it has no program headers";
   }
   if (!contains(header_.e_phoff, std::uint64_t{header_.e_phnum} * sizeof(Elf64_Phdr))) {
-    return "truncated: its program headers lie behind the end of the file";
+    return "truncated: program headers are past the end of the file";
   }
   for (unsigned i = 0; i < header_.e_phnum && i < kMostSegments; ++i) {
     Elf64_Phdr segment{};
@@ -120,7 +120,7 @@ std::string ElfReader::search_segments() {
       return "unreadable program headers";
     }
     if (segment.p_type == PT_LOAD && !contains(segment.p_offset, segment.p_filesz)) {
-      return "truncated: a segment ends behind the end of the file";
+      return "truncated: a segment ends past the end of the file";
     }
     if (segment.p_type == PT_NOTE) search_notes(segment.p_offset, segment.p_filesz);
   }
@@ -135,14 +135,14 @@ void ElfReader::search_sections() {
   }
 }
 
-// False behind the last one that is looked at.
+// Returns false after the last one that is read.
 bool ElfReader::section(unsigned index, Elf64_Shdr& out) const {
   return index < header_.e_shnum && index < kMostSections &&
          header_.e_shentsize == sizeof(Elf64_Shdr) && header_.e_shoff != 0 &&
          get(header_.e_shoff + index * sizeof out, &out, sizeof out);
 }
 
-// A library without section headers has lost them to a tool, and is taken as it is.
+// A tool has removed the section headers. The library is accepted.
 std::string ElfReader::shared_name_objection() const {
   Elf64_Shdr symbols{}, names{};
   for (unsigned i = 0; section(i, symbols); ++i) {
@@ -150,7 +150,7 @@ std::string ElfReader::shared_name_objection() const {
     const std::string name = shared_name_in(symbols, names);
     if (name.empty()) return {};
     return fmt::format(
-        "it shares variables with other plugins ({}...): two with a config struct of one name "
+        "it shares variables with other plugins ({}...): two config structs of the same name "
         "would get each other's values; link it with the flags of pkg-config --libs trivet-sdk",
         name.substr(0, 60));
   }
@@ -171,7 +171,7 @@ std::string ElfReader::shared_name_in(const Elf64_Shdr& symbols, const Elf64_Shd
   return {};
 }
 
-// What stands there in a table of names, cut; empty where there is nothing.
+// The name at an offset in a table of names, truncated. Empty if there is none.
 std::string ElfReader::name_at(const Elf64_Shdr& names, std::uint64_t offset) const {
   char name[kNameStart] = {};
   if (offset >= names.sh_size) return {};
@@ -179,7 +179,7 @@ std::string ElfReader::name_at(const Elf64_Shdr& names, std::uint64_t offset) co
   return get(names.sh_offset + offset, name, length) ? name : std::string();
 }
 
-// Two C++ libraries in a process do not know each other's exceptions.
+// Two C++ libraries in one process cannot catch each other's exceptions.
 std::string ElfReader::library_objection() const {
   Elf64_Shdr dynamic{}, names{};
   bool of_trivet = false;
@@ -196,7 +196,7 @@ std::string ElfReader::library_objection() const {
       of_trivet = of_trivet || library.starts_with("libtrivet.so");
     }
   }
-  return of_trivet ? "it has a C++ library of its own instead of libstdc++.so, which this program "
+  return of_trivet ? "it contains its own C++ library instead of libstdc++.so, which this program "
                      "uses: link it without -static-libstdc++"
                    : std::string();
 }

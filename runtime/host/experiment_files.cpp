@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder with more than that is no folder of configs.
+// A folder with more files is not a folder of configs.
 constexpr std::size_t kMostExperimentFiles = 10000;
 constexpr std::size_t kLongestHeadLine = 1000;
 
@@ -30,9 +30,8 @@ void add_files(const PluginFile& plugin, std::vector<ExperimentFile>& found) {
   for (const fs::path& path : paths) {
     const std::string name = path.stem().string();
     ExperimentFile file{plugin.manifest->name + "/" + name, path, {}};
-    file.error = detail::is_item_name(name)
-                     ? open_checked(path).error
-                     : "its name has other characters than letters, digits, '_' and '-'";
+    file.error = detail::is_item_name(name) ? open_checked(path).error
+                                            : "its name may only have letters, digits, '_' and '-'";
     found.push_back(std::move(file));
   }
 }
@@ -42,7 +41,7 @@ std::string without_mark(std::string line) {
   return line;
 }
 
-// Lines for programs, not for people: a license, the schema that editors ask for.
+// Lines for programs: a license, or the schema for editors.
 bool is_directive(const std::string& line) {
   return line.starts_with("#:") || line.find("SPDX-License-Identifier") != std::string::npos;
 }

@@ -51,7 +51,7 @@ const Schema* HostLookup::find(std::string_view kind, std::string_view key, cons
     for (const ManifestItem& item : host_.items(key)) {
       if (item.kind != kind) continue;
       const Schema* schema = from_note(item);
-      if (schema == nullptr) break;  // it is refused now
+      if (schema == nullptr) break;  // now it is refused
       if (unknown_ == UnknownDefaults::leave || !has_unknown_default(schema->fields)) {
         return schema;
       }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collects what the entry of a plugin offers; what becomes of it is decided afterwards.
+// Collects the items that a plugin's entry offers. The caller decides later whether to register
+// them.
 #pragma once
 
 #include <utility>

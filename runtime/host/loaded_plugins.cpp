@@ -20,7 +20,7 @@
 namespace trivet {
 namespace {
 
-// More than anybody loads; what comes after them is not known by its addresses.
+// More than users load. Later plugins are not found by their addresses.
 constexpr std::size_t kMostLibraries = 1024;
 
 std::array<PluginCode, kMostLibraries> known_code;
@@ -29,7 +29,7 @@ std::atomic<std::size_t> code_count{0};
 struct Loaded {
   std::mutex mutex;
   std::vector<LoadedPlugin> plugins;
-  std::deque<LoadedPlugin> named;  // those that known_code points into
+  std::deque<LoadedPlugin> named;  // known_code points into these
 };
 
 Loaded& loaded() {
@@ -38,7 +38,7 @@ Loaded& loaded() {
 }
 
 struct Library {
-  std::uintptr_t inside = 0;  // what it is found by
+  std::uintptr_t inside = 0;  // the search key
   std::uintptr_t begin = 0, end = 0;
   std::string build_id{};
 };
@@ -49,8 +49,8 @@ std::string hex_of(const unsigned char* bytes, std::size_t size) {
   return text;
 }
 
-// Of memory that the loader has mapped. A sanitizer takes what is between two notes for out of
-// bounds; byte by byte, as a call of memcpy would be looked at, too.
+// Reads memory that the loader has mapped. A sanitizer would report the gap between two notes as
+// out of bounds. Copies byte by byte, because sanitizers also check memcpy.
 __attribute__((no_sanitize("address"))) std::string mapped(const volatile char* bytes,
                                                            std::size_t size) {
   std::string copy(size, '\0');
@@ -58,7 +58,7 @@ __attribute__((no_sanitize("address"))) std::string mapped(const volatile char* 
   return copy;
 }
 
-// Sizes are those of the file that was accepted.
+// The sizes are those of the accepted file.
 std::string build_id_in(const std::string& segment) {
   const char* const notes = segment.data();
   const std::size_t size = segment.size();
@@ -104,7 +104,7 @@ int look_at(dl_phdr_info* info, std::size_t, void* data) {
   return 1;
 }
 
-// A file that cannot be read any more has no digest, and the record says so by its absence.
+// A file that can no longer be read has no digest, so the record lacks it.
 std::string digest_of(const Library& library, const std::filesystem::path& file) {
   if (!library.build_id.empty()) return "build-id:" + library.build_id;
   try {
@@ -114,7 +114,7 @@ std::string digest_of(const Library& library, const std::filesystem::path& file)
   }
 }
 
-// With the mutex held.
+// The caller holds the mutex.
 void keep_code(Loaded& all, const Library& library, const LoadedPlugin& plugin) {
   const std::size_t at = code_count.load();
   if (library.end == 0 || at == kMostLibraries) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The libraries of plugins that are open in this process: for the record of a run, and for the
-// words of a crash, which know an address only.
+// The plugin libraries that are loaded in this process, for the record of a run, and for crash
+// reports, which only know an address.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +14,26 @@ namespace trivet {
 struct LoadedPlugin {
   std::string name, version;
   std::filesystem::path file;
-  // "build-id:..." as the linker wrote it, or "xxh3:..." of the bytes of a file without one.
+  // "build-id:..." from the linker, or "xxh3:..." of the bytes of a file without a build id.
   std::string digest;
-  std::filesystem::path replaces{};  // the shipped plugin whose location this one takes; or empty
+  std::filesystem::path replaces{};  // the shipped plugin that this one replaces; or empty
   bool shipped = false;
 };
 
-// In the order they were opened.
+// In the order of opening.
 std::vector<LoadedPlugin> loaded_plugins();
 
-// Notes a library that has just been opened; `inside` is the address of anything in it. The digest
-// is found here.
+// Records a library that has just been opened; `inside` is any address in it. Computes the digest.
 void note_loaded(LoadedPlugin plugin, const void* inside);
 
-// Where the code of a plugin lies. Never destroyed, so that a signal handler may read it.
+// The address range of a plugin's code. Never destroyed, so that a signal handler may read it.
 struct PluginCode {
   std::uintptr_t begin, end;
   const char* name;
   const char* file;
 };
 
-// The plugin whose library an address lies in; null if in none. May be asked in a signal handler.
+// The plugin whose library contains an address. Null if none. Async-signal-safe.
 const PluginCode* plugin_at(const void* address) noexcept;
 
 }  // namespace trivet

@@ -19,8 +19,8 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMostItems = 10000;
 constexpr std::size_t kLongestName = 100;
-// Levels of JSON; a schema takes four for each level of tables in tables. What goes deeper would
-// exhaust the stack when its text is made again.
+// Levels of JSON. A schema takes four for each level of nested tables. Deeper text would overflow
+// the stack when it is written.
 constexpr int kDeepest = 200;
 
 bool is_name(std::string_view text) {
@@ -32,7 +32,7 @@ bool is_name(std::string_view text) {
          std::all_of(text.begin(), text.end(), plain);
 }
 
-// A listing is shown on terminals, which obey some of these.
+// Listings are shown on terminals, which interpret some of these characters.
 std::string plain_text(const Json& json, const char* member) {
   std::string text = json.value(member, std::string());
   const auto command = [](char c) { return (c >= 0 && c < ' ') || c == 0x7F; };
@@ -42,11 +42,11 @@ std::string plain_text(const Json& json, const char* member) {
   return text;
 }
 
-// Not get<int>, which cuts off what does not fit.
+// Not get<int>, which truncates large numbers.
 int version_number(const Json& json) {
   constexpr std::int64_t kHighest = 1 << 16;
   if (!json.is_number_integer() || json.get<double>() < 0 || json.get<double>() > kHighest) {
-    throw Error("its SDK version is no pair of whole numbers");
+    throw Error("its SDK version is not a pair of whole numbers");
   }
   return json.get<int>();
 }
@@ -61,7 +61,7 @@ ManifestItem item_of(const Json& json, const std::string& plugin) {
   const std::string prefix = plugin + "/";
   if (!is_name(item.kind) || !item.key.starts_with(prefix) ||
       !is_name(std::string_view(item.key).substr(prefix.size()))) {
-    throw Error(fmt::format("'{}' is no key of the plugin '{}'", item.key, plugin));
+    throw Error(fmt::format("'{}' is not a key of the plugin '{}'", item.key, plugin));
   }
   return item;
 }
@@ -69,7 +69,7 @@ ManifestItem item_of(const Json& json, const std::string& plugin) {
 Manifest manifest_of(const Json& json) {
   Manifest manifest;
   manifest.name = json.at("name").get<std::string>();
-  if (!is_name(manifest.name)) throw Error("the plugin's name is not a name");
+  if (!is_name(manifest.name)) throw Error("the plugin's name is invalid");
   if (manifest.name == "trivet") throw Error("the name 'trivet' is taken by the program itself");
   (void)json.at("version").get_ref<const std::string&>();
   manifest.version = plain_text(json, "version");
@@ -82,7 +82,7 @@ Manifest manifest_of(const Json& json) {
     manifest.abi.emplace_back(field, value.get<std::string>());
   }
   const auto& items = json.at("items").get_ref<const Json::array_t&>();
-  if (items.size() > kMostItems) throw Error("it declares more items than any plugin has");
+  if (items.size() > kMostItems) throw Error("it declares too many items");
   std::set<std::pair<std::string, std::string>> seen;
   for (const Json& item : items) {
     manifest.items.push_back(item_of(item, manifest.name));

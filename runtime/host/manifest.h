@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Manifest: what a plugin's note tells before the library is opened.
+// Manifest: the contents of a plugin's note, readable without loading the library.
 #pragma once
 
 #include <string>
@@ -33,12 +33,12 @@ struct Manifest {
   const ManifestItem* find(std::string_view kind, std::string_view key) const noexcept;
 };
 
-// Throws Error for anything that is not a note as TRIVET_PLUGIN writes it: missing members, names
-// that are none, keys outside the plugin's own "name/", a key twice.
+// Throws Error for anything that is not a note of TRIVET_PLUGIN: missing members, invalid names,
+// keys outside the plugin's "name/", duplicate keys.
 Manifest parse_manifest(std::string_view json);
 
-// Why this program cannot load a plugin with this manifest: the field, both values and what to do.
-// Empty if it can.
+// The reason why this program cannot load a plugin with this manifest: the field, both values and
+// the remedy. Empty if it can.
 std::string abi_objection(const Manifest& manifest);
 
 }  // namespace trivet

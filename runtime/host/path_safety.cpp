@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// By the time of the last change of any kind: that of the contents can be set back.
+// Uses the time of the last change of any kind: the modification time can be set back.
 FileIdentity identity_of(const struct stat& status) noexcept {
   return {status.st_dev, status.st_ino, static_cast<unsigned long long>(status.st_size),
           status.st_ctim.tv_sec, status.st_ctim.tv_nsec};
@@ -23,7 +23,7 @@ FileIdentity identity_of(const struct stat& status) noexcept {
 
 std::string owner_objection(const struct stat& status, const std::string& what) {
   if (status.st_uid != 0 && status.st_uid != geteuid()) {
-    return fmt::format("{} belongs to user {}, neither to you nor to root", what, status.st_uid);
+    return fmt::format("{} belongs to user {}, not to you or root", what, status.st_uid);
   }
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return fmt::format("{} can be changed by others (mode {:04o}); chmod go-w", what,
@@ -32,7 +32,7 @@ std::string owner_objection(const struct stat& status, const std::string& what) 
   return {};
 }
 
-// `directory` has no symbolic links.
+// `directory` contains no symbolic links.
 std::string canonical_objection(const fs::path& directory) {
   struct stat status {};
   if (stat(directory.c_str(), &status) != 0) {
@@ -56,7 +56,7 @@ std::string canonical_objection(const fs::path& directory) {
   return {};
 }
 
-CheckedFile refused(std::string reason) {
+CheckedFile refuse(std::string reason) {
   return {UniqueFd(), {}, std::move(reason)};
 }
 
@@ -65,16 +65,16 @@ CheckedFile refused(std::string reason) {
 CheckedFile open_checked(const fs::path& file) {
   std::error_code error;
   const fs::path real = fs::canonical(file, error);
-  if (error) return refused(error.message());
+  if (error) return refuse(error.message());
   // O_NONBLOCK: opening a FIFO for reading would wait for a writer.
   UniqueFd descriptor(open(real.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (descriptor.get() < 0) return refused(std::strerror(errno));
+  if (descriptor.get() < 0) return refuse(std::strerror(errno));
   struct stat status {};
-  if (fstat(descriptor.get(), &status) != 0) return refused(std::strerror(errno));
-  if (!S_ISREG(status.st_mode)) return refused("not a regular file");
-  if (std::string text = owner_objection(status, "the file"); !text.empty()) return refused(text);
+  if (fstat(descriptor.get(), &status) != 0) return refuse(std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) return refuse("not a regular file");
+  if (std::string text = owner_objection(status, "the file"); !text.empty()) return refuse(text);
   if (std::string text = canonical_objection(real.parent_path()); !text.empty()) {
-    return refused(text);
+    return refuse(text);
   }
   return {std::move(descriptor), identity_of(status), {}};
 }

@@ -74,7 +74,7 @@ void PluginHost::look_at(const fs::path& path, bool shipped) {
   if (!checked.error.empty()) return refuse(checked.error);
   file.identity = checked.identity;
   for (const PluginFile& other : files_) {
-    if (other.identity == file.identity) return;  // the same file by another way
+    if (other.identity == file.identity) return;  // the same file by another path
   }
   const PluginNote note = read_plugin_note(checked.descriptor.get());
   if (!note.error.empty()) return refuse(note.error);
@@ -151,13 +151,13 @@ void PluginHost::load_plugin(std::string_view name, std::string_view key) {
 void PluginHost::open(PluginFile& file, std::string_view key) {
   try {
     if (identity_of(file.path) != file.identity) {
-      throw PluginError("the file has changed since it was looked at; start again");
+      throw PluginError("the file changed after trivet read its note; run the command again");
     }
     const ProcessState before = ProcessState::now();
     std::vector<RegistryItem> items =
         open_plugin(file.path, *file.manifest, key, {file.shipped, file.replaces});
     if (const std::string changes = before.changes_to(ProcessState::now()); !changes.empty()) {
-      throw PluginError("it changed what the whole process shares: " + changes);
+      throw PluginError("it changed process-wide state: " + changes);
     }
     registry_.add({file.manifest->name, file.manifest->version, file.path.string()},
                   std::move(items));
@@ -184,7 +184,7 @@ std::vector<std::string> PluginHost::keys(std::string_view kind) {
   return keys;
 }
 
-// With the mutex held. Those of shipped plugins come first.
+// The caller holds the mutex. Items of shipped plugins come first.
 std::vector<PluginHost::NumberClaim> PluginHost::number_claims(std::string_view kind) const {
   std::vector<NumberClaim> found;
   for (const PluginFile& file : files_) {
@@ -271,7 +271,7 @@ std::string PluginHost::searched() {
     }
     text += " (" + (names.empty() ? "no plugins" : names) + ")";
   }
-  return text.empty() ? "there is no folder of plugins" : text;
+  return text.empty() ? "no plugin folder exists" : text;
 }
 
 }  // namespace trivet

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PluginHost: finds plugins, tells what they offer without opening them, and loads one when a
-// config names a key of it.
+// PluginHost: finds plugins, lists their items without loading them, and loads a plugin when a
+// config names one of its keys.
 //
 //   PluginHost host(plugin_search_path(arguments.all("plugin-dir")));    // reads notes, runs nothing
 //   registry().set_loader(&host);                                        // now make() loads on demand
 //   HostLookup lookup(host);                                             // for validate(), from notes alone
 //
-// Every *.so in the search path has a state afterwards. A file that cannot be used is refused with
-// a reason, the others go on; asking for a key of a refused plugin throws PluginError with that
-// reason. A library that was opened stays open until the process ends, also when it is refused
-// after that: its code may be running.
+// Every *.so in the search path gets a state. An unusable file is refused with a reason and does
+// not affect the others; a key of a refused plugin throws PluginError with that reason. An opened
+// library stays open until the process ends, even if it is refused later: its code may be running.
 //
 // The first plugin of a name wins; a later one is shadowed (another folder) or refused (same
-// folder). A bare number in a config means the item of a shipped plugin, if one claims numbers of
-// that kind, whatever else is installed.
+// folder). A bare number in a config selects the item of a shipped plugin, if one accepts numbers
+// of that kind, regardless of other installed plugins.
 //
-// Calls may come from any thread.
+// All functions are thread-safe.
 #pragma once
 
 #include <exception>
@@ -37,53 +36,54 @@
 namespace trivet {
 
 enum class PluginState {
-  available,  // its note has been read and fits
+  available,  // its note is valid
   loaded,     // its items are registered
-  shadowed,   // another plugin of its name comes first
+  shadowed,   // another plugin of this name comes first
   refused,
 };
 
 std::string_view to_string(PluginState state) noexcept;
 
-// Why a plugin with such a schema in its note is refused.
+// The reason for refusing a plugin with such a schema in its note.
 std::string schema_objection(const ManifestItem& item, const std::exception& bad);
 
 struct PluginFile {
   std::filesystem::path path;
   PluginState state = PluginState::available;
-  std::string reason{};                // of shadowed and refused
-  std::optional<Manifest> manifest{};  // of every file that has a readable note
+  std::string reason{};                // for shadowed and refused
+  std::optional<Manifest> manifest{};  // for every file with a readable note
   FileIdentity identity{};
   bool shipped = false;
-  std::filesystem::path replaces{};  // the shipped plugin that it comes before; or empty
+  std::filesystem::path replaces{};  // the shipped plugin that this one precedes; or empty
 
-  // Name of the plugin, or of the file when it has no manifest.
+  // Name of the plugin, or of the file if it has no manifest.
   std::string name() const { return manifest ? manifest->name : path.stem().string(); }
 };
 
 class PluginHost final : public PluginLoader {
  public:
   explicit PluginHost(std::vector<SearchDirectory> directories, Registry& into = registry());
-  ~PluginHost() override;  // takes itself away from the registry
+  ~PluginHost() override;  // removes itself from the registry
 
   const std::vector<SearchDirectory>& directories() const noexcept { return directories_; }
-  // All files looked at, in the order they were found. Their states may change while others load.
+  // All files in the search path, in the order they were found. Their states may change while
+  // others load.
   std::vector<PluginFile> files() const;
-  // What the notes of usable plugins say about a key, whatever its kind.
+  // The items with this key in the notes of usable plugins, of any kind.
   std::vector<ManifestItem> items(std::string_view key) const;
-  // Why a plugin of this name cannot be used; empty if it can or if there is none.
+  // The reason why a plugin of this name cannot be used. Empty if it can or if there is none.
   std::string refusal(std::string_view name) const;
 
   // Loads a plugin by its name. Throws PluginError if it is refused, does nothing if there is none.
-  // `key` is what it is loaded for, if for one; a crash while loading names it.
+  // `key` is the key that needs the plugin, if any; a crash report names it.
   void load_plugin(std::string_view name, std::string_view key = {});
 
-  // Refuses a plugin that is not loaded; does nothing if there is none of this name.
+  // Refuses a plugin that is not loaded. Does nothing if there is none of this name.
   void refuse(std::string_view name, std::string reason);
-  // Refuses every plugin with a schema that cannot be read. Otherwise that is found when one is
-  // asked for.
+  // Refuses every plugin with an unreadable schema. Otherwise the error is found when a schema is
+  // used.
   void check_schemas();
-  // Items that claim bare numbers of their kind and do not get them, with those that do.
+  // Items that accept bare numbers but are not selected by them, with the selected items.
   struct PassedOver {
     std::string kind, key, winner;
   };

@@ -32,7 +32,7 @@ std::string demangled(const std::string& symbol) {
   return status == 0 ? name.get() : symbol;
 }
 
-// The loader's own words, without what Boost puts around them.
+// The message of the loader, without Boost's prefix and suffix.
 std::string loader_message(std::string text) {
   constexpr std::string_view kBefore = "dlerror system message: ";
   if (const std::size_t at = text.find(kBefore); at != std::string::npos) {
@@ -51,17 +51,17 @@ std::string loader_message(std::string text) {
   return text;
 }
 
-// Never closed: objects and threads of a library may outlive any guess about when it is unused.
+// Never closed: objects and threads of a library may exist until the process ends.
 boost::dll::shared_library& open_forever(const std::filesystem::path& file) {
   using boost::dll::load_mode::rtld_local;
   using boost::dll::load_mode::rtld_now;
-  // Reached from a static, so that leak checkers see a library kept and not one lost.
+  // Reachable from a static variable, so that leak checkers do not report it.
   static auto& kept = *new std::vector<std::unique_ptr<boost::dll::shared_library>>;
   auto library = std::make_unique<boost::dll::shared_library>();
   try {
     library->load(file, rtld_now | rtld_local);
   } catch (const std::exception& failure) {
-    throw PluginError("the loader refuses it: " + loader_message(failure.what()));
+    throw PluginError("the loader rejects it: " + loader_message(failure.what()));
   } catch (...) {
     // Half initialized: closing it now would run its destructors.
     kept.push_back(std::move(library));

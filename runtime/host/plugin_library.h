@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Opening the library of a plugin: the only location of the program where code of plugins gets into
-// the process.
+// Opens the library of a plugin. Only this function loads plugin code into the process.
 #pragma once
 
 #include <filesystem>
@@ -13,11 +12,10 @@
 
 namespace trivet {
 
-// Opens the library, checks its entry and lets it offer its items. They are exactly those of the
-// manifest. Throws PluginError with the reason otherwise; whatever the library throws is among the
-// reasons; a crash is told with `key`, which the plugin is loaded for. Once open, the library stays
-// open until the process ends and is among loaded_plugins(); `from` tells what stands there of its
-// origin.
+// Opens the library, checks its entry and collects its items, which must be exactly those of the
+// manifest. Throws PluginError with the reason otherwise, also if the library throws. A crash
+// report names `key`, the key that needs the plugin. The opened library stays open until the
+// process ends and is listed in loaded_plugins() with the origin `from`.
 struct PluginOrigin {
   bool shipped = false;
   std::filesystem::path replaces{};

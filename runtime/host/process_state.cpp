@@ -20,7 +20,7 @@ namespace {
 std::string directory_now() {
   std::error_code failure;
   const std::filesystem::path path = std::filesystem::current_path(failure);
-  return failure ? std::string() : path.string();  // it may have been removed
+  return failure ? std::string() : path.string();  // the directory may have been removed
 }
 
 std::string locale_now() {

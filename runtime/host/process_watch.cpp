@@ -22,7 +22,7 @@ std::int64_t library_threads_of(Device& device) {
       device.context());
 }
 
-// Those that did not come with the program, if there are any: it tests its own.
+// The plugins that were not shipped with the program, if any: the shipped ones are tested.
 std::string suspects() {
   std::string own, others;
   for (const LoadedPlugin& plugin : loaded_plugins()) {
@@ -41,8 +41,8 @@ ProcessWatch::ProcessWatch(Device& device)
 void ProcessWatch::check() const {
   const std::string changes = start_.changes_to(ProcessState::now(library_threads_of(device_)));
   if (changes.empty()) return;
-  throw PluginError(fmt::format("a plugin changed what the whole process shares: {}", changes),
-                    {.hint = "results depend on it; it was done by one of: " + suspects()});
+  throw PluginError(fmt::format("a plugin changed process-wide state: {}", changes),
+                    {.hint = "results depend on it; one of these plugins did it: " + suspects()});
 }
 
 }  // namespace trivet

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ProcessWatch: notices when somebody changes what all of the process shares (ProcessState) while a
-// run works. It is an error, for the run's results are no longer those of its config and seed.
+// ProcessWatch: detects changes of process-wide state (ProcessState) during a run. A change is an
+// error, because the run's results then no longer depend only on config and seed.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace trivet {
 
 class ProcessWatch {
  public:
-  // What is now is what must stay.
+  // Records the current state, which must not change.
   explicit ProcessWatch(Device& device);
 
-  // Both throw PluginError that tells the change and the plugins that may have made it. The first
-  // looks at the processor alone, which takes a moment of nothing. [run-thread]
+  // Both throw PluginError with the change and the plugins that may have made it. The first only
+  // checks the floating-point state, which costs almost nothing. [run-thread]
   void check_processor() const {
     if (float_mode() != start_.floats) check();
   }

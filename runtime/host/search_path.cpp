@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The parts of a colon list; an empty part is no folder (and not the working directory).
+// The parts of a list separated by colons. An empty part is ignored (it is not the working
+// directory).
 std::vector<std::string> parts_of(std::string_view list) {
   std::vector<std::string> parts;
   while (!list.empty()) {

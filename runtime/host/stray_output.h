@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StrayOutput: as long as it lives, what this process writes to standard output goes to standard
-// error: the output of a command is read by programs, and code that was only loaded has no part in
-// it. [one thread writes]
+// StrayOutput: while this object exists, standard output goes to standard error. Programs read the
+// output of a command, so output of loaded code must not be mixed into it. [one thread writes]
 #pragma once
 
 #include "trivet/os/file.h"

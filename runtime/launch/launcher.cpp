@@ -33,7 +33,7 @@ namespace {
 namespace fs = std::filesystem;
 using launch::WorkUnit;
 
-// A list, or a text with commas.
+// A list, or a string with commas.
 std::vector<std::string> tag_list(const Value& tags) {
   std::vector<std::string> list;
   if (tags.is_array()) {
@@ -154,7 +154,7 @@ void Launcher::Impl::check_units(const PlannedLaunch& planned,
 
 void Launcher::Impl::check_with_orchestrator(const std::vector<WorkUnit>& units,
                                              const ExperimentLocation& location) const {
-  // Checking records nothing: a unit that is added is made, and forgotten.
+  // A check records nothing: it builds the added unit and discards it.
   const UnitBuilder builder = this->builder(location);
   DiskRecords records(location.directory, [&](DiskRecords&, SweepItem item) {
     item.target = told.launch.run ? SweepTarget::config : SweepTarget::argument;
@@ -205,15 +205,15 @@ void Launcher::Impl::write_facts(const ExperimentLocation& location,
                Durability::synced);
 }
 
-// A number adds to an experiment, or goes on with a launch that was killed.
+// A number adds units to an experiment, or continues a launch that was killed.
 void Launcher::Impl::refuse_unknown(std::int64_t xid, const ExperimentStore& store) const {
   if (store.is_unfinished(xid)) return;
   const Value* where = told.launch.xp.find("xid");
   throw ConfigError(
       Diagnostic{.where = where != nullptr ? where->origin() : Origin(),
                  .path = "xp.xid",
-                 .what = fmt::format("there is no experiment {} in {}", xid, told.root.string()),
-                 .hint = "leave it out for a new experiment, which gets the next number"});
+                 .what = fmt::format("experiment {} does not exist in {}", xid, told.root.string()),
+                 .hint = "omit it to create a new experiment with the next number"});
 }
 
 ExperimentStore::Location Launcher::Impl::take_location() const {
@@ -225,22 +225,22 @@ ExperimentStore::Location Launcher::Impl::take_location() const {
   return store.create_as(*wanted, directory_of(*wanted));
 }
 
-// The facts come last: a launch that is killed before has made no experiment, and one after it has
-// made a whole one, with which `trivet resume` goes on.
+// Writes the facts last: a launch that is killed before has created no experiment; after it, the
+// experiment is complete and `trivet resume` continues it.
 PlannedLaunch Launcher::Impl::record(const ExperimentLocation& location,
                                      const ExperimentLocation& expected,
                                      PlannedLaunch planned) const {
   const UniqueFd lock = lock_units(location.directory);
-  // Units of a launch that was killed were never started.
+  // Units of a killed launch were never started.
   if (!holds_experiment(location.directory)) fs::remove(location.directory / "units.jsonl");
   DiskRecords records(location.directory);
   std::vector<WorkUnit> recorded = records.all_units();
-  // Another launch may have taken the number since, or have added units.
+  // Another launch may have taken the number, or added units, in the meantime.
   const bool is_expected =
       location.directory == expected.directory && location.config_file == expected.config_file &&
       location.unit_file == expected.unit_file && recorded.size() == planned.there.size();
   if (!is_expected) planned = this->planned(location, std::move(recorded));
-  // Before what replaces something: they take the most room.
+  // Before the files that replace others, because the copies need the most space.
   told.files.copy_into(location.directory);
   write_configs(location);
   records.append(planned.units);

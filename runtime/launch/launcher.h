@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launching: from a resolved config to work units that are recorded and handed to an orchestrator.
-// Everything that can be wrong is found before anything is created.
+// Launching: turns a resolved config into work units, records them and passes them to an
+// orchestrator. All errors are found before anything is created.
 #pragma once
 
 #include <cstdint>
@@ -17,29 +17,30 @@
 
 namespace trivet {
 
-// An experiment that could be launched.
+// A checked experiment, ready to launch.
 struct PlannedLaunch {
   std::int64_t xid = 0;
   std::string name, orchestrator;
   std::filesystem::path root, directory;
-  std::vector<launch::WorkUnit> units;  // those to be started
-  std::vector<std::size_t> items;       // of each of them, its item in the sweep, from 1
-  std::vector<launch::WorkUnit> there;  // recorded before, of the same identity
+  std::vector<launch::WorkUnit> units;  // the units to start
+  std::vector<std::size_t> items;       // the sweep item of each unit, from 1
+  std::vector<launch::WorkUnit> there;  // already recorded, with the same identity
   std::vector<std::string> tags;
-  std::size_t duplicates = 0;       // items of the sweep that say the same as another
-  std::vector<std::string> intent;  // lines: what an orchestrator that makes the units will do
+  std::size_t duplicates = 0;       // sweep items equal to another item
+  std::vector<std::string> intent;  // lines: the plan of an orchestrator that generates units
   Value copies;                     // {original: copy below `directory`} of the files that jobs use
 };
 
 class Launcher {
  public:
-  // Throws ConfigError with what is wrong with it. Creates nothing.
+  // Throws ConfigError with all errors. Creates nothing.
   Launcher(LaunchRequest request, ConfigCatalog& catalog);
   ~Launcher();
 
-  // The units as they would be, with the number the experiment would get.
+  // Plans the units, with the number that the experiment would get.
   PlannedLaunch plan();
-  // Records them and hands them over. Throws RunError when the files cannot be written.
+  // Records the units and passes them to the orchestrator. Throws RunError if the files cannot be
+  // written.
   PlannedLaunch launch();
 
  private:

@@ -41,8 +41,8 @@ Value job_value(const launch::Job& job) {
                        {"after", Value::array_of(dependency_texts(job))}});
 }
 
-// "2 cores, 1 GPU (cuda), memory 2147483648 bytes, after afterok:train": what a job takes and waits
-// for, as far as it is said.
+// "2 cores, 1 GPU (cuda), memory 2147483648 bytes, after afterok:train": the resources and
+// dependencies of a job, if set.
 std::string needs_text(const launch::Job& job) {
   std::string text = count_of(job.cores, "core");
   const auto add = [&](bool is_said, const std::string& part) {
@@ -66,14 +66,14 @@ bool is_plain(char c) {
          std::string_view("@%+=:,./_-").find(c) != std::string_view::npos;
 }
 
-// Not an error: grids and lists meet in the same point.
+// Not an error: grids and lists may contain the same point.
 std::string duplicates_text(const PlannedLaunch& launch) {
   if (launch.duplicates == 0) return {};
   return fmt::format(
-      "{} of the sweep {} the same as another and {} left out; xp.repeats = N runs "
-      "each N times\n",
+      "{} of the sweep {} equal to another and {} skipped; xp.repeats = N runs "
+      "each item N times\n",
       launch.duplicates == 1 ? "1 item" : fmt::format("{} items", launch.duplicates),
-      launch.duplicates == 1 ? "says" : "say", launch.duplicates == 1 ? "was" : "were");
+      launch.duplicates == 1 ? "is" : "are", launch.duplicates == 1 ? "was" : "were");
 }
 
 bool is_control_char(char c) {
@@ -124,7 +124,7 @@ std::string dry_run_text(const PlannedLaunch& launch) {
   }
   text += duplicates_text(launch);
   if (const std::size_t there = launch.there.size(); there > 0) {
-    text += fmt::format("{} {} there already\n", units_text(there), there == 1 ? "is" : "are");
+    text += fmt::format("{} already {}\n", units_text(there), there == 1 ? "exists" : "exist");
   }
   return text + "nothing was started\n";
 }
@@ -133,8 +133,7 @@ std::string launched_text(const PlannedLaunch& launch) {
   std::string text = fmt::format("experiment {}  {}  {}\n", launch.xid,
                                  units_text(launch.units.size()), launch.directory.string());
   if (const std::size_t there = launch.there.size(); there > 0) {
-    text += fmt::format("{} there already, left alone\n",
-                        units_text(there) + (there == 1 ? " was" : " were"));
+    text += fmt::format("{} already existed\n", units_text(there));
   }
   text += duplicates_text(launch);
   const std::string root =

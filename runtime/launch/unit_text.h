@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a launch would do, or has done, for people and for programs.
+// Describes a planned or completed launch as text and as JSON.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ Value launch_value(const PlannedLaunch& launch);
 std::string dry_run_text(const PlannedLaunch& launch);
 std::string launched_text(const PlannedLaunch& launch);
 
-// A word as a shell reads it: quoted where it must be; control characters as $'\n'.
+// Quotes a word for a shell if necessary; control characters as $'\n'.
 std::string shell_word(std::string_view word);
 std::string command_line(const launch::Job& job);
 

@@ -28,7 +28,7 @@ Controller::Outcome ContinuousEval::run() {
   std::int64_t last = parts_.metrics.last_step();
   while (true) {
     if (options_.train_steps > 0 && last >= options_.train_steps) {
-      parts_.recorder.note(fmt::format("step {} is the target: done", last));
+      parts_.recorder.note(fmt::format("step {} is the target step: done", last));
       return Controller::Outcome::done;
     }
     parts_.status.set_state("waiting");
@@ -37,16 +37,15 @@ Controller::Outcome ContinuousEval::run() {
         return Controller::Outcome::stopped;
       case CheckpointWatch::Found::finished:
         if (last < 0) {
-          parts_.recorder.warn(
-              "the run is done, and it left no checkpoint that could be evaluated");
+          parts_.recorder.warn("the run is done, but left no checkpoint to evaluate");
         } else {
           parts_.recorder.note(fmt::format("the run is done at step {}", last));
         }
         return Controller::Outcome::done;
       case CheckpointWatch::Found::timeout:
         parts_.recorder.warn(fmt::format(
-            "no checkpoint came for {}; {}", format_duration(options_.timeout),
-            last < 0 ? "none was evaluated" : fmt::format("the last was of step {}", last)));
+            "no checkpoint for {}; {}", format_duration(options_.timeout),
+            last < 0 ? "none was evaluated" : fmt::format("the last one was of step {}", last)));
         return Controller::Outcome::done;
       case CheckpointWatch::Found::checkpoint:
         break;
@@ -68,7 +67,7 @@ bool ContinuousEval::take() {
   return true;
 }
 
-// Once the run has its config: what it trains must be what is evaluated here.
+// Once the run has its config: its task and model must be those that are evaluated here.
 void ContinuousEval::check_config() {
   if (std::exchange(checked_, true)) return;
   const auto file = options_.directory / "config.toml";
@@ -86,7 +85,7 @@ void ContinuousEval::check_config() {
       Diagnostic{.path = breaking.front().path,
                  .what = fmt::format("{} trains another task or model:\n{}",
                                      options_.directory.string(), to_string(breaking)),
-                 .hint = "evaluate it with its own config.toml"});
+                 .hint = "evaluate it with its config.toml"});
 }
 
 }  // namespace trivet

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // ContinuousEval: evaluates the checkpoints of a run while another process trains it.
 //
-// It works in a directory of its own below the run's, so both may go on at once. The checkpoint to
-// evaluate is held by links to its files while it is read: the run may remove its own meanwhile.
-// It ends when a checkpoint of train_steps is evaluated, when the run's status.json says that it is
-// done, or when no checkpoint came for the time given. Only the newest one is taken: those between
-// may be passed over, as in the original.
+// It uses a directory below the run's, so both may run at the same time. Hard links keep the files
+// of the checkpoint that is evaluated, because the run may remove it. It ends when a checkpoint of
+// train_steps is evaluated, when the run's status.json says that it is done, or when no checkpoint
+// arrives within the timeout. It evaluates only the newest checkpoint and may skip older ones, like
+// the original.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class ContinuousEval {
   struct Parts {
     Trainer& trainer;
     Controller& controller;
-    CheckpointManager& checkpoints;  // of this process; keeps one
+    CheckpointManager& checkpoints;  // of this process; keeps one checkpoint
     RunRecorder& recorder;
     StatusFile& status;
     MetricsLog& metrics;

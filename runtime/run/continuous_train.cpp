@@ -33,9 +33,9 @@ void check_continuous_train(const ResolvedConfig& config) {
   if (!init_checkpoint_of(config).empty()) return;
   throw ConfigError(
       Diagnostic{.path = "task.init_checkpoint",
-                 .what = "is not set: mode continuous_train_and_eval has no run to watch",
-                 .hint = "set it to the directory of the run whose checkpoints to train "
-                         "from"});
+                 .what = "is not set: mode continuous_train_and_eval needs a run to follow",
+                 .hint = "set it to the directory of the run from whose checkpoints to "
+                         "train"});
 }
 
 ContinuousTrain::ContinuousTrain(const RunRequest& request, const RunDirectory& directory,
@@ -85,14 +85,14 @@ int ContinuousTrain::run() {
   } catch (const std::exception& failure) {
     try {
       status_.set_state("failed", failure.what());
-    } catch (const Error&) {  // what went wrong first is what is reported
+    } catch (const Error&) {  // the first error is reported
     }
     throw;
   }
 }
 
 int ContinuousTrain::work() {
-  metrics_.truncate_after(std::numeric_limits<std::int64_t>::max());  // keeps whole records
+  metrics_.truncate_after(std::numeric_limits<std::int64_t>::max());  // keeps complete records
   const std::vector<std::int64_t> begun = source_.steps();
   if (!begun.empty() && begun.back() > metrics_.last_step()) {
     if (const int code = train_from(begun.back()); code != 0) return code;
@@ -103,10 +103,10 @@ int ContinuousTrain::work() {
       case CheckpointWatch::Found::stopped:
         return signals_.exit_code();
       case CheckpointWatch::Found::finished:
-        note("the watched run is done");
+        note("the followed run is done");
         return 0;
       case CheckpointWatch::Found::timeout:
-        warn(fmt::format("no checkpoint came for {}",
+        warn(fmt::format("no checkpoint for {}",
                          format_duration(fields_.continuous_eval_timeout.seconds)));
         return 0;
       case CheckpointWatch::Found::checkpoint:
@@ -146,7 +146,7 @@ int ContinuousTrain::train_from(std::int64_t step) {
   Logs logs;
   int code = 0;
   try {
-    // Others may come behind it: the work is not done when this session is.
+    // More checkpoints may come: the work is not done when this session ends.
     code = run_in(request, {directory}, *device, fields_, signals_, view_, nullptr, &logs);
   } catch (const Error& failure) {
     const bool started = is_there(directory.file("checkpoints"));
@@ -156,7 +156,7 @@ int ContinuousTrain::train_from(std::int64_t step) {
   }
   directory_.keep();
   if (code != 0) return code;
-  // None where a process before this one had finished it.
+  // None if an earlier process had finished it.
   if (logs.empty()) {
     const LastRecords last = last_records(directory.file("metrics.jsonl"));
     if (last.eval) logs = last.eval->values;

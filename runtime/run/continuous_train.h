@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// ContinuousTrain: a short training run of its own from each checkpoint of another run, as fine
-// tuning during pretraining. It watches task.init_checkpoint, a run's directory.
+// ContinuousTrain: starts a short training run from each checkpoint of another run, such as
+// fine-tuning during pretraining. Follows task.init_checkpoint, a run's directory.
 //
-//   from_step_00001000/     a whole run that started from the checkpoint of step 1000
-//   source/step_00002000/   the checkpoint in use, held by links: its run may remove its own
-//   metrics.jsonl           the final evaluation of each run, at the step it started from
+//   from_step_00001000/     a complete run that started from the checkpoint of step 1000
+//   source/step_00002000/   hard links to the checkpoint in use: its run may remove it
+//   metrics.jsonl           the final evaluation of each run, at its start step
 //
-// It ends when the watched run's status.json says that it is done, or when no checkpoint came for
-// trainer.continuous_eval_timeout. Started again it first finishes what it had begun. After Model
-// Garden's continuous_finetune_lib, which uses one directory for all and so forgets the runs before
-// the last.
+// It ends when the followed run's status.json says that it is done, or when no checkpoint arrives
+// within trainer.continuous_eval_timeout. After a restart it first finishes the started run. Based
+// on Model Garden's continuous_finetune_lib, which uses one directory for all runs and so keeps
+// only the last.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@
 
 namespace trivet {
 
-// Throws ConfigError when there is nothing to watch.
+// Throws ConfigError if no run to follow is set.
 void check_continuous_train(const ResolvedConfig& config);
 
 class ContinuousTrain {
@@ -36,7 +36,7 @@ class ContinuousTrain {
   ContinuousTrain(const RunRequest& request, const RunDirectory& directory,
                   const TrainerConfig& fields, const StopSignals& signals, RunView& view);
 
-  // The exit code.
+  // Returns the exit code.
   int run();
 
  private:

@@ -20,11 +20,12 @@
 namespace trivet {
 namespace {
 
-// The second one finds its memory planned, and a unit that was idle in the first may not be in it.
+// The second step uses planned memory, and a unit that was idle in the first step may be active in
+// it.
 constexpr std::int64_t kSteps = 2;
-// A task that trains parts of a model in turn needs more to reach all of them.
+// A task that trains parts of a model in turn needs more steps to reach all of them.
 constexpr std::int64_t kMostSteps = 32;
-// Named in a message; the rest is counted.
+// The number of names in a message; the others are counted.
 constexpr std::size_t kMostNames = 8;
 
 class FirstStep final : public TrainerObserver {
@@ -66,14 +67,13 @@ bool is_zero(const Tensor& gradient) {
   return std::all_of(values.begin(), values.end(), [](float value) { return value == 0.0F; });
 }
 
-// Of what the store still has: a trainer may go on to another model.
+// Only parameters still in the store: a trainer may switch to another model.
 void note_gradients(ParameterStore& store, std::vector<Inspection::Weights>& weights) {
   for (Inspection::Weights& entry : weights) {
     if (entry.has_gradient) continue;
     Parameter* parameter = store.find(entry.path);
     if (parameter == nullptr || !parameter->trainable()) continue;
-    // Gradients on a meta device have no values; that the loss depends on a weight is known there,
-    // too.
+    // Gradients on a meta device have no values, but whether the loss depends on a weight is known.
     entry.has_gradient =
         is_meta(store.device()) ? parameter->has_gradient() : !is_zero(parameter->gradient());
   }
@@ -103,7 +103,7 @@ class Inspector {
  private:
   void look();
   bool does(std::string_view what) const { return mode_.find(what) != std::string::npos; }
-  // What a batch of evaluation takes on a meta device is less than what one of training does.
+  // On a meta device, an evaluation batch needs less than a training batch.
   bool evaluates() const { return does("eval") && !(result_.abstract && does("train")); }
   void open();
   void build();
@@ -116,7 +116,7 @@ class Inspector {
   const ResolvedConfig& config_;
   const TrainerConfig& fields_;
   const MetricUses& metrics_;
-  const std::string mode_;  // its name says which halves a run has
+  const std::string mode_;  // its name tells which halves a run has
   std::string stage_path_;
   Inspection result_;
   FirstStep observer_;
@@ -132,7 +132,7 @@ Inspection Inspector::inspect() {
     error.amend({.path = stage_path_});
     throw;
   }
-  // Tensors must go before their device does.
+  // Tensors must be destroyed before their device.
   trainer_.reset();
   task_.reset();
   return std::move(result_);
@@ -190,14 +190,14 @@ void Inspector::build() {
   if (fresh && first != nullptr) result_.expected_loss = first->expected_initial_loss();
 }
 
-// Through those before it, so that what it takes over is tried, too.
+// Runs all earlier stages, so that the transfer of weights is tested, too.
 void Inspector::enter_stage() {
   const std::vector<TrainingStage> stages = trainer_->stages();
   result_.stages = stages.size();
   stage_path_ = stages.at(0).path;
   while (trainer_->stage() < result_.stage) {
     stage_path_ = stages.at(trainer_->stage() + 1).path;
-    trace_.emplace();  // of the next stage's model alone
+    trace_.emplace();  // of only the next stage's model
     trainer_->next_stage();
   }
   const TrainingStage& stage = stages.at(result_.stage);
@@ -223,7 +223,7 @@ void Inspector::train() {
     const FlopCount before = result_.device->flop_count();
     trainer_->train(step);
     result_.device->sync();
-    if (trainer_->stage() != result_.stage) break;  // it was shorter than what is looked at
+    if (trainer_->stage() != result_.stage) break;  // the data has fewer steps
     result_.flops = since(before, *result_.device);
     note_gradients(trainer_->parameters(), result_.weights);
     if (step == 1) result_.layers = trace_->layers();
@@ -232,7 +232,7 @@ void Inspector::train() {
     throw InputError("the training data has no batch", {.path = "task.train_input"});
   }
   result_.trained = true;
-  result_.first_loss = observer_.loss();
+  result_.initial_loss = observer_.loss();
 }
 
 void Inspector::evaluate() {
@@ -245,8 +245,8 @@ void Inspector::evaluate() {
   result_.layers = trace_->layers();
 }
 
-// An evaluation of one batch may not come to every number, of several tasks for example, so where
-// one is missing all batches are evaluated.
+// An evaluation of one batch may not give every metric, for example with several tasks. If one is
+// missing, all batches are evaluated.
 void Inspector::name_numbers() {
   if (metrics_.empty()) return;
   MetricNames& names = result_.names = known_names(*task_, fields_, metrics_);
@@ -337,11 +337,11 @@ std::vector<std::string> faults(const Inspection& inspection) {
   }
   if (!inspection.trained || !inspection.expected_loss) return found;
   const ExpectedInitialLoss::Range& range = *inspection.expected_loss;
-  if (!(inspection.first_loss >= range.low && inspection.first_loss <= range.high)) {
-    found.push_back(
-        fmt::format("the first loss {:.4g} is not between {:.2f} and {:.2f}, as weights that have "
-                    "learnt nothing should have ({})",
-                    inspection.first_loss, range.low, range.high, range.reason));
+  if (!(inspection.initial_loss >= range.low && inspection.initial_loss <= range.high)) {
+    found.push_back(fmt::format(
+        "the initial loss {:.4g} is not between {:.2f} and {:.2f}, the range expected for "
+        "untrained weights ({})",
+        inspection.initial_loss, range.low, range.high, range.reason));
   }
   return found;
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a config makes of a model: built as a run would build it, with a step or two of training and
-// a batch of evaluation, and thrown away; of a training in stages each of them, from the weights it
-// would start from if nothing had been learnt before it. Behind `trivet check` and `trivet
-// summary`.
+// Inspects the model of a config, for `trivet check` and `trivet summary`: builds it like a run,
+// runs one or two training steps and an evaluation batch, and discards it. For training in stages,
+// inspects each stage, starting from untrained weights of the earlier stages.
 //
 // On a meta device (trivet/tensor/meta_device.h) nothing is computed: shapes, parameters, FLOPs
 // and memory are those of the device's share of a training batch, and neither loss nor evaluation
@@ -32,70 +31,69 @@ struct Inspection {
     std::string path;
     Shape shape;
     bool trainable = true;
-    bool has_gradient = true;  // of the loss, in one of the steps; true where none was taken
+    bool has_gradient = true;  // in one of the steps; true if no step ran
   };
-  std::size_t stage = 0, stages = 1;      // which of how many, counted from 0
+  std::size_t stage = 0, stages = 1;      // index from 0, and their number
   std::string stage_name;                 // may be empty
-  std::unique_ptr<Device> device;         // open, with the counts of what was done
+  std::unique_ptr<Device> device;         // open, with its counters
   std::string model;                      // its key
-  std::vector<LayerTrace::Entry> layers;  // their calls are of one training or evaluation step
+  std::vector<LayerTrace::Entry> layers;  // with the calls of one training or evaluation step
   std::vector<Weights> weights;
-  std::int64_t trainable_count = 0, count = 0;  // numbers, not tensors
+  std::int64_t trainable_count = 0, count = 0;  // number of elements
 
-  bool trained = false;       // else the mode only evaluates
-  double first_loss = 0;      // of the first step, before any update
-  std::int64_t examples = 0;  // in it
-  std::int64_t tokens = 0;    // in it; 0 where the task counts none
-  FlopCount flops;            // of a training step, or of one of evaluation when not trained
-  std::optional<ExpectedInitialLoss::Range> expected_loss;  // nothing: the task does not say, or
+  bool trained = false;       // false: the mode only evaluates
+  double initial_loss = 0;    // loss of the first step, before any update
+  std::int64_t examples = 0;  // in the batch
+  std::int64_t tokens = 0;    // in the batch; 0 if the task does not count tokens
+  FlopCount flops;            // of a training step; of an evaluation step if not trained
+  std::optional<ExpectedInitialLoss::Range> expected_loss;  // nothing: the task gives none, or
                                                             // its weights come from a checkpoint
   bool evaluated = false;
   Logs eval_logs;       // of one batch
-  MetricNames names;    // of all numbers that were seen; empty on a meta device
-  MemoryReport memory;  // with everything alive
+  MetricNames names;    // of all metrics; empty on a meta device
+  MemoryReport memory;  // with all tensors
 
   bool abstract = false;
   MeshConfig mesh;
-  std::int64_t global_batch = 0;  // examples of all devices; 0: not known
-  double peak_flops = 0;          // of a device, a second; 0: not known
+  std::int64_t global_batch = 0;  // examples of all devices; 0: unknown
+  double peak_flops = 0;          // of a device, per second; 0: unknown
   std::vector<MemoryPart>
-      memory_parts;  // of a training on a meta device, what is kept between steps
+      memory_parts;  // tensors kept between steps, when training on a meta device
 };
 
-// A training step of all devices. Zero where the task counts no tokens or nothing was trained.
+// A training step of all devices. Zero if the task counts no tokens or nothing was trained.
 struct TokenFigures {
   std::int64_t tokens = 0;
-  double flops_per_token = 0;  // op by op, with all pairs of attention
-  // 6 N + 12 L H Q T, N: all parameters. 0 where some are not trained: no gradient is made for
-  // them.
+  double flops_per_token = 0;  // per op, with all pairs of attention
+  // 6 N + 12 L H Q T, N: all parameters. 0 if some are not trained, since they have no gradients.
   double closed_form = 0;
   double step_flops = 0;     // of all tokens
-  double ideal_seconds = 0;  // at the peak of all devices; 0: no peak is known
+  double ideal_seconds = 0;  // at the peak of all devices; 0: peak unknown
 };
 TokenFigures token_figures(const Inspection& inspection);
 
-// On a meta device also without having been asked to, where the mesh has devices that are not here.
+// Also uses a meta device if the mesh has devices that this machine lacks.
 struct InspectOptions {
   bool abstract = false;
-  MetricUses metrics{};  // whose names are looked for; not on a meta device
+  MetricUses metrics{};  // metrics whose names are checked; not on a meta device
 };
 
-// Of each stage, in order; at least one. Writes nothing: there is no run directory. Throws as a run
-// does, Error with the location in the config. [main-thread]
+// Inspects each stage in order; at least one. Writes nothing and uses no run directory. Throws the
+// errors of a run, with the location in the config. [main-thread]
 std::vector<Inspection> inspect(const ResolvedConfig& config, const InspectOptions& options = {});
 
-// Throws ConfigError for numbers that no stage gives, which were looked for. Nothing where the
-// stages were looked at on a meta device.
+// Throws ConfigError for metrics that no stage gives. Does nothing if the stages were inspected on
+// a meta device.
 void check_metric_names(const MetricUses& uses, const std::vector<Inspection>& stages);
 
-// The same before a run, whose task is at hand: what its metrics and trainer say is looked at
-// first, and where that leaves a name in doubt the config is inspected.
+// The same before a run, whose task exists: first checks the metrics of the task and the trainer.
+// If a name is still unknown, inspects the config.
 void check_metric_names(const ResolvedConfig& config, Task& task, const TrainerConfig& trainer);
 
-// "stage 2 of 3 (deep)"; empty where training has one stage.
+// "stage 2 of 3 (deep)". Empty if training has one stage.
 std::string stage_title(const Inspection& inspection);
 
-// What is wrong with it, a line each.
+// The faults of the config, one line each.
 std::vector<std::string> faults(const Inspection& inspection);
 
 }  // namespace trivet

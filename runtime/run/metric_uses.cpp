@@ -18,7 +18,7 @@
 namespace trivet {
 namespace {
 
-// That a trainer gives, all or some of the time.
+// Metrics that a trainer gives always or sometimes.
 constexpr const char* kOfTraining[] = {"training_loss", "learning_rate", "skipped_steps",
                                        "restores"};
 constexpr const char* kOfEvaluation[] = {"validation_loss"};
@@ -70,11 +70,10 @@ void add_problems(const std::vector<MetricUse>& uses, const std::set<std::string
     diagnostics.push_back(
         {.where = use.where,
          .path = use.path,
-         .what = names.empty()
-                     ? fmt::format("'{}' is a number of {}, which the config's mode leaves "
-                                   "out",
-                                   use.name, giver)
-                     : fmt::format("{} has no number '{}'", giver, use.name),
+         .what = names.empty() ? fmt::format("'{}' is a metric of {}, which the config's mode "
+                                             "skips",
+                                             use.name, giver)
+                               : fmt::format("{} has no metric '{}'", giver, use.name),
          .hint = suggestion(use.name, {names.begin(), names.end()})});
   }
 }
@@ -91,7 +90,7 @@ MetricUses metric_uses(const Value& config, SchemaLookup& schemas) {
   }
   if (!evaluates(*mode)) return uses;
   UseCollector evaluated(config_file_schema(), schemas, uses.evaluation);
-  // An evaluation alone keeps no best checkpoints.
+  // A standalone evaluation keeps no best checkpoints.
   if (!evaluates_once(*mode)) evaluated.collect(config, "trainer.best_checkpoint");
   evaluated.collect(config, "trainer.eval_actions");
   return uses;

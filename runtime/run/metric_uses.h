@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a config names a number of training or of an evaluation, in a field that says so
-// (names_metric in config.h): the best checkpoint's, those of actions, a search's objective. A
-// misspelt one is found before a run starts.
+// Finds the fields of a config that name a metric (names_metric in config.h): of the best
+// checkpoint, of actions, of a search's objective. Misspelled names are found before a run starts.
 #pragma once
 
 #include <set>
@@ -27,22 +26,22 @@ struct MetricUses {
   bool empty() const { return training.empty() && evaluation.empty(); }
 };
 
-// Those of a resolved config's trainer, of the halves that its mode has. `schemas` are asked for
-// the types in it.
+// The uses of a resolved config's trainer, for the halves that its mode has. `schemas` give the
+// types in it.
 MetricUses metric_uses(const Value& config, SchemaLookup& schemas);
-// Adds those of [xp], which may say which half they mean: "train/training_loss".
+// Adds the uses of [xp], which may select a half: "train/training_loss".
 void add_searched_metrics(const Value& config, SchemaLookup& schemas, MetricUses& uses);
 
-// The names of what is known so far. Every trainer gives some that a run may come to later, such as
-// skipped_steps; they need no entry.
+// The names of known metrics. Metrics that every trainer may give later, such as skipped_steps,
+// need no entry.
 struct MetricNames {
   std::set<std::string> training, evaluation;
 };
 void add_names(std::set<std::string>& names, const Logs& logs);
-// Of the task's metrics as they are before any step, and of `trainer`.
+// The names of the task's metrics before any step, and of `trainer`.
 MetricNames known_names(Task& task, const TrainerConfig& trainer, const MetricUses& uses);
 
-// The uses that are not among the names, as problems with the nearest ones.
+// Reports uses that are not among the names, with the nearest names.
 std::vector<Diagnostic> unknown_metrics(const MetricUses& uses, const MetricNames& names);
 
 }  // namespace trivet

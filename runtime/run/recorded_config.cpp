@@ -30,10 +30,10 @@ std::optional<Value> config_in(CheckpointManager& checkpoints) {
   return without_references(read_toml(text->as_string(), checkpoint->description()));
 }
 
-// What is wrong with the file; empty where `changes` are those from it.
+// The error of the file. Empty if `changes` were read from it.
 std::string compare_file(const std::filesystem::path& file, const Value& now,
                          std::vector<ConfigChange>& changes) {
-  if (!is_there(file)) return "is not there";
+  if (!is_there(file)) return "is missing";
   const std::string text = read_text_file(file);
   try {
     RegisteredSchemas schemas;
@@ -58,17 +58,17 @@ std::vector<ConfigChange> changes_since_start(const std::filesystem::path& file,
     if (wrong.empty()) return changes;
     const std::string what = fmt::format("{} {}", file.string(), wrong);
     if (is_there(file)) {
-      throw RunError(what, {.hint = "if the run was started with the config that is given here, "
+      throw RunError(what, {.hint = "if the run was started with the given config, "
                                     "move the file away and start again: the run continues"});
     }
-    warn(what + ", and the checkpoints keep no config: whether they go with this one is not known");
+    warn(what + ", and the checkpoints contain no config: whether they match this one is unknown");
     return changes;
   }
   RegisteredSchemas schemas;
   changes = config_changes(*kept, now, schemas);
   if (any_breaks(changes)) return changes;
-  if (wrong.empty()) wrong = "is not what the run's checkpoints were made with";
-  warn(fmt::format("{} {}; the config in the newest checkpoint counts", file.string(), wrong));
+  if (wrong.empty()) wrong = "differs from the config of the run's checkpoints";
+  warn(fmt::format("{} {}; using the config in the newest checkpoint", file.string(), wrong));
   return changes;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The config that a run goes on with against the one that it was started with. That one stands in
-// config.toml and, guarded by the sums of a manifest, in every checkpoint: so a config.toml that is
-// damaged or lost stops no run, and is not taken for that of another model.
+// Compares the config of a continued run with that of its start, which is in config.toml and, with
+// a checksum, in every checkpoint. So a damaged or lost config.toml does not stop a run and is not
+// mistaken for another model.
 #pragma once
 
 #include <filesystem>
@@ -16,12 +16,12 @@
 
 namespace trivet {
 
-// The state of a checkpoint in which its run's config stands, as text under "config".
+// The state of a checkpoint that contains its run's config, as text under "config".
 inline constexpr std::string_view kRunState = "run";
 
-// What changed since the run with these checkpoints began; nothing where there are none. Warns of a
-// `file` (config.toml) that cannot be what the checkpoints were made with. Throws RunError when the
-// system does not give it, or when it is damaged and the checkpoints keep no config.
+// The changes since the run with these checkpoints started. Empty without checkpoints. Warns if
+// `file` (config.toml) cannot be the config of the checkpoints. Throws RunError if the file cannot
+// be read, or if it is damaged and the checkpoints contain no config.
 std::vector<ConfigChange> changes_since_start(const std::filesystem::path& file,
                                               CheckpointManager& checkpoints, const Value& now,
                                               const std::function<void(const std::string&)>& warn);

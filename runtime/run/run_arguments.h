@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The words of `trivet run`, for the command and for those who start it in another process and must
-// know before what it makes of them.
+// Parses the words of `trivet run`, for the command and for callers that start it in another
+// process and must know the result before.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace trivet {
 
-inline constexpr std::string_view kModeDocEnd = "; the same as mode=MODE";
+inline constexpr std::string_view kModeDocEnd = "; same as mode=MODE";
 inline constexpr auto kModeDocText = [] {
   constexpr std::string_view names = enum_list<Mode>();
   std::array<char, names.size() + kModeDocEnd.size()> text{};
@@ -29,18 +29,18 @@ inline constexpr OptionSpec kOwnRunOptions[] = {
     {.name = "workdir",
      .letter = 'w',
      .value = "DIR",
-     .doc = "The run's directory; what it holds is continued. Default: the next ROOT/N-NAME",
+     .doc = "The run's directory; an existing run continues. Default: the next ROOT/N-NAME",
      .other_names = "model_dir job_log_dir"},
     kRootOption,
     {.name = "mode", .value = "MODE", .doc = {kModeDocText.data(), kModeDocText.size()}},
     {.name = "step",
      .value = "N",
-     .doc = "Mode eval: evaluate the checkpoint of step N. Default: the newest one"},
+     .doc = "With --mode eval: evaluate the checkpoint of step N (default: the newest one)"},
     {.name = "quiet", .letter = 'q', .doc = "Print warnings and errors only"},
 };
 inline constexpr auto kRunOptions = with_config_options(kOwnRunOptions);
 
-// `words` are those behind `trivet run`. Throws as parse_config_arguments does.
+// `words` are those after `trivet run`. Throws like parse_config_arguments.
 ConfigArguments parse_run_arguments(std::span<const std::string> words);
 
 }  // namespace trivet

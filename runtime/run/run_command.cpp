@@ -22,7 +22,7 @@
 namespace trivet {
 namespace {
 
-// Continuous evaluation has a directory of its own in that of the run it follows.
+// Continuous evaluation has its own directory inside that of the followed run.
 RunDirectory directory_of(const RunRequest& request) {
   const ExperimentConfig& experiment = request.config.experiment;
   const std::string name = experiment.name.empty() ? request.name : experiment.name;
@@ -37,7 +37,7 @@ RunDirectory directory_of(const RunRequest& request) {
                                  : RunDirectory::at(request.workdir);
 }
 
-// Whether a run of training has its records in the directory.
+// Whether the directory has records of a training run.
 bool holds_training(const std::filesystem::path& directory) {
   std::error_code ignored;
   if (std::filesystem::exists(directory / "checkpoints", ignored)) return true;
@@ -50,7 +50,7 @@ bool holds_training(const std::filesystem::path& directory) {
   return !known || !evaluates_once(*known);
 }
 
-// An evaluation of a run leaves the records of its training alone and has its own in evals/N/.
+// An evaluation of a run does not change the records of training and has its own in evals/N/.
 std::optional<RunDirectory> evaluation_in(const RunDirectory& run, Mode mode) {
   if (!evaluates_once(mode) || !holds_training(run.path())) return std::nullopt;
   return RunDirectory::next_number(run.path() / kEvaluationsDirectory);
@@ -61,7 +61,7 @@ std::filesystem::path followed_by(const RunDirectory& run, Mode mode, bool apart
   return apart ? run.path() : std::filesystem::path();
 }
 
-// Better than to train as if the rest of the mesh were not meant.
+// An error is better than training without the rest of the mesh.
 void check_mesh(const ResolvedConfig& config) {
   const MeshConfig& mesh = config.experiment.mesh;
   if (mesh.devices() <= 1) return;
@@ -69,10 +69,9 @@ void check_mesh(const ResolvedConfig& config) {
   throw ConfigError(Diagnostic{
       .where = shape != nullptr ? shape->origin() : Origin{},
       .path = "mesh",
-      .what = "is of " + std::to_string(mesh.devices()) +
-              " devices, and a run uses one: it cannot be done here",
-      .hint = "trivet summary prints what each device would do and hold; for a run on this "
-              "one, leave [mesh] out or set mesh.ici_mesh_shape=[] and "
+      .what = "is of " + std::to_string(mesh.devices()) + " devices, but a run uses one",
+      .hint = "trivet summary prints the compute and memory of each device; for a run on this "
+              "one, remove [mesh] or set mesh.ici_mesh_shape=[] and "
               "mesh.dcn_mesh_shape=[]"});
 }
 
@@ -88,7 +87,8 @@ int run_command(const RunRequest& request, RunView& view) {
   check_mesh(request.config);
   const bool many = traits_of(experiment.mode).target == ModeTarget::restarts;
   if (many) check_continuous_train(request.config);
-  std::optional<WorkIsDone> done;  // while the objects of the run go, its device among them
+  std::optional<WorkIsDone>
+      done;  // while the objects of the run are destroyed, including its device
   const std::unique_ptr<Device> device = many ? nullptr : open_device(request);
   RunDirectory run = directory_of(request);
   std::optional<RunDirectory> evaluation = evaluation_in(run, experiment.mode);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run: everything behind `trivet run` once the config is resolved.
+// Runs `trivet run` after the config is resolved.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@ struct RunRequest {
   ResolvedConfig config;
   std::filesystem::path workdir;  // empty: the next ROOT/N-NAME/
   std::filesystem::path root = "runs";
-  std::string name;    // NAME when the config has none: the stem of its file
-  std::string source;  // for people: "configs/vision/local.toml"
-  // Mode eval: the checkpoint that is evaluated; the newest where it is not set.
+  std::string name;    // NAME if the config has none: the stem of its file
+  std::string source;  // for messages: "configs/vision/local.toml"
+  // Mode eval: the checkpoint to evaluate. Unset: the newest.
   std::optional<std::int64_t> step;
 };
 
-// Runs to the end, or to a signal. Returns the exit code: 0 done, 130 after SIGINT and 75 after
-// SIGTERM, SIGUSR1 or SIGHUP, both with a checkpoint saved. Throws Error for everything that went
-// wrong; the run's status.json says "failed" by then. A config that cannot work throws ConfigError
-// before anything is created. Plugins that the config names are loaded through the registries.
-// Installs signal handlers for its duration. [main-thread]
+// Runs until done or until a signal. Returns the exit code: 0 if done, 130 after SIGINT and 75
+// after SIGTERM, SIGUSR1 or SIGHUP, both with a saved checkpoint. Throws Error on failure;
+// status.json then says "failed". Throws ConfigError for an invalid config before anything is
+// created. Loads the plugins that the config names through the registries. Installs signal handlers
+// while it runs. [main-thread]
 int run_command(const RunRequest& request, RunView& view);
 
 }  // namespace trivet

@@ -14,10 +14,10 @@
 namespace trivet {
 namespace {
 
-// How far metrics.jsonl went when a checkpoint was saved.
+// The extent of metrics.jsonl when a checkpoint was saved.
 constexpr std::string_view kMetricsState = "metrics";
 
-// The number to show beside the loss: the first metric of the task.
+// The metric to show next to the loss: the first one of the task.
 const Logs::Entry* main_metric(const Logs& logs) {
   for (const Logs::Entry& entry : logs) {
     if (entry.first != "training_loss" && entry.first != "learning_rate" &&
@@ -90,14 +90,14 @@ bool RunRecorder::must_stop() const {
   return parts_.signals.requested();
 }
 
-// A plugin of another build may compute something else from the same config.
+// Another build of a plugin may compute other results from the same config.
 void RunRecorder::compare_plugins(const CheckpointReader& checkpoint) {
   const Value* before =
       checkpoint.has_state("run") ? checkpoint.state("run").find("plugins") : nullptr;
   if (before == nullptr) return;
   std::string text;
   for (const PluginChange& change : plugin_changes(*before, loaded_plugins_value())) {
-    if (change.before.empty() || change.after.empty()) continue;  // the config's affair
+    if (change.before.empty() || change.after.empty()) continue;  // reported with the config
     text += fmt::format("\n  {}: {} -> {}", change.name, change.before, change.after);
   }
   if (!text.empty()) warn("plugins changed since the checkpoint was written:" + text);
@@ -136,7 +136,8 @@ void RunRecorder::on_restored(const CheckpointReader& checkpoint) {
   if (!parts_.trains || !checkpoint.has_state(kMetricsState)) return;
   const std::string loss = parts_.metrics.loss_since(checkpoint.state(kMetricsState));
   if (loss.empty()) return;
-  warn(fmt::format("{}, as {} knows it: what is missing is lost", loss, checkpoint.description()));
+  warn(fmt::format("{}, but {} recorded more lines: the missing ones are lost", loss,
+                   checkpoint.description()));
 }
 
 void RunRecorder::on_recovered(std::int64_t step, const std::filesystem::path& path,
@@ -147,8 +148,8 @@ void RunRecorder::on_recovered(std::int64_t step, const std::filesystem::path& p
 }
 
 void RunRecorder::on_left_unsaved(std::int64_t step, const std::string& reason) {
-  warn(fmt::format("{}: step {} is not saved; the run continues from its newest checkpoint", reason,
-                   step));
+  warn(fmt::format("{}: step {} was not saved; the run will continue from its newest checkpoint",
+                   reason, step));
 }
 
 bool RunRecorder::is_evaluated(std::int64_t step) const {
@@ -189,7 +190,7 @@ Logs RunRecorder::rates_of_loop() {
   return rates;
 }
 
-// metrics.jsonl last: what stands there is a step whose other records are there, too.
+// metrics.jsonl last: a step that it contains has all its other records.
 void RunRecorder::record(RecordKind kind, std::int64_t step, const Logs& values,
                          const Logs& rates) {
   if (!parts_.writers.empty()) {
@@ -258,7 +259,7 @@ void RunRecorder::on_eval_done(std::int64_t step, const Logs& logs) {
 
 void RunRecorder::on_save_begin(std::int64_t) {
   parts_.status.set_state("saving");
-  // What stands before a checkpoint must not be lost when the checkpoint is not.
+  // Records before a checkpoint must be on the disk before the checkpoint.
   parts_.metrics.sync();
   sync_run_records(parts_.directory);
   parts_.writers.flush();

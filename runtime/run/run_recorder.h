@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunRecorder: writes down what trainer and controller tell: metrics.jsonl, summary writers,
-// log.jsonl, status.json, the screen; and passes on the wish to stop.
+// RunRecorder: records the events of trainer and controller in metrics.jsonl, summary writers,
+// log.jsonl, status.json and on the screen, and forwards stop requests.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
     RunStats& stats;
     const StopSignals& signals;
     const ProcessWatch& process;
-    // Goes on with the training, and so drops records of later steps. Others drop none.
+    // Continues the training, and so drops records of later steps. Other modes drop none.
     bool trains = true;
     std::filesystem::path directory{};  // of the run
   };
@@ -41,14 +41,14 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   // that are loaded then.
   RunRecorder(Parts parts, std::int64_t target, Value state);
 
-  // A line on the screen and in log.jsonl, from an action.
+  // Writes a line of an action to the screen and log.jsonl.
   void say(const std::string& text);
 
   const Logs& last_train_logs() const { return train_logs_; }
   const Logs& last_eval_logs() const { return eval_logs_; }
   std::int64_t last_eval_step() const { return eval_step_; }  // -1: none
 
-  // Asked before every training step whether the trainer should return at it.
+  // Called before every training step: whether the trainer should return.
   void set_pause(std::function<bool()> pause) { pause_ = std::move(pause); }
 
   // TrainerObserver
@@ -60,7 +60,7 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   void on_summaries(std::string_view group, std::int64_t step, const Summaries& summaries) override;
   void note(const std::string& text) override;  // on the screen and in log.jsonl
   void warn(const std::string& text) override;  // on standard error and in log.jsonl
-  bool stop_requested() const override;         // must_stop, or the pause asked for while training
+  bool stop_requested() const override;         // must_stop, or a requested pause while training
 
   // ControllerEvents
   void on_start(std::int64_t step, const std::filesystem::path& path) override;
@@ -98,16 +98,16 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   std::function<bool()> pause_;
   bool training_ = false;
   Logs train_logs_, eval_logs_;
-  std::string metric_;  // of train_logs_, for the progress line
+  std::string metric_;  // metric of train_logs_ for the progress line
   double metric_value_ = 0;
   double eval_start_ = 0;
   double eval_seconds_ = 0;
   std::int64_t eval_examples_ = 0, eval_step_ = -1;
-  // At the last line of training metrics.
+  // The values at the last line of training metrics.
   double loop_seconds_ = 0;
   std::int64_t loop_steps_ = 0, loop_examples_ = 0, loop_tokens_ = 0;
   double loop_flops_ = 0;
-  std::int64_t step_tokens_ = 0;  // of the step that is about to be told
+  std::int64_t step_tokens_ = 0;  // of the step that is reported next
 };
 
 }  // namespace trivet

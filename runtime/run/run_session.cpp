@@ -39,7 +39,7 @@ std::string config_id(const std::string& text) {
   return fmt::format("{:08x}", libdeflate_crc32(0, text.data(), text.size()));
 }
 
-// Continuous evaluation holds the checkpoint it works on, and that alone.
+// Continuous evaluation keeps only the checkpoint that it evaluates.
 std::int64_t kept_by(Mode mode, const TrainerConfig& fields) {
   return follows(mode) ? 1 : fields.max_to_keep;
 }
@@ -95,7 +95,7 @@ int RunSession::execute() {
     start();
     begun_ = true;
     if (!changes_.empty()) {
-      recorder_.warn("the config changed since the run began:\n" + to_string(changes_));
+      recorder_.warn("the config changed since the run started:\n" + to_string(changes_));
     }
     keep_config();
     outcome = work();
@@ -108,7 +108,7 @@ int RunSession::execute() {
   return signals_.exit_code();
 }
 
-// A file of measurements that is damaged costs a figure, not the run.
+// A damaged file of measurements costs one figure, but does not end the run.
 void RunSession::find_peak() {
   if (task_->extension(kTaskTokenCount) == nullptr) return;
   try {
@@ -155,7 +155,7 @@ void RunSession::make_parts() {
   recorder_.set_pause([this] { return controller_->wants_pause(); });
 }
 
-// Refuses a config whose weights are others than those of the run's checkpoints, before anything is
+// Rejects a config whose weights differ from those of the run's checkpoints, before anything is
 // changed. An evaluation only needs weights that fit.
 void RunSession::check_config() {
   const std::filesystem::path before = follows(experiment_.mode) || followed_.empty()
@@ -168,7 +168,7 @@ void RunSession::check_config() {
   if (breaks && trains(experiment_.mode)) throw other_weights("");
 }
 
-// `reason` is what restoring said, where it came to that.
+// `reason` is the error of restoring, if it was tried.
 ConfigError RunSession::other_weights(const std::string& reason) const {
   std::vector<ConfigChange> breaking;
   for (const ConfigChange& change : changes_) {
@@ -176,18 +176,18 @@ ConfigError RunSession::other_weights(const std::string& reason) const {
   }
   return ConfigError(Diagnostic{
       .path = breaking.front().path,
-      .what = fmt::format("{} holds checkpoints of another task or model:\n{}{}{}", shown_run(),
+      .what = fmt::format("{} contains checkpoints of another task or model:\n{}{}{}", shown_run(),
                           to_string(breaking), reason.empty() ? "" : "\n", reason),
       .hint = "choose another --workdir; task.init_checkpoint starts a new run from these weights; "
               "trivet explain KEY says which fields may change when a run continues"});
 }
 
-// Behind the restored checkpoint: what is refused leaves the config as it was. An evaluation has
-// its own beside what it found.
+// After the checkpoint is restored: a rejected config changes nothing. An evaluation has its own
+// config next to its results.
 void RunSession::keep_config() {
   const std::filesystem::path path = directory_.file("config.toml");
   if (follows(experiment_.mode) && is_there(path)) return;
-  // On the disk before the first checkpoint, which is useless without it.
+  // Syncs it before the first checkpoint, which is useless without it.
   replace_file(path, config_text_, Durability::synced);
 }
 
@@ -244,7 +244,7 @@ Controller::Outcome RunSession::work() {
   if (trains(experiment_.mode)) {
     if (trainer_->global_step() >= fields_.train_steps) {
       view_.print(
-          fmt::format("  step {} is reached already: nothing to train "
+          fmt::format("  step {} is already reached: nothing to train "
                       "(mode=eval evaluates, a larger trainer.train_steps continues)",
                       trainer_->global_step()));
     }
@@ -267,13 +267,13 @@ Controller::Outcome RunSession::post_evaluate(Controller::Outcome trained) {
   return trained == Controller::Outcome::done && !on_record ? controller_->evaluate() : trained;
 }
 
-// Continuous evaluation holds checkpoints of its own, as they come; a single one reads the run's.
+// Continuous evaluation imports each new checkpoint; a single evaluation reads those of the run.
 std::filesystem::path RunSession::checkpoint_dir() const {
   const bool reads = evaluates_once(experiment_.mode) && !followed_.empty();
   return (reads ? followed_ : directory_.path()) / "checkpoints";
 }
 
-// The directory of those checkpoints as the user named it.
+// The directory of these checkpoints, as named by the user.
 std::string RunSession::shown_run() const {
   const bool reads = evaluates_once(experiment_.mode) && !followed_.empty();
   return (reads ? followed_ : directory_.shown()).string();
@@ -293,7 +293,7 @@ Controller::Outcome RunSession::follow() {
   return eval.run();
 }
 
-// To the summary writers, once in a run.
+// Sent to the summary writers once per run.
 void RunSession::show_config() {
   if (trains(experiment_.mode) && trainer_->global_step() > 0) return;
   Summaries summaries;
@@ -303,7 +303,7 @@ void RunSession::show_config() {
                      summaries);
 }
 
-// What task.init_checkpoint gave: the sum on the screen, every variable in log.jsonl.
+// Reports task.init_checkpoint: the totals on the screen, every variable in log.jsonl.
 void RunSession::report_init() {
   if (!task_->init_report()) return;
   const LoadReport& report = *task_->init_report();
@@ -359,8 +359,8 @@ void RunSession::finish(const std::string& state) {
   }
 }
 
-// With the numbers of the processes before this one, where it has found none itself: one of them
-// may have been killed before it wrote them down.
+// Includes the metrics of earlier processes if this one has none: they may have been killed before
+// they wrote them.
 RunSummary RunSession::with_records(RunSummary summary) const {
   const LastRecords last = last_records(directory_.file("metrics.jsonl"));
   if (summary.train.empty() && last.train) summary.train = last.train->values;
@@ -371,7 +371,7 @@ RunSummary RunSession::with_records(RunSummary summary) const {
   return summary;
 }
 
-// A process that found everything done leaves the figures of the one that did it.
+// A process that had nothing to do keeps the figures of the earlier process.
 void RunSession::keep_summary(const RunSummary& summary) {
   const std::filesystem::path path = directory_.file("summary.json");
   const bool exists = is_there(path);
@@ -381,14 +381,14 @@ void RunSession::keep_summary(const RunSummary& summary) {
     try {
       value = with_evaluation(value_from_json(read_text_file(path), path.string()), value);
     } catch (const Error& unreadable) {
-      recorder_.warn(fmt::format("{}; it is written anew", unreadable.message()));
+      recorder_.warn(fmt::format("{}; trivet writes it again", unreadable.message()));
     }
   }
   replace_file(path, to_json(value, JsonStyle::indented), Durability::cached);
 }
 
-// The reason itself is reported by main; here it is only kept. What cannot be written any more
-// (often the very reason) is left.
+// main reports the reason; this only records it. Records that cannot be written (often the cause
+// itself) are skipped.
 void RunSession::fail(const std::exception& failure) noexcept {
   view_.clear();
   const std::string reason = failure.what();

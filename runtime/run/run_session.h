@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunSession: one process's work on one run directory: makes task and trainer, continues or starts,
-// does what the mode says and leaves config.toml, status.json and summary.json behind.
+// RunSession: one process's work on one run directory. Builds task and trainer, continues or
+// starts, runs the mode and writes config.toml, status.json and summary.json.
 #pragma once
 
 #include <exception>
@@ -32,19 +32,19 @@
 
 namespace trivet {
 
-// A config or a plugin at fault: before the first step it is as if nothing had been started.
+// The config or a plugin is at fault: before the first step, the run leaves no trace.
 bool is_refusal(const std::exception& failure);
 
-// Members are made in this order and die in the opposite one. [run-thread]
+// Members are constructed in this order and destroyed in reverse. [run-thread]
 class RunSession {
  public:
   RunSession(const RunRequest& request, const RunLocation& location, Device& device,
              const TrainerConfig& fields, const StopSignals& signals, RunView& view);
 
-  // The exit code.
+  // Returns the exit code.
   int execute();
-  // Puts the reason on record, where that can be done. A process that was refused before it began
-  // leaves the records of the run as they were.
+  // Records the reason, if possible. A process that was rejected before it started does not change
+  // the records of the run.
   void fail(const std::exception& failure) noexcept;
 
   const Logs& last_eval_logs() const { return recorder_.last_eval_logs(); }
@@ -71,7 +71,7 @@ class RunSession {
   const RunRequest& request_;
   const ExperimentConfig& experiment_;
   const RunDirectory& directory_;
-  const std::filesystem::path followed_;  // as RunLocation says
+  const std::filesystem::path followed_;  // see RunLocation
   Device& device_;
   const TrainerConfig& fields_;
   const StopSignals& signals_;
@@ -88,7 +88,7 @@ class RunSession {
   BestCheckpoints best_;
   std::unique_ptr<Task> task_;
   std::unique_ptr<Trainer> trainer_;
-  std::vector<ConfigChange> changes_;  // since the run began
+  std::vector<ConfigChange> changes_;  // since the run started
   ActionList train_actions_, eval_actions_;
   std::optional<Controller> controller_;
   bool begun_ = false;  // restored or initialized

@@ -21,7 +21,7 @@ Origin origin_of(const Value& config, std::string_view path) {
   return value != nullptr ? value->origin() : Origin{};
 }
 
-// As text, which is how a backend takes them: 42, true, 0.5, raw text for strings.
+// As text for the backend: 42, true, 0.5, strings without quotes.
 std::vector<std::pair<std::string, std::string>> backend_options(const Value& table) {
   std::vector<std::pair<std::string, std::string>> options;
   if (!table.is_table()) return options;
@@ -64,7 +64,7 @@ void check_before_start(const ResolvedConfig& config, const TrainerConfig& train
   if (!trains(config.experiment.mode) || trainer.train_steps > 0) return;
   throw ConfigError(Diagnostic{.where = origin_of(config.tree, "trainer.train_steps"),
                                .path = "trainer.train_steps",
-                               .what = "is 0: there is nothing to train",
+                               .what = "is 0: nothing to train",
                                .hint = "set it, or use mode = \"eval\""});
 }
 

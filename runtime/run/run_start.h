@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every run does before its first step, whichever its mode.
+// The steps of every run before its first training step, in any mode.
 #pragma once
 
 #include <memory>
@@ -16,21 +16,22 @@
 
 namespace trivet {
 
-// The fields every trainer has, whatever a derived config adds.
+// The fields that every trainer has.
 TrainerConfig trainer_fields(const ConfigOf<Trainer>& config);
 
-// Throws ConfigError for a mode that trains without a target.
+// Throws ConfigError if the mode trains but no target step is set.
 void check_before_start(const ResolvedConfig& config, const TrainerConfig& trainer);
 
-// The device that `runtime` names, with its threads. Throws as the registry and the backend do.
+// Opens the device that `runtime` names, with its threads. Throws the errors of the registry and
+// the backend.
 std::unique_ptr<Device> open_device(const RunRequest& request);
 // a meta device (trivet/tensor/meta_device.h) with the functions of that one, and no limit of
 // memory.
 std::unique_ptr<Device> open_meta_device_for(const ResolvedConfig& config);
 
-// One session in a directory; its exit code. What goes wrong is put on record there and thrown
-// again. `done`, where the session is all that was asked for, is said before the session's objects
-// go; `eval_logs`, where given, receives those of the last evaluation.
+// Runs one session in a directory and returns its exit code. Errors are recorded there and
+// rethrown. `done`, if the session is the whole command, is called before the session's objects are
+// destroyed. `eval_logs`, if given, receives the metrics of the last evaluation.
 int run_in(const RunRequest& request, const RunLocation& location, Device& device,
            const TrainerConfig& fields, const StopSignals& signals, RunView& view,
            std::optional<WorkIsDone>* done, Logs* eval_logs = nullptr);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunStats: what a run cost. Training is measured in segments (between them the controller writes,
-// saves and evaluates), and from the third step of the process on: the first two lay out memory.
+// RunStats: measures the cost of a run. Training is measured in segments (between them the
+// controller writes, saves and evaluates), from the third step of the process on: the first two
+// plan memory.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +14,14 @@ namespace trivet {
 // Sums over the measured steps.
 struct TrainingCost {
   std::int64_t steps = 0, examples = 0;
-  std::int64_t tokens = 0;  // 0 where the task counts none
+  std::int64_t tokens = 0;  // 0 if the task counts none
   double model_flops = 0;   // with all pairs of attention, see FlopCount
-  double peak_flops = 0;    // of the device, a second; 0: not known
+  double peak_flops = 0;    // of the device, per second; 0: unknown
   double seconds = 0, cpu_seconds = 0;
   std::int64_t page_faults = 0;
   std::int64_t backend_allocations = 0;
 
-  double examples_per_second() const;  // 0 when nothing was measured
+  double examples_per_second() const;  // 0 if nothing was measured
   double examples_per_cpu_second() const;
   double tokens_per_second() const;
   double flops_per_token() const;
@@ -34,7 +35,7 @@ class RunStats {
  public:
   explicit RunStats(const Device& device) : device_(device) {}
 
-  void set_peak_flops(double peak) { cost_.peak_flops = peak; }  // as in TrainingCost
+  void set_peak_flops(double peak) { cost_.peak_flops = peak; }  // see TrainingCost
   void begin_training();
   void end_training();
   void on_step(std::int64_t examples, std::int64_t tokens = 0);
@@ -45,7 +46,7 @@ class RunStats {
   double model_flops() const { return model_flops_; }  // of these steps
   double peak_flops() const { return cost_.peak_flops; }
   double training_seconds() const;  // all segments
-  // From the start of the process to the end of its first training step; 0 before that.
+  // From the start of the process to the end of its first training step. 0 before its end.
   double first_step_seconds() const { return first_step_seconds_; }
   TrainingCost cost() const;  // up to now
 
@@ -63,11 +64,11 @@ class RunStats {
   const Device& device_;
   std::int64_t steps_ = 0, examples_ = 0, tokens_ = 0;
   double model_flops_ = 0;
-  double flops_before_ = 0;  // the device's count before the step
+  double flops_before_ = 0;  // the device's counter before the step
   double first_step_seconds_ = 0;
   double training_seconds_ = 0, segment_start_ = 0;
   bool training_ = false;   // in a segment
-  bool measuring_ = false;  // in the measured part of one
+  bool measuring_ = false;  // in the measured part of a segment
   Mark start_;              // of the measured part
   TrainingCost cost_;       // steps and examples always, the rest up to start_
 };

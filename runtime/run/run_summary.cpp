@@ -19,8 +19,8 @@ Value to_value(const Logs& logs) {
   return table;
 }
 
-// Null for what is not known.
-Value known(double number) {
+// Null if unknown.
+Value value_or_null(double number) {
   return number > 0 ? Value(number) : Value();
 }
 
@@ -52,10 +52,10 @@ std::string cost_text(const RunStats& stats) {
 
 std::string tokens_text(const TrainingCost& cost) {
   if (cost.tokens == 0) return "";
-  std::string text = fmt::format("\n  tokens    {} a second of {:.4g} FLOP each",
+  std::string text = fmt::format("\n  tokens    {} per second at {:.4g} FLOP each",
                                  format_count(static_cast<std::uint64_t>(cost.tokens_per_second())),
                                  cost.flops_per_token());
-  if (cost.peak_flops == 0) return text + "; 'trivet doctor --peak' lets runs report their MFU";
+  if (cost.peak_flops == 0) return text + "; run 'trivet doctor --peak' to get the MFU";
   return text + fmt::format(", MFU {:.1f} % of {:.4g} FLOP/s", 100 * cost.mfu(), cost.peak_flops);
 }
 
@@ -88,10 +88,10 @@ Value summary_value(const RunSummary& summary, const RunStats& stats, const Devi
                        {"steps_per_second", cost.steps_per_second()},
                        {"examples_per_second", cost.examples_per_second()},
                        {"examples_per_cpu_second", cost.examples_per_cpu_second()},
-                       {"tokens_per_second", known(cost.tokens_per_second())},
-                       {"flops_per_token", known(cost.flops_per_token())},
-                       {"peak_flops", known(cost.peak_flops)},
-                       {"mfu", known(cost.mfu())},
+                       {"tokens_per_second", value_or_null(cost.tokens_per_second())},
+                       {"flops_per_token", value_or_null(cost.flops_per_token())},
+                       {"peak_flops", value_or_null(cost.peak_flops)},
+                       {"mfu", value_or_null(cost.mfu())},
                        {"peak_rss_bytes", process_usage().peak_resident_bytes},
                        {"persistent_bytes", memory.persistent_bytes},
                        {"arena_bytes", memory.arena_bytes},

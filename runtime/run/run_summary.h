@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a run in numbers: for summary.json, and for people.
+// The final figures of a run, for summary.json and for the screen.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,21 @@ struct RunSummary {
   std::int64_t seed = 0, step = 0, target = 0, parameters = 0;
   std::int64_t eval_step = -1;  // of `eval`
   int threads = 0;
-  double wall_seconds = 0;  // since the process started
+  double wall_seconds = 0;  // seconds since the process started
   Logs train, eval;         // the last of each
 };
 
-// Rates and costs are of this process, from its third step on. Keys for programs:
-// examples_per_second, examples_per_cpu_second, first_step_seconds, peak_rss_bytes,
-// page_faults_per_step, backend_allocations_per_step.
+// Rates and costs are of this process, from its third step on. JSON keys: examples_per_second,
+// examples_per_cpu_second, first_step_seconds, peak_rss_bytes, page_faults_per_step,
+// backend_allocations_per_step.
 Value summary_value(const RunSummary& summary, const RunStats& stats, const Device& device);
 
-// The summary of an earlier process, with what this one, which only evaluated, has found. Figures
-// of the training stay those of the process that trained. `before` may be anything that was read.
+// Adds the results of this process, which only evaluated, to the summary of an earlier process.
+// Training figures stay those of the process that trained. `before` may be any value that was read.
 Value with_evaluation(Value before, const Value& now);
 
-// Lines without a line end behind the last one. Of metrics, only the first ones that fit into a
-// line of `width` columns; 0: all.
+// Lines, without a line end after the last one. Shows only the first metrics that fit into a line
+// of `width` columns; 0: all.
 std::string summary_text(const RunSummary& summary, const RunStats& stats, const Device& device,
                          int width);
 

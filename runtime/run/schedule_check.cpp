@@ -8,7 +8,7 @@
 namespace trivet {
 namespace {
 
-// A start of the training is looked at where looking at all of it would be felt.
+// Checks only the start of very long trainings, which would take noticeable time.
 constexpr std::int64_t kMostProbedSteps = 1'000'000;
 
 bool only_rises(const Schedule& rate, std::int64_t train_steps) {
@@ -19,7 +19,7 @@ bool only_rises(const Schedule& rate, std::int64_t train_steps) {
   return true;
 }
 
-// The first step from which on the rate is 0 to the end; train_steps if it is not.
+// The first step from which the rate stays 0. train_steps if there is none.
 std::int64_t end_of(const Schedule& rate, std::int64_t train_steps) {
   std::int64_t first = train_steps;
   while (first > 0 && rate.value(first - 1) == 0) --first;
@@ -32,7 +32,7 @@ std::string schedule_warning(const Schedule& rate, std::int64_t train_steps) {
   const std::int64_t end = end_of(rate, train_steps);
   if (end < train_steps) {
     return fmt::format(
-        "the learning rate is 0 from step {} on, and training goes to step {}: "
+        "the learning rate is 0 from step {} on, but training ends at step {}: "
         "trainer.learning_rate is at its end",
         end, train_steps);
   }

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// RUN/checkpoints/step_100 and RUN/best/step_100 are two below the run.
+// RUN/checkpoints/step_100 and RUN/best/step_100 are two levels below the run.
 constexpr int kLevels = 3;
 
 NamedTensors tensors_of(const ParameterStore& store) {
@@ -38,7 +38,7 @@ RunCheckpoint find_run_checkpoint(const fs::path& path) {
     if (fs::is_regular_file(config, ignored)) return {config, checkpoint_at(path)};
   }
   throw UsageError(
-      "'" + path.string() + "' is no run and no checkpoint of one: there is no config.toml",
+      "'" + path.string() + "' is not a run or a checkpoint of a run: it has no config.toml",
       {.hint = "trivet ls DIR lists the runs below a directory"});
 }
 
@@ -68,7 +68,7 @@ void TrainedModel::load(const fs::path& checkpoint) {
   reader.read_tensors("model", weights);
   const std::vector<std::string> files = tensor_files(checkpoint);
   const std::optional<bool>& wanted = task_->config().init_load.averages;
-  // An average of no update is none. Trainers of others may not count them.
+  // An average without updates does not count. Third-party trainers may not count updates.
   const bool has_averages = std::find(files.begin(), files.end(), "ema") != files.end() &&
                             reader.state("trainer").integer_or("updates", 1) > 0;
   if (wanted.value_or(false) && !has_averages) {

@@ -17,18 +17,18 @@
 
 namespace trivet {
 
-// Where a run's directory, or one of its checkpoints, leads.
+// The files of a run, found from its directory or one of its checkpoints.
 struct RunCheckpoint {
   std::filesystem::path config;      // the run's config.toml
-  std::filesystem::path checkpoint;  // the newest, where the run was named
+  std::filesystem::path checkpoint;  // the newest, if the run was named
 };
-// Throws UsageError when `path` is neither, RunError when the run has no checkpoint.
+// Throws UsageError if `path` is neither, RunError if the run has no checkpoint.
 RunCheckpoint find_run_checkpoint(const std::filesystem::path& path);
 
 class TrainedModel {
  public:
-  // Moving averages replace the weights where the checkpoint has them, as in evaluations,
-  // unless task.init_load.averages is false. Throws as a run does. [main-thread]
+  // Moving averages replace the weights if the checkpoint has them, as in evaluations, unless
+  // task.init_load.averages is false. Throws the errors of a run. [main-thread]
   TrainedModel(const ResolvedConfig& config, const RunCheckpoint& location);
   ~TrainedModel();
 
@@ -37,7 +37,7 @@ class TrainedModel {
   Device& device() { return *device_; }
   NamedTensors weights() const;
   std::int64_t step() const { return step_; }
-  bool averaged() const { return averaged_; }  // whether they have
+  bool averaged() const { return averaged_; }  // whether they did
 
  private:
   void load(const std::filesystem::path& checkpoint);

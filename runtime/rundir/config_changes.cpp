@@ -21,13 +21,13 @@
 namespace trivet {
 namespace {
 
-// What of a part may change: its type, and those of its fields that say nothing of themselves.
+// Whether the type of a part may change, and its fields that have no setting of their own.
 struct Freedom {
   bool type = true;
   bool fields = true;
 };
 
-// Parts whose variables and slots a checkpoint holds, or that decide which of them are trained.
+// Parts whose variables and slots are in a checkpoint, or that decide which of them are trained.
 bool decides_variables(std::string_view kind) {
   constexpr std::array kKinds{Layer::kKind, Model::kKind, Optimizer::kKind, Trainer::kKind};
   for (const std::string_view each : kKinds) {
@@ -40,7 +40,7 @@ Freedom freedom_at(const SchemaNode& node, bool adjustable, const Freedom& aroun
   if (adjustable) return {};
   if (node.is_config()) {
     if (decides_variables(node.type->kind)) return {.type = false, .fields = false};
-    // What the fields of a task change of the shapes is found by restoring.
+    // Restoring finds shapes that changed because of a task's fields.
     if (node.type->kind == Task::kKind) return {.type = false, .fields = true};
   }
   return {.type = around.fields, .fields = around.fields};
@@ -51,7 +51,7 @@ std::string_view type_in(const Value& part) {
   return type != nullptr && type->is_string() ? std::string_view(type->as_string()) : "";
 }
 
-const Value& below(const Value& value, const PathStep& step) {
+const Value& step_into(const Value& value, const PathStep& step) {
   static const Value kNone;
   const Value* found = nullptr;
   if (step.index < 0) {
@@ -77,10 +77,9 @@ class ChangeJudge {
   TypedTree tree_;
 };
 
-// Why the fields of a part are not known; empty where they are.
+// The reason why the fields of a part are unknown. Empty if they are known.
 std::string ChangeJudge::unknown_fields(const Value& part, const SchemaNode& node) const {
-  const std::string why =
-      fmt::format("which fields of '{}' may change is not known", type_in(part));
+  const std::string why = fmt::format("the adjustable fields of '{}' are unknown", type_in(part));
   try {
     return tree_.fields(part, node) != nullptr ? "" : why;
   } catch (const Error& failure) {
@@ -88,8 +87,8 @@ std::string ChangeJudge::unknown_fields(const Value& part, const SchemaNode& nod
   }
 }
 
-// Follows the path through both configs. The nearest word counts: that of a field, or of a part
-// whose kind decides variables.
+// Follows the path through both configs. The innermost setting counts: that of a field, or of a
+// part whose kind decides variables.
 void ChangeJudge::judge(ConfigChange& change) const {
   const Value *was = &before_, *is = &after_;
   SchemaNode node = tree_.root();
@@ -99,7 +98,7 @@ void ChangeJudge::judge(ConfigChange& change) const {
     const bool is_field = step.index < 0;
     if (is_field && node.is_config()) {
       if (step.name == "type") break;
-      // Of a part of another type that type alone tells.
+      // If the type of a part differs, only the type is reported.
       if (type_in(*was) != type_in(*is)) return;
       if (const std::string why = unknown_fields(*is, node); !why.empty()) {
         if (!freedom.type) change.reason = why;
@@ -108,14 +107,14 @@ void ChangeJudge::judge(ConfigChange& change) const {
     }
     const SchemaNode next = is_field ? tree_.child(*is, node, step.name) : tree_.element(node);
     if (!freedom.fields && next.type == nullptr && !node.is_free()) {
-      change.reason = "there is no such field any more";
+      change.reason = "this field no longer exists";
       break;
     }
     adjustable =
         next.field != nullptr ? next.field->adjustable : adjustable && next.type != nullptr;
     freedom = freedom_at(next, adjustable, freedom);
-    was = &below(*was, step);
-    is = &below(*is, step);
+    was = &step_into(*was, step);
+    is = &step_into(*is, step);
     node = next;
   }
   change.breaks = !change.reason.empty() || !(node.is_config() ? freedom.type : freedom.fields);
@@ -129,7 +128,7 @@ std::vector<ConfigChange> config_changes(const Value& before, const Value& after
   std::vector<ConfigChange> changes;
   for (ValueDifference& found : differences(before, after)) {
     if (found.path == "mode" || found.path == "name") continue;
-    // A field that there was not when the run was started: it means what was done then.
+    // A field that did not exist when the run was started: its default is the old behavior.
     if (found.before.empty() && found.is_default) continue;
     changes.push_back({.path = std::move(found.path),
                        .before = std::move(found.before),

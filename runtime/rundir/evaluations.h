@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The evaluations of a run that were asked for after its training, each in a directory of its own
-// with config.toml, metrics.jsonl and what its task writes: RUN/evals/1, RUN/evals/2, ...
+// The standalone evaluations of a run, each in its own directory with config.toml, metrics.jsonl
+// and the files of its task: RUN/evals/1, RUN/evals/2, ...
 #pragma once
 
 #include <filesystem>
@@ -11,10 +11,10 @@ namespace trivet {
 
 inline constexpr const char* kEvaluationsDirectory = "evals";
 
-// Those that are there, in the order of their numbers. [any-thread]
+// The evaluations of a run, in the order of their numbers. [any-thread]
 std::vector<std::filesystem::path> evaluations_of(const std::filesystem::path& run);
 
-// "evals/2  done  step 40  validation_loss 0.2649  accuracy 0.9141", a line each with its end.
+// "evals/2  done  step 40  validation_loss 0.2649  accuracy 0.9141", one line each, with its end.
 std::string evaluations_text(const std::filesystem::path& run);
 
 }  // namespace trivet

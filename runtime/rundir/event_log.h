@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// EventLog: log.jsonl, what happened in a run, one JSON object a line:
+// EventLog: log.jsonl, the events of a run, one JSON object per line:
 //
 //   {"time": 1763690431.25, "level": "info", "event": "checkpoint", "step": 400, ...}
 //
-// Levels are info, warning and error. Processes that continue a run append. Every line is whole:
-// one that could not be finished is cut off, by the next process if this one is killed.
+// Levels are info, warning and error. Processes that continue a run append. All lines are complete:
+// an incomplete line is removed, by the next process if this one is killed.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ class EventLog {
  public:
   explicit EventLog(std::filesystem::path path);
 
-  // `fields` is a table. Throws RunError when the line cannot be written.
+  // `fields` is a table. Throws RunError if the line cannot be written.
   void write(std::string_view level, std::string_view event, const Value& fields);
 
  private:

@@ -32,7 +32,7 @@ void MetricsExtent::extend(const UniqueFd& file, const std::filesystem::path& pa
                            std::uint64_t most) {
   constexpr std::uint64_t kPart = 1 << 20;
   const std::uint64_t end = bytes_of_file(file, path);
-  std::string text;  // behind bytes_, not taken yet
+  std::string text;  // after bytes_, not counted yet
   while (lines_ < most && bytes_ + text.size() < end) {
     const std::uint64_t at = bytes_ + text.size();
     text += read_part(file, at, std::min(kPart, end - at), path);
@@ -63,12 +63,12 @@ std::string loss_since(const Value& before, const UniqueFd& file,
   MetricsExtent now;
   now.extend(file, path, lines);
   if (now.lines() < lines) {
-    return fmt::format("has {} lines instead of {} at least", now.lines(), lines);
+    return fmt::format("has {} lines instead of at least {}", now.lines(), lines);
   }
   const Value value = now.to_value();
   const Value* crc = before.find("crc32");
   if (crc != nullptr && crc->as_string() == value.find("crc32")->as_string()) return {};
-  return fmt::format("is not what it was in its first {} lines", lines);
+  return fmt::format("changed in its first {} lines", lines);
 }
 
 }  // namespace trivet

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far metrics.jsonl goes: kept in a checkpoint, it tells later whether every record that stood
-// in the file then is still there. Rates and times of the records do not count, so that the state
-// of a checkpoint stays a function of config and step.
+// The extent of metrics.jsonl. A checkpoint stores it to detect lost records later. It ignores
+// rates and times, so that the state of a checkpoint depends only on config and step.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@ namespace trivet {
 
 class MetricsExtent {
  public:
-  // Takes in the lines that were added since the last call, up to `most` in all.
+  // Counts the lines that were added since the last call, up to `most` in total.
   void extend(const UniqueFd& file, const std::filesystem::path& path,
               std::uint64_t most = UINT64_MAX);
 
@@ -30,7 +29,7 @@ class MetricsExtent {
   std::uint32_t crc_ = 0;
 };
 
-// What the beginning of the file is instead of what it was; empty where it is that.
+// The difference between the start of the file and the recorded one. Empty if equal.
 std::string loss_since(const Value& before, const UniqueFd& file,
                        const std::filesystem::path& path);
 

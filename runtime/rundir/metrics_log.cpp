@@ -21,7 +21,7 @@
 namespace trivet {
 namespace {
 
-// Lines are put together by hand: a run may write one a step.
+// Builds lines without a JSON library: a run may write one per step.
 void add_number(std::string& line, double number) {
   line += std::isfinite(number) ? float_text(number) : "null";
 }
@@ -82,8 +82,8 @@ std::string MetricsLog::loss_since(const Value& extent) const {
   return loss.empty() ? loss : path_.string() + " " + loss;
 }
 
-// What stays of the file, the last first. Steps ascend, so what comes before a record of an earlier
-// step than the last one that stays need not be looked at.
+// Finds the lines to keep, from the end. Steps ascend, so lines before a record of a step that is
+// kept need not be read.
 std::vector<MetricsLog::Range> MetricsLog::kept_until(std::int64_t step, std::uint64_t size) {
   bool unfinished = read_part(file_, size - 1, 1, path_) != "\n";
   std::vector<Range> kept;
@@ -119,7 +119,7 @@ void MetricsLog::keep(const std::vector<Range>& ranges, std::uint64_t size) {
     }
     return;
   }
-  // Records between those that go, which a kill must not lose.
+  // Kept records between dropped ones, which a kill must not lose.
   std::string text;
   for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {
     text += read_part(file_, range->begin, range->end - range->begin, path_);

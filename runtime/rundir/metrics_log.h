@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// MetricsLog: metrics.jsonl, the numbers of a run, one JSON object a line:
+// MetricsLog: metrics.jsonl, the metrics of a run, one JSON object per line:
 //
 //   {"step": 100, "kind": "train", "values": {"training_loss": 0.25, ...},
 //    "rates": {"examples_per_second": 51200.0, ...}, "time": 1763690431.25}
 //
-// Steps ascend. `values` are a function of config and step alone; `rates` and `time` (seconds since
-// 1970) are not. Numbers read back to the same bits; one that is not finite is null.
+// Steps ascend. `values` depend only on config and step; `rates` and `time` (seconds since 1970) do
+// not. Numbers read back to the same bits; non-finite ones are null.
 //
 // A run that continues from a checkpoint drops the records of later steps, so that every record
-// stands there once. That holds for lines of any `kind` (a plugin or a later version may add its
-// own); one without a step is kept, wherever it stands.
+// exists once. This applies to lines of any `kind` (a plugin or a later version may add its own). A
+// line without a step is always kept.
 #pragma once
 
 #include <cstdint>
@@ -26,30 +26,30 @@ namespace trivet {
 
 class MetricsLog {
  public:
-  // Opens or makes the file. Throws RunError when it cannot be written.
+  // Opens or creates the file. Throws RunError if it cannot be written.
   explicit MetricsLog(std::filesystem::path path);
 
-  // Drops every line whose step is above `step`, and what a kill or a power cut has left at the
-  // end: lines that are no JSON objects, behind the last that is kept. All else stays as it is.
+  // Drops every line whose step is above `step`, and leftovers of a kill or power failure: lines
+  // after the last kept one that are not JSON objects. All other lines stay unchanged.
   void truncate_after(std::int64_t step);
 
-  // Drops nothing but such an unfinished end: for a process that does not go on with the training.
+  // Drops only such an incomplete end: for a process that does not continue the training.
   void keep_all();
 
-  // How far the file goes now, for a checkpoint; and what is missing of what a checkpoint says,
-  // empty where nothing is.
+  // The current extent of the file, for a checkpoint; and a description of the lines that are
+  // missing since a checkpoint, empty if none are.
   Value extent();
   std::string loss_since(const Value& extent) const;
 
-  // Whether the last step that has records has one of this kind.
+  // Whether the last recorded step has a record of this kind.
   bool ends_with(RecordKind kind, std::int64_t step) const;
 
-  // Of the last record that was kept or appended; -1: none.
+  // The step of the last record that was kept or appended. -1: none.
   std::int64_t last_step() const { return last_step_; }
 
   void append(RecordKind kind, std::int64_t step, const Logs& values, const Logs& rates);
 
-  // Puts what was appended on the disk.
+  // Syncs appended lines to the disk.
   void sync();
 
  private:

@@ -15,7 +15,7 @@
 namespace trivet {
 namespace {
 
-// Calls `use` for every line with an end; one that is longer than a line of ours comes empty.
+// Calls `use` for every complete line. An overlong line is passed as empty.
 void for_lines(const std::filesystem::path& path,
                const std::function<void(std::string_view)>& use) {
   const UniqueFd file = open_file(path, O_RDONLY);

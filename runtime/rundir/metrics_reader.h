@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the metrics.jsonl of any run, also of one that goes on meanwhile or was killed in the
-// middle of a line. Files may be damaged or of a later version: lines that are no records are
-// counted and left out.
+// Reads the metrics.jsonl of any run, also of one that is running or was killed in the middle of a
+// line. Files may be damaged or of a later version: lines that are not records are counted and
+// skipped.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace trivet {
 struct MetricsSeries {
   struct Point {
     std::int64_t step = 0;
-    double value = 0;  // NaN where the run had no number
+    double value = 0;  // NaN if the run had no number
   };
   RecordKind kind = RecordKind::train;
   std::string name;
@@ -27,13 +27,13 @@ struct MetricsSeries {
 };
 
 struct MetricsContent {
-  std::vector<MetricsSeries> series;  // in the order in which their names come first
+  std::vector<MetricsSeries> series;  // in the order of the first appearance of their names
   std::int64_t records = 0;
-  std::int64_t unreadable = 0;  // whole lines that are no records
+  std::int64_t unreadable = 0;  // complete lines that are not records
 };
 
-// All names, values and rates alike, and the points of those that are wanted. A line of more than
-// 16 MiB counts as unreadable. Throws RunError when the file cannot be read.
+// Reads all names of values and rates, and the points of the requested ones. A line of more than 16
+// MiB counts as unreadable. Throws RunError if the file cannot be read.
 MetricsContent read_metrics(const std::filesystem::path& file,
                             const std::function<bool(RecordKind, std::string_view)>& wanted);
 
@@ -41,8 +41,8 @@ struct LastRecords {
   std::optional<MetricsRecord> train, eval;
 };
 
-// The last record of each kind. Looks at the last `most_bytes` of the file, or all of it. Nothing
-// when there is no such file. Throws RunError when it cannot be read.
+// Reads the last record of each kind from the last `most_bytes` of the file, or from all of it.
+// Nothing if the file does not exist. Throws RunError if it cannot be read.
 LastRecords last_records(const std::filesystem::path& file,
                          std::optional<std::uint64_t> most_bytes = {});
 

@@ -22,7 +22,7 @@ void read_logs(const OrderedJson& record, const char* part, Logs& logs) {
   }
 }
 
-// Of a line without `values`: {"step": 50, "loss": 0.3}.
+// The numbers of a line without `values`: {"step": 50, "loss": 0.3}.
 void read_flat_values(const OrderedJson& record, Logs& values) {
   for (const auto& [name, value] : record.items()) {
     if (name != "step" && name != "time" && value.is_number())
@@ -57,7 +57,7 @@ std::optional<AnyRecord> parse_any_record(std::string_view line) {
     read_logs(json, "values", record.values);
     read_logs(json, "rates", record.rates);
   }
-  // Without a kind and without numbers it is a line of something else.
+  // A line without a kind and numbers is not a record.
   if (kind == json.end() && any.known->values.begin() == any.known->values.end()) any.known.reset();
   return any;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A record of metrics.jsonl (its form stands in metrics_log.h), as it is read.
+// A record read from metrics.jsonl (see metrics_log.h for the format).
 #pragma once
 
 #include <cstdint>
@@ -20,21 +20,20 @@ struct MetricsRecord {
   Logs values, rates;  // null is NaN
 };
 
-// A line of any kind, also of one that only a later version or a plugin knows.
+// A line of any kind, including kinds of later versions or plugins.
 struct AnyRecord {
-  std::optional<std::int64_t> step;    // nothing where it has none that is a whole number from 0 on
+  std::optional<std::int64_t> step;    // unset unless it is a whole number of at least 0
   std::optional<MetricsRecord> known;  // with a step
 };
 
-// A line without a kind is one of an evaluation, by a program that is no run: its numbers may stand
-// beside the step.
-// Nothing for a line that is no JSON object: damaged or cut short. Members that are not known are
-// left out.
+// A line without a kind is an evaluation by a program other than trivet: its numbers may be next to
+// the step. Nothing for a line that is not a JSON object (damaged or incomplete). Ignores unknown
+// members.
 std::optional<AnyRecord> parse_any_record(std::string_view line);
-// Nothing for a kind that is not known, too.
+// Nothing also for an unknown kind.
 std::optional<MetricsRecord> parse_record(std::string_view line);
 
-// As they stand in JSON: null for what is not finite.
+// As in JSON: null for non-finite numbers.
 Value json_number(double number);
 Value json_numbers(const Logs& numbers);
 

@@ -8,8 +8,8 @@
 namespace trivet {
 namespace {
 
-// Most lines are those of training, of which only the last counts: MetricsLog writes the kind so
-// early and in this form. Others are parsed to find out.
+// Most lines are training records, of which only the last counts. MetricsLog writes the kind at
+// this early position, so they can be skipped. Other lines are parsed.
 bool is_surely_train(std::string_view line) {
   return line.substr(0, 64).find("\"kind\":\"train\"") != std::string_view::npos &&
          line.ends_with('}');

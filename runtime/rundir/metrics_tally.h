@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MetricsTally: what the records of a run come to: the last of each kind and, of every value of
-// evaluations, the lowest and the highest so far.
+// MetricsTally: aggregates the records of a run: the last record of each kind, and the lowest and
+// highest value of each evaluation metric.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@ namespace trivet {
 struct NumberRange {
   std::string name;
   double low = 0, high = 0;
-  std::int64_t low_step = 0, high_step = 0;  // where they were reached first
+  std::int64_t low_step = 0, high_step = 0;  // steps that reached them first
 };
 
 class MetricsTally {
  public:
-  // `ranges`: of records that were taken before.
+  // `ranges`: those of earlier records.
   explicit MetricsTally(std::vector<NumberRange> ranges = {}) : ranges_(std::move(ranges)) {}
 
-  // The next line of metrics.jsonl; one that is no record is left out.
+  // Adds the next line of metrics.jsonl. Skips lines that are not records.
   void take(std::string_view line);
 
-  // Of the lines that were taken, not of those before.
+  // The last records of the added lines, not of earlier ones.
   LastRecords last() const;
-  // Numbers that are not finite do not count.
+  // Non-finite numbers do not count.
   const std::vector<NumberRange>& ranges() const { return ranges_; }
 
  private:

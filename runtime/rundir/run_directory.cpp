@@ -22,11 +22,11 @@ namespace trivet {
 namespace {
 
 constexpr const char* kLockFile = ".lock";
-// What replace_file writes; a kill leaves NAME.tmp.
+// The temporary file of replace_file; a kill leaves NAME.tmp.
 constexpr const char* kReplaced[] = {"config.toml", "metrics.jsonl", "samples.jsonl",
                                      "status.json", "summary.json",  "best/best.json"};
 
-// N of "N-NAME", or of "N" where runs have no names; 0 for other names.
+// N of "N-NAME", or of "N" if runs have no names. 0 for other names.
 std::int64_t run_number(const std::string& name, bool named) {
   std::int64_t number = 0;
   const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
@@ -45,7 +45,7 @@ std::string directory_name(std::string_view name) {
   return clean;
 }
 
-// The folders around it that are not there, the nearest first.
+// The missing parent folders, the nearest first.
 std::vector<std::filesystem::path> missing_above(const std::filesystem::path& path) {
   std::vector<std::filesystem::path> missing;
   std::error_code failure;
@@ -57,8 +57,7 @@ std::vector<std::filesystem::path> missing_above(const std::filesystem::path& pa
   return missing;
 }
 
-// A run that was refused takes its empty folders away again, maybe while another one makes its own
-// in them.
+// A rejected run removes its empty folders, maybe while another run creates its own in them.
 template <typename Make>
 auto with_folders(const Make& make) {
   for (int attempt = 1; attempt < 10; ++attempt) {
@@ -89,7 +88,7 @@ RunDirectory::RunDirectory(std::filesystem::path path, Found found,
     : shown_(std::move(path)), made_above_(std::move(made_above)), made_(found == Found::made) {
   std::error_code failure;
   path_ = std::filesystem::absolute(shown_, failure);
-  if (failure) path_ = shown_;  // where the process stands has no name any more
+  if (failure) path_ = shown_;  // the working directory was removed
   lock();
   remove_leftovers();
 }
@@ -113,12 +112,12 @@ RunDirectory RunDirectory::next_number(const std::filesystem::path& root) {
   return next_after(root, "");
 }
 
-// `behind`: what stands behind the number.
+// `behind`: the suffix after the number.
 RunDirectory RunDirectory::next_after(const std::filesystem::path& root, std::string_view behind) {
   std::vector<std::filesystem::path> missing = missing_above(root / "1");
   return with_folders([&] {
     make_directories(root);
-    // Held while the number is found and taken; released with the handle.
+    // Held while the number is assigned; released with the handle.
     const UniqueFd turn = open_file(root, O_RDONLY | O_DIRECTORY);
     lock_file(turn, root);
     const std::int64_t number = highest_run_number(root, !behind.empty()) + 1;
@@ -150,17 +149,17 @@ void RunDirectory::lock() {
 
 void RunDirectory::remove_leftovers() const noexcept {
   for (const char* const name : kReplaced) {
-    std::error_code ignored;  // one that stays is written over by the next
+    std::error_code ignored;  // a remaining file is replaced by the next process
     std::filesystem::remove(file(std::string(name) + ".tmp"), ignored);
   }
 }
 
 void RunDirectory::remove_if_made() noexcept {
   if (!made_) return;
-  std::error_code ignored;  // what cannot be removed is left: a second error would hide the first
+  std::error_code ignored;  // ignores failures: a second error would hide the first
   std::filesystem::remove_all(path_, ignored);
   for (const std::filesystem::path& folder : made_above_) {
-    std::filesystem::remove(folder, ignored);  // one that another run has a directory in stays
+    std::filesystem::remove(folder, ignored);  // stays if another run has a directory in it
   }
 }
 

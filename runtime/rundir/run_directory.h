@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunDirectory: where one run keeps everything: config.toml, metrics.jsonl, log.jsonl, status.json,
-// summary.json, checkpoints/, and evals/N/ with the same of each evaluation that was asked for
-// later. Held by one process at a time through a lock (flock of `.lock`, whose
-// text names the process) that the system gives back however the process ends. The lock is of the
-// file, not of the text in it: a copied directory is free, and no clock is asked.
+// RunDirectory: the directory of one run: config.toml, metrics.jsonl, log.jsonl, status.json,
+// summary.json, checkpoints/, and evals/N/ with the same files for each standalone evaluation. One
+// process at a time holds its lock (flock of `.lock`, whose text names the process). The system
+// releases the lock when the process ends. The text in the file has no effect: a copied directory
+// is not locked, and no clock is used.
 #pragma once
 
 #include <filesystem>
@@ -17,25 +17,25 @@ namespace trivet {
 
 class RunDirectory {
  public:
-  // This directory, made if it is missing. Throws RunError naming the other process when one has
-  // it.
+  // Uses this directory and creates it if it is missing. Throws RunError with the other process if
+  // one uses it.
   static RunDirectory at(std::filesystem::path path);
-  // A new directory root/N-NAME, N one above the highest there is. Several processes may do this at
-  // the same time. Characters of `name` other than letters, digits, '.', '_' and '-' become '-'.
+  // Creates a directory root/N-NAME, N one above the highest number. Safe while several processes
+  // do this. Characters of `name` other than letters, digits, '.', '_' and '-' become '-'.
   static RunDirectory next(const std::filesystem::path& root, std::string_view name);
-  // The same of root/N, for what one run has many of.
+  // The same for root/N, for numbered directories of one run.
   static RunDirectory next_number(const std::filesystem::path& root);
 
-  // Absolute: the working directory may be another one later.
+  // Absolute: the working directory may change later.
   const std::filesystem::path& path() const { return path_; }
-  // As it was given, for people.
+  // As given by the user, for messages.
   const std::filesystem::path& shown() const { return shown_; }
   std::filesystem::path file(std::string_view name) const { return path_ / name; }
 
-  // Takes away a directory that this object made, and the folders made for it that are empty then,
-  // unless `keep` was called. For runs that fail before they do anything.
+  // Removes the directory if this object created it, and its created parent folders if they are
+  // empty, unless `keep` was called. For runs that fail before they do anything.
   void remove_if_made() noexcept;
-  // There is something in it that nobody may take away.
+  // The directory contains files that must not be removed.
   void keep() const noexcept { made_ = false; }
 
  private:
@@ -52,9 +52,9 @@ class RunDirectory {
   UniqueFd lock_;
 };
 
-// Where a process works.
+// The directories of a process.
 struct RunLocation {
-  const RunDirectory& directory;     // takes everything that is written
+  const RunDirectory& directory;     // receives all output files
   std::filesystem::path followed{};  // the run whose checkpoints are evaluated; empty: none
 };
 

@@ -17,7 +17,7 @@
 namespace trivet {
 namespace {
 
-// What they are, by name.
+// The plugins by name.
 std::map<std::string, std::string> builds_in(const Value& record) {
   std::map<std::string, std::string> builds;
   if (!record.is_array()) return builds;
@@ -28,7 +28,7 @@ std::map<std::string, std::string> builds_in(const Value& record) {
   return builds;
 }
 
-// Null for a line that is none, and for other events.
+// Null for other lines and events.
 Value plugins_at_start(const std::string& line) {
   try {
     const Value event = value_from_json(line, "log.jsonl");

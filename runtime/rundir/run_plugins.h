@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run records of the plugins it uses, and how two such records differ.
+// The record of a run's plugins, and the differences between two records.
 #pragma once
 
 #include <filesystem>
@@ -10,19 +10,19 @@
 
 namespace trivet {
 
-// A table {name, version, file, digest} for each plugin that is loaded now; one that takes the
-// location of a shipped plugin has `replaces`, too.
+// A table {name, version, file, digest} for each loaded plugin. A plugin that replaces a shipped
+// one also has `replaces`.
 Value loaded_plugins_value();
 
-// As the last process of a run wrote it to log.jsonl when it started; null when there is none.
+// The record that the last process of a run wrote to log.jsonl at its start. Null if there is none.
 Value recorded_plugins(const std::filesystem::path& run);
 
 struct PluginChange {
-  std::string name, before, after;  // version and digest; empty where there is no such plugin
+  std::string name, before, after;  // version and digest; empty if the plugin is missing
 };
 
-// Plugins whose version or bytes differ, then those that only one of the records has. Null or
-// anything else that is no record has nothing to compare: no changes.
+// Plugins whose version or bytes differ, then those that only one of the records has. No changes if
+// one of them is not a record, such as null.
 std::vector<PluginChange> plugin_changes(const Value& before, const Value& after);
 
 }  // namespace trivet

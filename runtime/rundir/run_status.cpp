@@ -20,11 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Six heartbeats that did not come (StatusFile::start_heartbeat).
+// Six missed heartbeats (StatusFile::start_heartbeat).
 constexpr double kSilentAfter = 30;
 constexpr int kDepth = 4;
 constexpr std::uint64_t kMostStatusBytes = 1 << 20;
-// Enough for hundreds of records behind the last evaluation; listings read thousands of files.
+// Enough for hundreds of records after the last evaluation. Listings read thousands of files.
 constexpr std::uint64_t kMostMetricsBytes = 1 << 20;
 
 bool is_working(std::string_view state) {
@@ -38,7 +38,7 @@ bool has_process(std::int64_t pid) {
   return ::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM;
 }
 
-// Not into what trivet itself keeps in a run.
+// Skips trivet's own directories in a run.
 bool may_hold_runs(const fs::directory_entry& entry) {
   const std::string name = entry.path().filename().string();
   if (name.starts_with('.') || name == "checkpoints" || name == "best" || name == "events") {
@@ -64,7 +64,7 @@ bool is_decimal_digit(char c) {
   return std::isdigit(static_cast<unsigned char>(c)) != 0;
 }
 
-// The digits at the front without zeros before them; they are taken off `text`.
+// Removes the digits at the front of `text` and returns them without leading zeros.
 std::string_view take_digits(std::string_view& text) {
   std::size_t end = 0;
   while (end < text.size() && is_decimal_digit(text[end])) ++end;

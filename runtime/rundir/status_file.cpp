@@ -14,7 +14,7 @@
 namespace trivet {
 namespace {
 
-// A status that is missing or cannot be read counts as none: it is only a report.
+// A missing or unreadable status is ignored: it is only a report.
 std::string text_there(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return {};

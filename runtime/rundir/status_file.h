@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// StatusFile: status.json, what a run is doing, for people and programs outside:
+// StatusFile: status.json, the current state of a run, for users and other programs:
 //
 //   {"state": "running", "step": 1200, "target": 4690, "mode": "train_and_eval", "attempt": 1,
 //    "time": 1763690431.25, "started": ..., "pid": 1234, "host": "...", "boot_id": "...",
 //    "message": ""}
 //
-// It is replaced whole at every change of state and every few seconds between (the heartbeat), so a
-// run whose `time` is old, on a machine that is up, hangs or is gone. `attempt` counts the
-// processes that worked on this run.
+// The file is replaced atomically at every change of state and every few seconds in between (the
+// heartbeat). A run with an old `time` on a machine that is up hangs or is gone. `attempt` counts
+// the processes of this run.
 #pragma once
 
 #include <condition_variable>
@@ -22,36 +22,36 @@ namespace trivet {
 
 class StatusFile {
  public:
-  // Reads what the last attempt has left; writes nothing yet.
+  // Reads the file of the last attempt. Writes nothing yet.
   StatusFile(std::filesystem::path path, std::string mode, std::int64_t target);
   ~StatusFile();
   StatusFile(const StatusFile&) = delete;
   StatusFile& operator=(const StatusFile&) = delete;
 
   // Writes the file. States: starting, running, saving, evaluating; at the end done, failed,
-  // interrupted (SIGINT), preempted (SIGTERM). Throws RunError when it cannot.
+  // interrupted (SIGINT), preempted (SIGTERM). Throws RunError on failure.
   void set_state(std::string_view state, std::string_view message = {});
-  void set_step(std::int64_t step);  // seen by the next heartbeat
-  // Before the heartbeat, of a process that was refused: what the last attempt has left stands
-  // there again. False when there was none.
+  void set_step(std::int64_t step);  // used by the next heartbeat
+  // For a rejected process, before the heartbeat starts: restores the file of the last attempt.
+  // Returns false if there was none.
   bool put_back();
 
-  // The thread that repeats the file every `seconds`; ends with this object.
+  // Starts a thread that rewrites the file every `seconds`. It ends with this object.
   void start_heartbeat(double seconds = 5);
-  // The reason when a heartbeat could not be written, once; empty otherwise.
+  // Returns once the reason why a heartbeat could not be written. Empty otherwise.
   std::string take_heartbeat_error();
 
   std::int64_t attempt() const { return attempt_; }
 
  private:
   void beat(double seconds);
-  void write();  // mutex_ held
+  void write();  // mutex_ must be held
 
   const std::filesystem::path path_;
   const std::string mode_;
   const std::int64_t target_;
   const double started_;
-  const std::string before_;  // the text of the file; empty when there is none
+  const std::string before_;  // the text of the file; empty if there is none
   std::int64_t attempt_ = 1;
 
   std::mutex mutex_;

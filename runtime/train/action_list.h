@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ActionList: the actions of a config, made and run in its order. What leaves an action carries the
+// ActionList: builds and runs the actions of a config in order. Exceptions of an action get the
 // name of its plugin and its location in the config.
 #pragma once
 

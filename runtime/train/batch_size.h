@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much is in a batch that came from an Input.
+// The size of a batch from an Input.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace trivet {
 
 struct BatchSize {
   std::int64_t rows = 0;      // first extent of the batch's tensors
-  std::int64_t examples = 0;  // rows without padding: those whose "weight" is not 0
+  std::int64_t examples = 0;  // rows without padding: "weight" is not 0
 };
 
 BatchSize size_of(const Batch& batch);

@@ -25,8 +25,8 @@ Origin location_of(const Value& config, std::string path) {
   return {};
 }
 
-// The path of the field in `value` with the file that the text is about; empty where there is none.
-// Messages about a file begin with its name, as the config has it.
+// The path of the field in `value` whose file the message is about. Empty if there is none.
+// Messages about a file start with its name as in the config.
 std::string field_named(const Value& value, const std::string& path, const std::string& text) {
   if (value.is_string()) {
     const bool is_named = !value.as_string().empty() && text.starts_with(value.as_string() + ":");
@@ -48,8 +48,7 @@ std::string field_named(const Value& value, const std::string& path, const std::
   return found;
 }
 
-// Of a table that something is wrong with, the field with the file that the text is about; the
-// table itself where there is none.
+// For a faulty table: the field whose file the message is about; the table itself if there is none.
 std::string field_spoken_of(const Value& config, const std::string& path, const std::string& text) {
   const Value* table = config.find_path(path);
   if (table == nullptr || !table->is_table()) return path;
@@ -57,7 +56,7 @@ std::string field_spoken_of(const Value& config, const std::string& path, const 
   return field.empty() ? path : field;
 }
 
-// A location in another file than the config's, as of a bad row, goes into the text.
+// A location in another file, such as of a bad row, is added to the message.
 Diagnostic problem_of(const Error& error, std::string_view path, const Origin& config) {
   const bool elsewhere = error.where().known() && error.where().file != config.file;
   return {.where = {},
@@ -68,7 +67,7 @@ Diagnostic problem_of(const Error& error, std::string_view path, const Origin& c
 
 }  // namespace
 
-// Errors keep the system's text and not its number.
+// Errors keep the system's message but not its number.
 bool is_of_machine(const Error& error) {
   constexpr std::array kReasons = {EIO,    ESTALE, EMFILE,    ENFILE, ENOMEM,
                                    ENOSPC, EDQUOT, ETIMEDOUT, EINTR,  EAGAIN};

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a config names may be wrong without the config's form being so: a file of data that is not
-// there, a column that no table has, a checkpoint of another model. Such an error is the config's,
-// with the location of the field: trying again never helps. One of the machine is not: a disk that
-// is full or gives no answer.
+// A valid config may refer to wrong data: a missing file, a column that no table has, a checkpoint
+// of another model. These are config errors with the location of the field, because a retry never
+// helps. Errors of the machine are not: a disk that is full or does not respond.
 #pragma once
 
 #include <functional>
@@ -14,18 +13,19 @@
 
 namespace trivet {
 
-// Whether the system was the reason, which may be over by the next try.
+// Whether the system caused the error, which may be gone on the next attempt.
 bool is_of_machine(const Error& error);
 
-// Calls `build`, which makes what stands at `path` of a config, at the location `config`. RunError
-// and InputError that are not of the machine become a ConfigError at the path they know, or else
-// `path`; all others come through. Without a path only those that know one below `task` do.
+// Calls `build`, which builds the object at `path` of a config with the location `config`. RunError
+// and InputError that the machine did not cause become a ConfigError at their own path, or else at
+// `path`; other errors are not changed. Without `path` only errors with a path below `task` are
+// converted.
 void build_from_config(std::string_view path, const Origin& config,
                        const std::function<void()>& build);
 
-// Calls `work`; of a ConfigError the problems without a location get that of their path in
-// `config`, or of the nearest table around it. Where the path is that of a table and the text
-// begins with the file that a field in it names, the field is meant.
+// Calls `work`. In a ConfigError, errors without a location get that of their path in `config`, or
+// of the nearest surrounding table. If the path is a table and the message starts with a file that
+// one of its fields names, the error refers to that field.
 void with_locations(const Value& config, const std::function<void()>& work);
 
 }  // namespace trivet

@@ -49,7 +49,7 @@ void Controller::restore_or_initialize() {
       throw RunError(fmt::format("the trainer is at step {} after restoring {}", step,
                                  checkpoint->description()));
     }
-    // Only now: a config that these weights do not fit is refused, and changes nothing.
+    // Only now: a config that does not fit these weights is rejected and changes nothing.
     parts_.checkpoints.set_aside_damaged();
     parts_.events.on_restored(*checkpoint);
     parts_.events.on_start(step, checkpoint->description());
@@ -82,7 +82,7 @@ Controller::Outcome Controller::train_and_evaluate() {
 Controller::Outcome Controller::run(With with) {
   if (options_.train_steps == 0) {
     throw ConfigError(Diagnostic{.path = "trainer.train_steps",
-                                 .what = "is 0: there is nothing to train",
+                                 .what = "is 0: nothing to train",
                                  .hint = "set it, or use mode = \"eval\""});
   }
   last_save_ = parts_.clock();
@@ -100,11 +100,11 @@ Controller::Outcome Controller::loop(With with) {
   const bool evaluates = with == With::evaluation;
   std::int64_t step = trainer.global_step();
   bool ended = false;  // the target, or the end of the data
-  bool fresh = false;  // this process has trained
+  bool fresh = false;  // whether this process has trained
   while (true) {
     report_saved();
     ended = ended || step >= options_.train_steps;
-    // What a process before this one left undone comes first: a kill may have hit the evaluation.
+    // First completes the work of an earlier process: it may have been killed during an evaluation.
     const bool eval_due = evaluates && (ended || is_due(step, options_.validation_interval)) &&
                           step > 0 && !events.is_evaluated(step);
     const auto stop = [&] { return fresh ? stop_trained() : Outcome::stopped; };
@@ -140,7 +140,7 @@ Controller::Outcome Controller::loop(With with) {
   }
 }
 
-// False when the run was taken back to a checkpoint instead.
+// Returns false if the run went back to a checkpoint instead.
 bool Controller::holds(const std::function<void()>& work) {
   try {
     work();
@@ -163,7 +163,7 @@ Controller::Outcome Controller::stop_trained() {
   return Outcome::stopped;
 }
 
-// A step at which something happens: the trainer is not interrupted between two of them, but for a
+// The next step with an event: the trainer runs without interruption until then, except for a
 // pause.
 std::int64_t Controller::next_boundary(std::int64_t step, With with) const {
   std::int64_t boundary =
@@ -192,7 +192,7 @@ bool Controller::wants_pause() const {
   return options_.checkpoint_interval.is_time() && is_save_due(parts_.trainer.global_step());
 }
 
-// False when the run was taken back to a checkpoint instead.
+// Returns false if the run went back to a checkpoint instead.
 bool Controller::train_to(std::int64_t boundary) {
   Trainer& trainer = parts_.trainer;
   const std::int64_t before = trainer.global_step();
@@ -209,17 +209,17 @@ bool Controller::train_to(std::int64_t boundary) {
   }
   const std::int64_t step = trainer.global_step();
   parts_.events.on_train_end(step);
-  report_saved();  // throws when that is why the trainer returned
+  report_saved();  // throws if that is why the trainer returned
   const bool may_stop_early = trainer.exhausted() || parts_.events.must_stop() || wants_pause();
   if (step > boundary || step < before || (step < boundary && !may_stop_early)) {
-    throw RunError(fmt::format("the trainer was asked to train from step {} to {} and is at {}",
-                               before, boundary, step),
+    throw RunError(fmt::format("the trainer had to train from step {} to {} and is at {}", before,
+                               boundary, step),
                    {.hint = "Trainer::train counts every step in global_step()"});
   }
   return true;
 }
 
-// Of the steps before the one that failed, whose error is what is reported.
+// The metrics of the steps before the failed one, whose error is reported.
 void Controller::write_last_logs() noexcept {
   try {
     const Logs logs = parts_.trainer.train_logs();
@@ -235,7 +235,7 @@ std::unique_ptr<CheckpointDirectoryReader> Controller::checkpoint_to_try() {
   try {
     earlier = checkpoints.newest(*recovered_to_);
   } catch (const UnusableCheckpoint&) {
-    // Those before are damaged; the one at hand is whole.
+    // Newer checkpoints are damaged; this one is intact.
   }
   if (earlier == nullptr) return checkpoints.newest();
   for (const std::int64_t step : checkpoints.steps()) {
@@ -246,10 +246,10 @@ std::unique_ptr<CheckpointDirectoryReader> Controller::checkpoint_to_try() {
 
 void Controller::recover(const DivergedError& bad) {
   parts_.checkpoints.wait();
-  report_saved();  // a save that failed is told before anything is moved
+  report_saved();  // reports a failed save before anything is moved
   const auto checkpoint = checkpoint_to_try();
   if (checkpoint == nullptr) {
-    throw RunError(bad.message() + ", and there is no checkpoint to go back to", bad.details());
+    throw RunError(bad.message() + ", and no checkpoint exists to go back to", bad.details());
   }
   parts_.trainer.recover(*checkpoint);
   recovered_to_ = checkpoint->step();
@@ -268,8 +268,7 @@ void Controller::end_loop(std::int64_t step) {
   last_loop_ = step;
 }
 
-// What was trained is saved before an evaluation that may fail, as the interval says, or else when
-// it has.
+// Saves before an evaluation that may fail, according to the interval, or else after it has failed.
 Controller::Outcome Controller::evaluate_safely(std::int64_t step) {
   if (step > last_save_step_ && options_.checkpoint_interval.is_time()) save(step);
   try {
@@ -282,7 +281,7 @@ Controller::Outcome Controller::evaluate_safely(std::int64_t step) {
   }
 }
 
-// The failure itself is what is reported.
+// The failure itself is reported.
 void Controller::save_after_failure(std::int64_t step) noexcept {
   try {
     save_and_wait(step);
@@ -301,7 +300,7 @@ Controller::Outcome Controller::evaluate(const std::filesystem::path& source) {
   }
   keep_if_best(step, logs, source);
   parts_.events.on_eval_done(step, logs);
-  // Only now: what is saved after a failure of the above has not been evaluated.
+  // Only now: a checkpoint saved after a failure above was not evaluated.
   last_evaluation_ = step;
   return Outcome::done;
 }
@@ -313,7 +312,7 @@ void Controller::keep_if_best(std::int64_t step, const Logs& logs,
   if (!value) return;
   std::filesystem::path from = source;
   if (from.empty()) {
-    // The checkpoint of this very step, if there is one: linked, not written again.
+    // The checkpoint of this step, if it exists, is linked instead of written again.
     parts_.checkpoints.wait();
     report_saved();
     if (parts_.checkpoints.current() == step) from = parts_.checkpoints.path_of(step);

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Controller: owns the loop of a run: trains, writes metrics, runs actions, saves, evaluates, in
 // this order, each at fixed multiples of the global step. After Orbit's Controller (Model Garden),
-// with absolute boundaries: a run that continues from any checkpoint writes the records it would
-// have written undisturbed.
+// with absolute boundaries: a run that continues from any checkpoint writes the records of an
+// uninterrupted run.
 //
 //   step 250 of a run with steps_per_loop 100, checkpoint_interval 250, validation_interval 500:
 //   train to 300, metrics; to 400, metrics; to 500, metrics, checkpoint, evaluation; ...
 //
 // The last step always gets metrics, a checkpoint and (train_and_evaluate) an evaluation; the first
 // checkpoint comes at the first multiple of its interval. An interval in time counts from the start
-// of the process and from the last save, on a clock that does not jump; training is interrupted for
-// it between two steps, wherever that is, and a checkpoint is saved before every evaluation.
-// Whatever the interval, an evaluation that throws leaves a checkpoint of its step.
+// of the process and from the last save, on a monotonic clock. It interrupts training between any
+// two steps, and a checkpoint is saved before every evaluation. With any interval, an evaluation
+// that throws leaves a checkpoint of its step.
 //
-// A step or a save that the trainer says to recover from (DivergedError) takes the run back to its
-// newest checkpoint, records of later steps included; to the one before where it has been taken
-// back to that one already and has saved nothing since, and then the later ones are removed. A run
-// that is asked to stop goes nowhere: it ends without the checkpoint of such a step.
+// If a step or save throws DivergedError, the run goes back to its newest checkpoint and drops
+// later records. If it has already gone back to that checkpoint and saved nothing since, it goes
+// back to the previous one and sets the later ones aside. A run that is asked to stop does not go
+// back: it ends without a checkpoint of that step.
 //
-// A checkpoint may still be written while training goes on. A write that failed ends the run before
-// its next step.
+// A checkpoint may be written while training continues. A failed write ends the run before its next
+// step.
 #pragma once
 
 #include <cstdint>
@@ -38,37 +38,37 @@
 
 namespace trivet {
 
-// The part of TrainerConfig that is the controller's.
+// The part of TrainerConfig for the controller.
 struct ControllerOptions {
   std::int64_t train_steps = 0;
   std::int64_t steps_per_loop = 100;
   std::int64_t validation_steps = -1;
   std::int64_t validation_interval = 0;
   Interval checkpoint_interval;
-  // The trainer may throw DivergedError, so there must always be a checkpoint to restore: one is
-  // saved before the first step.
+  // The trainer may throw DivergedError, so a checkpoint must always exist: one is saved before the
+  // first step.
   bool recovers = false;
 };
 
-// What a controller tells while it works. All calls come from the run thread.
+// Events of a controller. All calls come from the run thread.
 class ControllerEvents {
  public:
   virtual ~ControllerEvents() = default;
 
-  // The run continues from a checkpoint, or starts. `path` is empty when it starts.
+  // The run continues from a checkpoint, or starts. `path` is empty if it starts.
   virtual void on_start(std::int64_t step, const std::filesystem::path& path) = 0;
-  // The run was taken back to a checkpoint because of a bad step; `reason` says which. Default:
+  // The run went back to a checkpoint because of a bad step; `reason` describes it. Default:
   // on_start.
   virtual void on_recovered(std::int64_t step, const std::filesystem::path& path,
                             const std::string& reason) {
     (void)reason;
     on_start(step, path);
   }
-  // The run stops at a step that is not saved; `reason` says why.
+  // The run stops at a step that is not saved; `reason` gives the cause.
   virtual void on_left_unsaved(std::int64_t step, const std::string& reason) = 0;
-  // Before on_start, when the run continues: what the checkpoint holds beside the trainer's state.
+  // Before on_start, if the run continues: the additional state in the checkpoint.
   virtual void on_restored(const CheckpointReader& checkpoint) { (void)checkpoint; }
-  // Whether the evaluation of this step is already on record.
+  // Whether the evaluation of this step is already recorded.
   virtual bool is_evaluated(std::int64_t step) const = 0;
 
   virtual void on_train_begin(std::int64_t step) = 0;
@@ -76,13 +76,13 @@ class ControllerEvents {
   virtual void on_train_logs(std::int64_t step, const Logs& logs) = 0;
   virtual void on_eval_begin(std::int64_t step) = 0;
   virtual void on_eval_logs(std::int64_t step, const Logs& logs) = 0;
-  // Everything that follows from an evaluation is done: put it on record.
+  // All actions after an evaluation are done: record it.
   virtual void on_eval_done(std::int64_t step, const Logs& logs) = 0;
   virtual void on_save_begin(std::int64_t step) = 0;
   virtual void on_save_goes_on(std::int64_t step) = 0;  // training does, too
   virtual void on_saved(const SavedCheckpoint& saved) = 0;
   virtual void on_best(const BestCheckpoints::Entry& entry, const std::filesystem::path& path) = 0;
-  // More state for a checkpoint.
+  // Additional state for a checkpoint.
   virtual void add_state(CheckpointWriter& writer) = 0;
   virtual void on_end_of_data(std::int64_t step) = 0;
   virtual bool must_stop() const = 0;
@@ -92,7 +92,7 @@ class Controller {
  public:
   enum class Outcome {
     done,     // the target, or the end of the data
-    stopped,  // on request, with everything saved that is worth it
+    stopped,  // on request; all good state is saved
   };
   struct Parts {
     Trainer& trainer;
@@ -104,21 +104,21 @@ class Controller {
     std::function<double()> clock = steady_seconds;
   };
 
-  // All parts must outlive the controller. Throws ConfigError for options that make no sense.
+  // All parts must outlive the controller. Throws ConfigError for invalid options.
   Controller(Parts parts, ControllerOptions options);
 
-  // Once, first: the newest checkpoint, or the task's starting values.
+  // Call this first, once: restores the newest checkpoint, or initializes.
   void restore_or_initialize();
 
-  // To options.train_steps, an absolute target: nothing happens when it is reached already.
+  // Trains to options.train_steps, an absolute target. Does nothing if it is already reached.
   Outcome train();
   Outcome train_and_evaluate();
-  // One evaluation of what was restored. `source` is the directory of its checkpoint where the best
-  // are kept from; empty: what the trainer saves.
+  // Evaluates the restored state once. `source` is the checkpoint directory from which best
+  // checkpoints are kept; empty: the trainer saves them.
   Outcome evaluate(const std::filesystem::path& source = {});
 
-  // Whether the trainer should return at this step boundary although nobody asked the run to stop:
-  // a checkpoint is due by time, or one could not be written. [run-thread]
+  // Whether the trainer should return at this step without a stop request: a checkpoint is due by
+  // time, or one could not be written. [run-thread]
   bool wants_pause() const;
 
  private:
@@ -147,8 +147,8 @@ class Controller {
 
   Parts parts_;
   const ControllerOptions options_;
-  std::int64_t last_loop_ = 0, last_evaluation_ = 0;  // steps of the last events of actions
-  double last_save_ = 0;                              // on the clock
+  std::int64_t last_loop_ = 0, last_evaluation_ = 0;  // the last steps at which actions ran
+  double last_save_ = 0;                              // time on the clock
   std::int64_t last_save_step_ = 0;
   std::optional<std::int64_t> recovered_to_;  // the step of the last recovery
 };

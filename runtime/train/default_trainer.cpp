@@ -61,12 +61,12 @@ void DefaultTrainer::build_training() {
 }
 
 DefaultTrainer::Training& DefaultTrainer::training() {
-  if (!training_) throw Error("this trainer was made for evaluation only");
+  if (!training_) throw Error("this trainer was built for evaluation only");
   return *training_;
 }
 
 Evaluation& DefaultTrainer::evaluation() {
-  if (!evaluation_) throw Error("this trainer was made for training only");
+  if (!evaluation_) throw Error("this trainer was built for training only");
   return *evaluation_;
 }
 
@@ -83,7 +83,7 @@ FpropContext DefaultTrainer::step_context() const {
 
 void DefaultTrainer::initialize() {
   task_.initialize(store_);
-  // What is evaluated is that checkpoint, and records say its step.
+  // Evaluates that checkpoint and records its step.
   const std::optional<LoadReport>& report = task_.init_report();
   if (!training_ && report && report->step) global_step_ = *report->step;
   if (training_) {
@@ -168,7 +168,7 @@ Tensor DefaultTrainer::train_on(const std::vector<Batch>& parts, Learner::Step& 
     StepState state{*model_, store_, &update, training_->metrics, context};
     const StepOutput output = in_task(task_, "train_step", [&] {
       StepOutput made = task_.train_step(parts[i], state);
-      if (!made.loss.defined()) throw PluginError("its train_step gave no loss");
+      if (!made.loss.defined()) throw PluginError("its train_step returned no loss");
       return made;
     });
     if (i == 0) summaries = std::move(context.summaries);
@@ -190,7 +190,7 @@ void DefaultTrainer::keep_before_step() {
   before.logs = training_->logs;
 }
 
-// The learner changed nothing; what the layers and the task changed goes back, too.
+// The learner changed nothing. Changes of the layers and the task are undone, too.
 void DefaultTrainer::put_back() {
   const Training::Before& before = training_->before;
   assign(store_.states(), before.states);
@@ -198,8 +198,8 @@ void DefaultTrainer::put_back() {
   training_->logs = before.logs;
 }
 
-// Where losses are not read as they come, the loop's end is the first chance to look: the bound is
-// for the largest of them, not for their mean. A run that may recover reads every loss.
+// If losses are not read immediately, they are checked at the end of the loop: the bound applies to
+// the largest loss, not to the mean. A run that may recover reads every loss.
 void DefaultTrainer::check_unread_losses(double mean) {
   const Training& training = *training_;
   if (device_.host_visible() || training.bad_steps.watches()) return;
@@ -216,7 +216,7 @@ Logs DefaultTrainer::train_logs() {
   const double mean = training.loss.mean();
   check_unread_losses(mean);
   logs.set("training_loss", mean);
-  if (!training.in_doubt) {  // else they count the step that was refused, which the loss does not
+  if (!training.in_doubt) {  // else they would include the rejected step, unlike the loss
     logs.merge(results(training.metrics));
     logs.merge(training.logs.means());
   }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// DefaultTrainer: the trainer behind "trivet/Trainer". One task, one model: every step takes a
-// batch, runs Task::train_step on it, or on its parts one after the other, inside a step of the
-// device, and keeps sums for the next line of metrics. Evaluations use averaged weights, if there
-// are any.
+// DefaultTrainer: the trainer "trivet/Trainer". One task, one model: every step takes a batch, runs
+// Task::train_step on it, or on its parts in sequence, inside a device step, and updates the sums
+// for the next line of metrics. Evaluations use averaged weights, if any.
 //
-// Everything random is keyed by (seed, step), so the saved state has no generator in it: weights,
-// optimizer slots, averages, the step, the sums, the metrics' states and where the training input
-// stands.
+// All random numbers are keyed by (seed, step), so the saved state contains no generator: weights,
+// optimizer slots, averages, the step, the sums, the metrics' states and the position of the
+// training input.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +20,7 @@ namespace trivet {
 
 class Evaluation;
 
-// What is trained on which data: a task's, or those of a stage.
+// The model and data to train: those of a task or of a stage.
 struct TrainingParts {
   explicit TrainingParts(const TaskConfig& task)
       : model(task.model), train_input(task.train_input), eval_input(task.eval_input) {}
@@ -35,11 +34,10 @@ class DefaultTrainer final : public Trainer {
   using Config = TrainerConfig;
 
   // Builds model, optimizer, training metrics and training input, then metrics and input of
-  // evaluations, in this order and as far as `context` asks for them: data that cannot be opened is
-  // found before anything is trained. `context` is used up; what it refers to must outlive the
-  // trainer.
+  // evaluations, in this order and as requested by `context`: unreadable data is found before
+  // training starts. `context` is consumed; objects that it refers to must outlive the trainer.
   DefaultTrainer(Config config, TrainerContext& context);
-  // The same with other parts than the task's. `evaluation`, where it is not null, is of the same
+  // The same with other parts than those of the task. `evaluation`, if not null, is of the same
   // task and parts.eval_input, and is not built again.
   DefaultTrainer(Config config, TrainingParts parts, TrainerContext& context,
                  std::unique_ptr<Evaluation> evaluation);
@@ -57,19 +55,19 @@ class DefaultTrainer final : public Trainer {
   ParameterStore& parameters() override { return store_; }
   NamedTensors export_tensors() override;
 
-  // Takes over from a trainer of the same run and task, by what that one has saved: its step, its
-  // sums and its count of trials. With `learner` also weights, optimizer and averages, which must
-  // be of the same form, with `input` the location in the training data.
+  // Continues from a trainer of the same run and task with its saved step, sums and number of
+  // trials. With `learner` also with weights, optimizer and averages, which must have the same
+  // form; with `input` from the position in the training data.
   struct TakeOver {
     bool learner = false;
     bool input = false;
   };
   void take_over(const CheckpointReader& last, TakeOver what);
 
-  // For the trainer that follows this one, which evaluates no more; null where it never did.
+  // For the next trainer; this one evaluates no more. Null if it never did.
   std::unique_ptr<Evaluation> release_evaluation();
 
-  // While training.
+  // Only while training.
   Input& train_input();
   std::int64_t recovery_trials();
   void set_recovery_trials(std::int64_t trials);
@@ -103,13 +101,13 @@ class DefaultTrainer final : public Trainer {
   const RngKey key_;
   ParameterStore store_;
   std::unique_ptr<Model> model_;
-  const TokenCount* token_count_;           // null where the task counts none
-  std::unique_ptr<Training> training_;      // null when this run only evaluates
-  std::unique_ptr<Evaluation> evaluation_;  // null when this run only trains
-  std::optional<Value> next_evaluation_;    // of a run that only trains: as its checkpoint has it
+  const TokenCount* token_count_;           // null if the task counts none
+  std::unique_ptr<Training> training_;      // null if this run only evaluates
+  std::unique_ptr<Evaluation> evaluation_;  // null if this run only trains
+  std::optional<Value> next_evaluation_;    // state in the checkpoint, of a run that only trains
   std::int64_t global_step_ = 0;
   bool exhausted_ = false;
-  bool averages_told_ = false;  // that evaluations are of them
+  bool averages_told_ = false;  // whether evaluations use the averages
 };
 
 }  // namespace trivet

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The half of DefaultTrainer that saves and restores.
+// The part of DefaultTrainer that saves and restores.
 #include <optional>
 #include <utility>
 
@@ -14,14 +14,14 @@
 namespace trivet {
 namespace {
 
-// The first update starts an average, so that of no update is none.
+// The first update starts an average, so without updates there is none.
 bool has_averages(const Value& state) {
   return member(state, "ema").as_boolean() && member(state, "updates").as_integer() > 0;
 }
 
 }  // namespace
 
-// Weights that no later step can mend are no checkpoint: the last good one must stay the last.
+// Non-finite weights must not be saved: the last good checkpoint must stay the newest.
 void DefaultTrainer::check_weights() {
   const NoGrad no_grad;
   const Tensor& weights = store_.trainable_values();
@@ -54,8 +54,7 @@ void DefaultTrainer::save(CheckpointWriter& writer) {
   if (next_evaluation_) writer.state("eval_input", *next_evaluation_);
 }
 
-// Where nothing is trained the averages are the weights: those that evaluations used while the run
-// was trained.
+// Without training, the averages are used as weights, as in evaluations during training.
 void DefaultTrainer::restore_averages(const CheckpointReader& reader) {
   const std::optional<bool>& wanted = task_.config().init_load.averages;
   const Value& state = reader.state("trainer");
@@ -63,12 +62,12 @@ void DefaultTrainer::restore_averages(const CheckpointReader& reader) {
     if (!wanted.value_or(false)) return;
     throw RunError(reader.description() + " has no moving averages",
                    {.path = "task.init_load.averages",
-                    .hint = "leave it out to evaluate the weights where there are none"});
+                    .hint = "remove it to evaluate the weights of checkpoints without averages"});
   }
   const bool takes = wanted.value_or(true);
   if (!std::exchange(averages_told_, true)) {
-    observer_.note(takes ? "evaluates the moving averages of the weights"
-                         : "evaluates the weights, not their moving averages "
+    observer_.note(takes ? "evaluating the moving averages of the weights"
+                         : "evaluating the weights, not their moving averages "
                            "(task.init_load.averages = false)");
   }
   if (!takes) return;
@@ -139,7 +138,7 @@ void DefaultTrainer::restore_learner(const CheckpointReader& reader) {
   NamedTensors slots = learner.slots();
   reader.read_tensors("optimizer", slots);
   learner.set_step(member(state, "updates").as_integer());
-  learner.restart_average();  // of what the checkpoint has no average of
+  learner.restart_average();  // for variables without an average in the checkpoint
   NamedTensors averages = learner.averages();
   if (averages.empty() || !has_averages(state)) return;
   if (!member(state, "ema_states").as_boolean()) {
@@ -149,7 +148,7 @@ void DefaultTrainer::restore_learner(const CheckpointReader& reader) {
   reader.read_tensors("ema", averages, OtherTensors::ignored);
 }
 
-// Those of other metrics, as a config that has changed asks for, are of no use.
+// States of other metrics, from a changed config, cannot be used.
 void DefaultTrainer::restore_metric_sums(const Value& state) {
   const Value* names = state.find("metric_names");  // older checkpoints have none
   if (names == nullptr || *names == training_->metric_names) {
@@ -158,7 +157,7 @@ void DefaultTrainer::restore_metric_sums(const Value& state) {
   }
   reset(training_->metrics);
   observer_.warn(
-      "the task's metrics changed: in the next line of training they are of the steps from here "
+      "the task's metrics changed: the next line of training covers only the steps from here "
       "on");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a DefaultTrainer has while it trains, for the files that it is made of.
+// The training state of a DefaultTrainer, shared by its source files.
 #pragma once
 
 #include <memory>
@@ -17,15 +17,15 @@ struct DefaultTrainer::Training {
 
   std::unique_ptr<Learner> learner;
   Metrics metrics;
-  Value metric_names;  // as they are before any step
+  Value metric_names;  // their state before any step
   std::unique_ptr<Input> input;
   LossMean loss;
   LogMeans logs;
   DivergenceGuard bad_steps;
-  // The step under way has been added to the metrics, and may be refused.
+  // The current step was added to the metrics, but may be rejected.
   bool in_doubt = false;
 
-  // As they were before the step, while steps may be left out.
+  // Their state before the step, if steps may be skipped.
   struct Before {
     Tensor states;
     Value metrics;

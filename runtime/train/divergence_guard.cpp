@@ -52,12 +52,11 @@ void DivergenceGuard::refuse(const Step& step, const std::string& what) const {
 void DivergenceGuard::add_skipped(const Step& step) {
   if (++trials_ <= max_trials_) return;
   throw error(step, what_is_wrong(step),
-              fmt::format(", after {} steps that were left out (trainer.recovery_max_trials)",
-                          max_trials_));
+              fmt::format(", after {} skipped steps (trainer.recovery_max_trials)", max_trials_));
 }
 
 std::string DivergenceGuard::skipped_text(const Step& step) const {
-  return fmt::format("step {} is left out: {}; {} of at most {} (trainer.recovery_max_trials)",
+  return fmt::format("step {} is skipped: {}; {} of at most {} (trainer.recovery_max_trials)",
                      step.number, what_is_wrong(step), trials_, max_trials_);
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// DivergenceGuard: which training steps are not accepted, and what becomes of a run that has one:
-// trainer.loss_upper_bound and trainer.recovery. After Model Garden's RecoveryCondition, looked at
+// DivergenceGuard: detects bad training steps and decides how the run continues:
+// trainer.loss_upper_bound and trainer.recovery. Based on Model Garden's RecoveryCondition, checked
 // after every step.
 //
-// A loss that is not finite is always bad, one above the bound from recovery_begin_steps on. Where
-// a run may recover, gradients that are not finite are bad, too.
+// A non-finite loss is always bad. A loss above the bound is bad from recovery_begin_steps on. If a
+// run may recover, non-finite gradients are bad, too.
 #pragma once
 
 #include <cstdint>
@@ -24,34 +24,34 @@ class DivergenceGuard {
     double loss = 0;
     double learning_rate = 0;
     std::int64_t batch_size = 0;
-    std::int64_t steps = 1;  // this one is the last of so many, one of which is meant
+    std::int64_t steps = 1;  // the last of this many steps, one of which is bad
   };
 
-  // Whether the run may recover, so that every loss has to be read and every norm be taken.
+  // Whether the run may recover, so that every loss must be read and every norm computed.
   bool watches() const { return max_trials_ > 0; }
   bool skips() const { return watches() && recovery_ == Recovery::skip; }
-  // The largest loss that is accepted at the step.
+  // The largest accepted loss at the step.
   double bound(std::int64_t number) const;
   bool has_bound(std::int64_t number) const { return number >= begin_steps_; }
 
-  // Does nothing for a step that is accepted; else as `refuse`.
+  // Does nothing for a good step; else like `refuse`.
   void check(const Step& step) const;
   // Throws DivergedError while a checkpoint may be restored, else RunError.
   [[noreturn]] void refuse(const Step& step) const;
   // Whether `check` would throw.
   bool is_bad(const Step& step) const;
-  // A step was left out. Throws RunError when it was one too many.
+  // A step was skipped. Throws RunError if it was one too many.
   void add_skipped(const Step& step);
-  // "step 17 is left out: the gradients are not finite; 2 of at most 3".
+  // "step 17 is skipped: the gradients are not finite; 2 of at most 3".
   std::string skipped_text(const Step& step) const;
-  // As `check`, of weights after a step by the sum of their squares: they are not worth keeping
-  // where it is not finite, also where only their norm is too large for a number.
+  // Like `check`, for weights after a step, by the sum of their squares: weights with a non-finite
+  // sum are bad, even if only their norm overflows.
   void check_weights(double sum_of_squares, const Step& step) const;
 
-  // Steps left out or checkpoints restored since the start of the run.
+  // Steps skipped or checkpoints restored since the start of the run.
   std::int64_t trials() const { return trials_; }
   void set_trials(std::int64_t trials) { trials_ = trials; }
-  // "skipped_steps" or "restores", once there are any.
+  // "skipped_steps" or "restores", once above 0.
   Logs logs() const;
 
  private:

@@ -21,7 +21,7 @@ void Evaluation::restore_state(const Value& state) {
   input_->restore_state(state);
 }
 
-// Behind the end of the data comes its start again where evaluations go on.
+// If evaluations continue, the start of the data follows its end.
 std::optional<Batch> Evaluation::next() {
   std::optional<Batch> batch = next_batch(*input_, config_);
   if (batch || data_ == ValidationData::restart) return batch;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluation: the half of a trainer that measures a model on a task's evaluation data.
+// Evaluation: the part of a trainer that evaluates a model on a task's evaluation data.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@ namespace trivet {
 
 class Evaluation {
  public:
-  // Builds the metrics and the input. The task must outlive it.
+  // Builds the metrics and the input. The task must outlive this object.
   Evaluation(Task& task, const ConfigOf<Input>& input, ValidationData data);
   ~Evaluation();
 
-  // `steps` batches, -1: all, from where ValidationData says. Empty when the observer asked for a
-  // stop in the middle. Summaries that `context` wants are those of the first batch. Throws
-  // InputError when there is no batch.
+  // Evaluates `steps` batches (-1: all), starting as ValidationData defines. Empty if the observer
+  // requested a stop. Summaries for `context` are those of the first batch. Throws InputError if
+  // there is no batch.
   Logs run(Model& model, ParameterStore& store, const FpropContext& context, std::int64_t steps,
            TrainerObserver& observer);
 
-  // Where the next one starts.
+  // The position at which the next evaluation starts.
   Value save_state() const { return input_->save_state(); }
   void restore_state(const Value& state);
 

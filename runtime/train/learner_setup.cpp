@@ -26,7 +26,7 @@ void check_learner(const TrainerConfig& trainer, const ConfigOf<Input>& train_in
                   [](const LearnerConfig& learner) { return learner.learning_rate.has_value(); });
   if (!trainer.learning_rate.has_value() && (has_main(trainer) || !all_have_rates)) {
     throw ConfigError(Diagnostic{.path = "trainer.learning_rate",
-                                 .what = "training needs it, and it is not set",
+                                 .what = "training requires it, but it is not set",
                                  .hint = "for example learning_rate = 0.001"});
   }
   const Value* set = train_input.fields().find("batch_size");

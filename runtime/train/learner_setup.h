@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the config of a trainer to its learner.
+// Builds the learner from the config of a trainer.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace trivet {
 
-// What can be refused before the model is built: a missing learning rate, a batch that cannot be
-// cut into gradient_accumulation equal parts. Throws ConfigError.
+// Checks before the model is built: a missing learning rate, a batch that cannot be cut into
+// gradient_accumulation equal parts. Throws ConfigError.
 void check_learner(const TrainerConfig& trainer, const ConfigOf<Input>& train_input);
 
 // The store must be built, with trainer.frozen applied.

@@ -13,7 +13,7 @@
 
 namespace trivet {
 
-// What the thread hands over: a batch, the end of the data (no batch), or an error.
+// An item of the queue: a batch, the end of the data (no batch), or an error.
 struct PrefetchInput::Item {
   std::optional<Batch> batch;
   Value state;  // of the input after this item
@@ -22,7 +22,7 @@ struct PrefetchInput::Item {
   bool last() const { return error != nullptr || !batch.has_value(); }
 };
 
-// The thread and its queue. While it lives, the input belongs to the thread.
+// The thread and its queue. While this object exists, only the thread may use the input.
 class PrefetchInput::Producer {
  public:
   Producer(Input& input, std::size_t depth, const std::string& path)
@@ -147,7 +147,7 @@ std::optional<std::int64_t> PrefetchInput::batches_per_epoch() const {
   return batches_per_epoch_;
 }
 
-// The inner input's; it must bear being asked while the thread works.
+// Forwarded to the inner input; it must allow calls while the thread runs.
 const void* PrefetchInput::extension(std::string_view id) const noexcept {
   return input_->extension(id);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// PrefetchInput: an Input around another one, which makes batches ahead on a thread of its own.
+// PrefetchInput: wraps another Input and reads batches ahead on a separate thread.
 //
-// It gives the same batches in the same order. Its state is that of the inner input after the last
-// batch the consumer took: what was made ahead and not taken is made again after a restore. An
-// error of the inner input arrives at the consumer instead of the batch it happened at.
+// Returns the same batches in the same order. The state is that of the inner input after the last
+// batch that the consumer took: prefetched batches are read again after a restore. An error of the
+// inner input reaches the consumer in place of the failed batch.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,9 @@ namespace trivet {
 
 class PrefetchInput : public Input {
  public:
-  // Holds at most `depth` (>= 1) batches that nobody has taken. The thread starts with `start` or
-  // the first `get_next`, and ends in the destructor; neither it nor `reset` waits for more than
-  // the batch in the making.
-  // `path` is where the input stands in the config, for errors.
+  // Holds at most `depth` (>= 1) prefetched batches. The thread starts with `start` or the first
+  // `get_next`, and ends in the destructor; the destructor and `reset` wait at most for the current
+  // batch. `path` is the input's path in the config, for errors.
   PrefetchInput(std::unique_ptr<Input> input, std::int64_t depth, std::string path = {});
   ~PrefetchInput() override;
 
@@ -40,7 +39,7 @@ class PrefetchInput : public Input {
   struct Item;
   class Producer;
   void work_ahead();
-  void forget();  // stops the thread, drops what was made ahead
+  void forget();  // stops the thread and drops prefetched batches
 
   std::unique_ptr<Input> input_;
   std::size_t depth_;
@@ -48,7 +47,7 @@ class PrefetchInput : public Input {
   std::optional<std::int64_t> batches_per_epoch_;
   Value consumed_;            // state after the last batch taken
   bool ended_ = false;        // the end of the data was taken
-  std::exception_ptr error_;  // was taken; every later call throws it again
+  std::exception_ptr error_;  // was thrown; every later call throws it again
   std::unique_ptr<Producer> producer_;
 };
 

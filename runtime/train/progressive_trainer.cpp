@@ -26,7 +26,7 @@ void StageConfig::validate(Diagnostics& diagnostics) const {
   check_patterns(diagnostics, "frozen", frozen.value_or(std::vector<std::string>()));
   check_patterns(diagnostics, "trainable", trainable.value_or(std::vector<std::string>()));
   if (frozen && trainable) {
-    diagnostics.add("trainable", "is set, and frozen, too", "say which are trained, or which not");
+    diagnostics.add("trainable", "is set, and frozen, too", "set only one of trainable and frozen");
   }
 }
 
@@ -55,7 +55,7 @@ TrainerConfig ProgressiveTrainer::trainer_config(std::size_t stage) const {
   TrainerConfig config = config_;
   if (own.optimizer.has_value()) config.optimizer = own.optimizer;
   if (own.learning_rate.has_value()) config.learning_rate = own.learning_rate;
-  // What a stage says of one of the two stands instead of both.
+  // If a stage sets one of the two, it replaces both.
   if (own.frozen || own.trainable) {
     config.frozen = own.frozen.value_or(std::vector<std::string>());
     config.trainable = own.trainable.value_or(std::vector<std::string>());
@@ -96,14 +96,14 @@ std::int64_t ProgressiveTrainer::global_step() const {
   return trainer_ ? trainer_->global_step() : last_step_;
 }
 
-// Data of evaluations that both stages have stays open.
+// Evaluation data that both stages share stays open.
 void ProgressiveTrainer::make_trainer(std::size_t stage) {
   last_step_ = global_step();
   std::unique_ptr<Evaluation> evaluation;
   if (trainer_ && parts(stage).eval_input == parts(stage_).eval_input) {
     evaluation = trainer_->release_evaluation();
   }
-  trainer_.reset();  // its memory goes before the next one's is taken
+  trainer_.reset();  // frees its memory before the next one is built
   trainer_ = std::make_unique<DefaultTrainer>(trainer_config(stage), parts(stage), context_,
                                               std::move(evaluation));
   stage_ = stage;
@@ -176,13 +176,13 @@ void ProgressiveTrainer::save(CheckpointWriter& writer) {
 std::size_t ProgressiveTrainer::saved_stage(const CheckpointReader& reader) const {
   if (!reader.has_state("progressive")) {
     throw RunError(
-        reader.description() + " was not saved by trivet/Progressive",
+        reader.description() + " was not written by trivet/Progressive",
         {.path = "trainer.type", .hint = "task.init_checkpoint starts a new run from its weights"});
   }
   const std::int64_t stage = member(reader.state("progressive"), "stage").as_integer();
   if (stage < 0 || std::cmp_greater_equal(stage, config_.stages.size())) {
-    throw RunError(fmt::format("{} was saved in stage {}, and there are {}", reader.description(),
-                               stage + 1, config_.stages.size()),
+    throw RunError(fmt::format("{} was saved in stage {}, but the config has {} stages",
+                               reader.description(), stage + 1, config_.stages.size()),
                    {.path = "trainer.stages"});
   }
   return static_cast<std::size_t>(stage);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ProgressiveTrainer: the trainer behind "trivet/Progressive". Trains in stages, each with a model,
-// data and an optimizer of its own, or with those of the task and the trainer where it sets none.
+// ProgressiveTrainer: the trainer "trivet/Progressive". Trains in stages, each with its own model,
+// data and optimizer; unset ones are those of the task and the trainer.
 //
 //   [trainer]
 //   type = "trivet/Progressive"
@@ -14,16 +14,16 @@
 //   model = { type = "vision/Mlp", hidden_dims = [16, 16] }
 //   transfer = { rules = [{ pattern = "output/(.*)", name = "output/$1" }] }
 //
-// A stage begins with the weights that the one before has for the same paths; `transfer` has rules
-// for other names. It goes on with the optimizer, its slots and its count of updates where model,
-// optimizer, schedule and frozen variables are those of the stage before; else they start anew, and
-// schedules count from 0. Data goes on where both stages have the same, else it starts at its
-// beginning.
+// A stage starts with the weights of the previous stage for the same paths; `transfer` has rules
+// for other names. If model, optimizer, schedule and frozen variables are equal to those of the
+// previous stage, it continues with the optimizer, its slots and its count of updates; else these
+// are initialized, and schedules count from 0. If both stages have the same data, reading
+// continues, else it starts at the beginning.
 //
-// The stage of a step is the one it was trained in: what is evaluated and saved right at the end of
-// a stage is that stage's. A restored run is in the stage its checkpoint was saved in. After Model
-// Garden's official/modeling/fast_training/progressive; checkpoints are normal ones throughout, so
-// nothing has to be exported.
+// A step belongs to the stage that trained it: an evaluation or checkpoint at the end of a stage is
+// that of the stage. A restored run is in the stage of its checkpoint. Based on Model Garden's
+// official/modeling/fast_training/progressive. All checkpoints are normal ones, so nothing needs to
+// be exported.
 #pragma once
 
 #include <cstddef>
@@ -92,7 +92,8 @@ class ProgressiveTrainer final : public Trainer {
  public:
   using Config = ProgressiveConfig;
 
-  // Begins in the first stage. `context` is copied; what it refers to must outlive the trainer.
+  // Starts in the first stage. `context` is copied; objects that it refers to must outlive the
+  // trainer.
   ProgressiveTrainer(Config config, TrainerContext& context);
   ~ProgressiveTrainer() override;
 
@@ -105,7 +106,7 @@ class ProgressiveTrainer final : public Trainer {
   void save(CheckpointWriter& writer) override;
   void restore(const CheckpointReader& reader) override;
   void recover(const CheckpointReader& reader) override;
-  // Of the stage it is in: the references end with it.
+  // Parts of the current stage: the references are invalid after it.
   ParameterStore& parameters() override { return trainer_->parameters(); }
   NamedTensors export_tensors() override { return trainer_->export_tensors(); }
 
@@ -127,9 +128,9 @@ class ProgressiveTrainer final : public Trainer {
   const Config config_;
   TrainerContext context_;
   std::size_t stage_ = 0;
-  std::unique_ptr<DefaultTrainer> trainer_;  // of the stage; null when it could not be made
+  std::unique_ptr<DefaultTrainer> trainer_;  // of the stage; null if it could not be built
   std::int64_t last_step_ = 0;               // of the trainer of the stage before
-  // Where the data of later stages stood when a bad step took the run back to an earlier one.
+  // The data positions of later stages when a bad step took the run back to an earlier stage.
   std::map<std::size_t, Value> data_ahead_;
 };
 

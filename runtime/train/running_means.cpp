@@ -16,7 +16,7 @@ void set(Tensor& scalar, float value) {
   scalar.assign_bytes(std::as_bytes(std::span(&value, 1)));
 }
 
-// Without waiting for the device.
+// Does not wait for the device.
 void copy(Tensor& to, const Tensor& from) {
   Device& device = to.device();
   device.check(device.table().transfer(device.context(), to.mutable_view().data, from.view().data,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trainer sums up between two lines of metrics, and saves with a checkpoint so that a run
-// stopped in between continues the same sums.
+// The sums of a trainer between two lines of metrics. Checkpoints save them, so that a run that
+// stops in between continues the same sums.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@
 
 namespace trivet {
 
-// The mean of the losses. Where the processor can read device memory, losses are read as they come
-// and summed in double. Elsewhere reading would wait for the device every step, so they are summed
-// there, in f32, and read when somebody asks; so is the largest one, as nobody has looked at each.
+// The mean of the losses. If the CPU can read device memory, losses are read immediately and summed
+// in double. Otherwise reading would wait for the device every step, so the sum and the maximum are
+// computed on the device in f32 and read on demand.
 class LossMean {
  public:
   explicit LossMean(Device& device);
 
-  // `loss` is a scalar of the open step; `bounded`: it counts for largest().
+  // `loss` is a scalar of the open step. `bounded`: it counts for largest().
   void add(const Tensor& loss, bool bounded);
   std::int64_t count() const { return count_; }
-  double mean() const;  // NaN when there is none
-  // Of the bounded losses; lowest where there is none, and where losses are read as they come.
+  double mean() const;  // NaN if there is none
+  // The largest bounded loss. The lowest number if there is none or if losses are read immediately.
   double largest() const;
   void reset();
 
@@ -42,7 +42,7 @@ class LossMean {
   std::int64_t count_ = 0;
 };
 
-// The mean of every named number, over the steps that had it.
+// The mean of every named number over the steps that have it.
 class LogMeans {
  public:
   void add(const Logs& logs);

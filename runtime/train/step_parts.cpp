@@ -10,17 +10,17 @@ namespace trivet {
 
 namespace {
 
-// What a method of the task makes; nothing instead would be called all the same.
+// The object that a method of the task returns. Null would be called later.
 template <class Body>
-auto made_by(const Task& task, const char* method, Body&& body) {
+auto build_with(const Task& task, const char* method, Body&& body) {
   return in_task(task, method, [&] {
     auto made = body();
-    if (!made) throw PluginError(fmt::format("its {} gave nothing", method));
+    if (!made) throw PluginError(fmt::format("its {} returned nothing", method));
     return made;
   });
 }
 
-// Calls a method of each.
+// Calls a method of each metric.
 template <class Body>
 void for_each(const Metrics& metrics, const char* method, Body&& body) {
   for (const auto& metric : metrics) {
@@ -31,18 +31,18 @@ void for_each(const Metrics& metrics, const char* method, Body&& body) {
 }  // namespace
 
 std::unique_ptr<Model> build_model(Task& task, const ConfigOf<Model>& config, Scope& scope) {
-  return made_by(task, "build_model", [&] { return task.build_model(config, scope); });
+  return build_with(task, "build_model", [&] { return task.build_model(config, scope); });
 }
 
 std::unique_ptr<Optimizer> create_optimizer(Task& task, const ConfigOf<Optimizer>& config) {
-  return made_by(task, "create_optimizer", [&] { return task.create_optimizer(config); });
+  return build_with(task, "create_optimizer", [&] { return task.create_optimizer(config); });
 }
 
 Metrics build_metrics(Task& task, Phase phase) {
   return in_task(task, "build_metrics", [&] {
     Metrics metrics = task.build_metrics(phase);
     for (const auto& metric : metrics) {
-      if (!metric) throw PluginError("its build_metrics gave nothing instead of a metric");
+      if (!metric) throw PluginError("its build_metrics returned nothing instead of a metric");
     }
     return metrics;
   });
@@ -54,8 +54,8 @@ std::unique_ptr<Input> build_input(Task& task, const ConfigOf<Input>& config, Ph
   if (!config.path().empty()) context.name = config.path();
   std::unique_ptr<Input> input;
   build_from_config(context.name, config.origin(), [&] {
-    input = made_by(task, "build_inputs", [&] { return task.build_inputs(config, context); });
-    // Some read their data now; what is wrong with it is an error of the config as well.
+    input = build_with(task, "build_inputs", [&] { return task.build_inputs(config, context); });
+    // Some inputs read their data now; errors in it are also config errors.
     in_plugin(item_of(*input), "batches_per_epoch", context.name,
               [&] { return input->batches_per_epoch(); });
   });
@@ -90,7 +90,7 @@ Value save_metrics(const Metrics& metrics) {
 
 void restore_metrics(const Value& states, const Metrics& metrics) {
   if (states.items().size() != metrics.size()) {
-    throw RunError(fmt::format("the checkpoint holds the state of {} metrics, the task has {}",
+    throw RunError(fmt::format("the checkpoint has the state of {} metrics, the task has {}",
                                states.items().size(), metrics.size()));
   }
   std::size_t next = 0;

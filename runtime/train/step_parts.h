@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What trainers have in common around a step of a task: its batch, its errors, its metrics.
+// Code that trainers share for a step of a task: batches, errors, metrics.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,8 @@
 
 namespace trivet {
 
-// What the task makes of a config. What leaves its methods names its plugin, and nothing in the
-// location of an object is a PluginError. An input is behind a PrefetchInput unless its `prefetch`
-// is 0.
+// The objects that the task builds from a config. Exceptions of its methods name its plugin, and a
+// null object is a PluginError. An input is wrapped in a PrefetchInput unless its `prefetch` is 0.
 std::unique_ptr<Model> build_model(Task& task, const ConfigOf<Model>& config, Scope& scope);
 std::unique_ptr<Input> build_input(Task& task, const ConfigOf<Input>& config, Phase phase);
 std::unique_ptr<Optimizer> create_optimizer(Task& task, const ConfigOf<Optimizer>& config);
@@ -27,19 +26,19 @@ Metrics build_metrics(Task& task, Phase phase);
 
 void reset(Metrics& metrics);
 Logs results(const Metrics& metrics);
-// Of what `results` gives.
+// The metrics of `results`.
 Value metric_names(const Metrics& metrics);
 Value save_metrics(const Metrics& metrics);
-// Throws RunError for the state of another number of metrics.
+// Throws RunError if the state has another number of metrics.
 void restore_metrics(const Value& states, const Metrics& metrics);
 
-// Calls a method of the task; what leaves it names the task's plugin.
+// Calls a method of the task. Its exceptions name the task's plugin.
 template <class Body>
 decltype(auto) in_task(const Task& task, const char* method, Body&& body) {
   return in_plugin(item_of(task), method, "task", std::forward<Body>(body));
 }
 
-// What a step of a task throws that is no Error of ours still tells which step it was.
+// Exceptions of a task's step that are not an Error also get the step number.
 template <class Body>
 auto in_step(std::string_view kind, std::int64_t step, Body&& body) {
   try {

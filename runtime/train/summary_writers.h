@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The summary writers of a run (trainer.summary_writers): each gets everything, and what leaves one
-// is reported with its plugin and its location in the config.
+// The summary writers of a run (trainer.summary_writers): each gets all summaries. Exceptions of a
+// writer are reported with its plugin and its location in the config.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace trivet {
 // [run-thread]
 class SummaryWriters {
  public:
-  // Makes them for the run in `directory`. Throws what their constructors throw.
+  // Builds the writers for the run in `directory`. Throws the exceptions of their constructors.
   void open(const std::vector<ConfigOf<SummaryWriter>>& configs,
             const std::filesystem::path& directory);
 

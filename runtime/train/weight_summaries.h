@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distributions of weights and gradients, for trainer.summary_histograms.
+// Histograms of weights and gradients, for trainer.summary_histograms.
 #pragma once
 
 #include "trivet/layer/parameter_store.h"
@@ -7,8 +7,8 @@
 
 namespace trivet {
 
-// Of every trainable parameter "weights/PATH" and "gradients/PATH", the gradients as the optimizer
-// got them, where they had one. Call it after an update and before the next one's gradients.
+// Adds "weights/PATH" and "gradients/PATH" of every trainable parameter. The gradients are those
+// passed to the optimizer, if any. Call this after an update and before the next gradients.
 // [run-thread]
 void add_weight_histograms(const ParameterStore& store, Summaries& summaries);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every config that is handed out resolves without a complaint, and the small one runs.
+// Every shipped config resolves without errors, and the small one runs.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -30,7 +30,7 @@ std::string program_with(const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("every config resolves, and what is shown of it resolves to the same") {
+TEST_CASE("every config resolves, and the shown config resolves to the same") {
   const auto files = configs();
   CHECK(files.size() >= 4);
   const TempDir dir;
@@ -46,7 +46,7 @@ TEST_CASE("every config resolves, and what is shown of it resolves to the same")
   }
 }
 
-TEST_CASE("the local config learns to tell its images apart") {
+TEST_CASE("the local config learns to classify its images") {
   const TempDir dir;
   const fs::path workdir = dir.path() / "run";
   const ShellResult run =
@@ -54,7 +54,7 @@ TEST_CASE("the local config learns to tell its images apart") {
                          " --workdir " + quoted(workdir.string())));
   INFO(run.output);
   REQUIRE(run.exit_code == 0);
-  // The CSV's diagonal: how many of the 1024 test images were right.
+  // The CSV's diagonal: the number of correct test images of 1024.
   std::istringstream csv(read_file(workdir / "confusion_matrix.csv"));
   std::string line, cell;
   std::getline(csv, line);

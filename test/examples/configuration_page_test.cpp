@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/configuration.md: its files are written, and each of its commands prints what stands there.
+// docs/configuration.md: writes its files and checks that each command prints the quoted output.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -18,7 +18,7 @@ struct Example {
   std::string command, output;
 };
 
-// The commands of console blocks, each with the lines below it.
+// The commands of console blocks, each with its output lines.
 std::vector<Example> examples_of(const std::filesystem::path& page) {
   std::vector<Example> examples;
   std::ifstream in(page);
@@ -35,7 +35,7 @@ std::vector<Example> examples_of(const std::filesystem::path& page) {
   return examples;
 }
 
-TEST_CASE("each command of the page on configuration prints what stands there", "[slow][nosan]") {
+TEST_CASE("each command of the page on configuration prints the quoted output", "[slow][nosan]") {
   const std::filesystem::path page = source_root() / "docs/configuration.md";
   const TempDir folder;
   for (const PageStep& step : steps_of(page)) {

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kOpening = "<!-- test: ";
 constexpr const char* kClosing = " -->";
 
-// Numbers with such a word behind them are of the machine, and so are those of these names.
+// Numbers before such a word depend on the machine, and so do numbers with these names.
 bool is_of_machine(const std::string& name, const std::string& unit) {
   for (const char* const word :
        {"s", "ms", "MB", "GB", "kB", "B", "threads", "thread", "examples/s", "examples/s,",
@@ -39,7 +39,7 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-// "loss=0.5," is the name "loss", the number 0.5 and "," behind it.
+// "loss=0.5," is the name "loss", the number 0.5 and a ",".
 struct Number {
   std::string name, behind;
   double value = 0;

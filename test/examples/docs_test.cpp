@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The README and every page of docs/, as a reader follows them: each block is done as it stands
-// there, in its order, in a folder of its own. doc_blocks.h says what a page may ask for.
+// The README and every page of docs/: runs each block unchanged, in order, in a separate folder.
+// doc_blocks.h describes the settings of a page.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A reader with a built trivet and the plugin of sdk/examples, at the top of its sources.
+// A reader with a built trivet and the plugin of sdk/examples, in the source directory.
 class Reader {
  public:
   Reader() {
@@ -40,7 +40,7 @@ class Reader {
                  " XDG_RUNTIME_DIR=" + here + "; unset TRIVET_ROOT XDG_CACHE_HOME; " + command);
   }
 
-  // False where what it needs is not on this machine.
+  // Returns false if this machine lacks a required file.
   bool follow(const DocBlock& block) {
     if (const std::string* file = block.directive("needs"); file != nullptr && !fs::exists(*file)) {
       WARN("the rest is left out: " << *file << " is missing");
@@ -70,8 +70,8 @@ class Reader {
     return 0;
   }
 
-  // A name in its first line makes it a file of this name, for the sessions that follow; of all
-  // others the types and names are checked.
+  // A block with a name in its first line becomes a file of this name for later sessions. Types and
+  // names of all other blocks are checked.
   void check_config(const DocBlock& block) {
     const std::string first = block.text.substr(0, block.text.find('\n'));
     const bool named = first.starts_with("# ") && first.ends_with(".toml") &&
@@ -126,17 +126,17 @@ void follow_page(const fs::path& page) {
 
 }  // namespace
 
-TEST_CASE("what the README says can be done as it stands there", "[slow]") {
+TEST_CASE("the commands of the README work as written", "[slow]") {
   follow_page(doc_pages().front());
 }
 
-TEST_CASE("what the pages of docs say can be done as it stands there", "[slow]") {
+TEST_CASE("the commands of the docs work as written", "[slow]") {
   const std::vector<fs::path> all = doc_pages();
   REQUIRE(all.size() > 4);
   for (std::size_t i = 1; i < all.size(); ++i) follow_page(all[i]);
 }
 
-TEST_CASE("a page's line is found in an output of another machine") {
+TEST_CASE("a line of a page matches the output of another machine") {
   CHECK(is_as_shown("step 5 of 5 in 10 s", "step 5 of 5 in 1 m 03 s"));
   CHECK_FALSE(is_as_shown("step 5 of 5 in 10 s", "step 6 of 5 in 10 s"));
   CHECK(is_as_shown("accuracy 0.8948  seed 1", "accuracy 0.8901 seed 1"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code in comments of public headers is a region of a source that is compiled, letter for
-// letter: see quotes.h.
+// Code in comments of public headers must quote a region of a compiled source verbatim: see
+// quotes.h.
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -25,7 +25,7 @@ std::string location(const fs::path& header, const Quote& block) {
 
 }  // namespace
 
-TEST_CASE("what a header quotes of a source is there, letter for letter") {
+TEST_CASE("a header quotes sources verbatim") {
   int quotes = 0;
   for (const fs::path& header : public_headers()) {
     for (const Quote& block : header_blocks(read_file(header))) {
@@ -40,7 +40,7 @@ TEST_CASE("what a header quotes of a source is there, letter for letter") {
   CHECK(quotes > 40);
 }
 
-TEST_CASE("a header shows no code that nobody compiles") {
+TEST_CASE("all code in headers is compiled") {
   for (const fs::path& header : public_headers()) {
     for (const Quote& block : header_blocks(read_file(header))) {
       INFO(location(header, block) << ": name the region that this is, see test/examples/quotes.h\n"
@@ -50,7 +50,7 @@ TEST_CASE("a header shows no code that nobody compiles") {
   }
 }
 
-TEST_CASE("a block of a header is what stands three blanks behind the slashes") {
+TEST_CASE("a block of a header is text indented by three blanks") {
   const std::vector<Quote> blocks = header_blocks(
       "// Text.\n//\n//   a = 1\n//\n//   b\n//\n// Example (f.h#x):\n//\n//   c;\n"
       "  // Example (f.h#y):\n  //   if (d) {\n  //     e;\n  //   }\n  void f();\n"
@@ -68,7 +68,7 @@ TEST_CASE("a block of a header is what stands three blanks behind the slashes") 
   CHECK(blocks[3].text.empty());
 }
 
-TEST_CASE("code is what has a line that ends as a statement does") {
+TEST_CASE("code has a line that ends like a statement") {
   CHECK(is_code("f();\n"));
   CHECK(is_code("f();   // why\n"));
   CHECK(is_code("struct A {\n"));

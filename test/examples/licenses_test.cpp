@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// configs/lm/licenses.toml as it stands, but for fewer steps: what it has learnt by then tells
-// whether the whole training, of some minutes, ends where docs/language-models.md says.
+// configs/lm/licenses.toml with fewer steps. The result shows whether the complete training, which
+// takes minutes, reaches the figures of docs/language-models.md.
 #include <catch2/catch.hpp>
 
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@
 using namespace trivet::test;
 using Catch::Contains;
 
-TEST_CASE("a million weights begin to learn licenses from a cold start", "[slow]") {
+TEST_CASE("a million weights start to learn licenses from scratch", "[slow]") {
   const TempDir temp;
   const ShellResult trained = run(config("lm/licenses.toml"), temp / "run",
                                   "trainer.train_steps=400 trainer.validation_interval=400");
@@ -21,7 +21,7 @@ TEST_CASE("a million weights begin to learn licenses from a cold start", "[slow]
   CHECK(fallback_kernels(temp / "run").empty());
   const double bits =
       records(temp / "run", "eval").back().at("values").at("bits_per_byte").get<double>();
-  CHECK(bits <= 2.7);  // less than counts of three bytes in a row
+  CHECK(bits <= 2.7);  // less than a trigram model
   const ShellResult text = trivet::test::trivet("generate " + quoted((temp / "run").string()) +
                                                 " 'You may ' --tokens 200 --temperature 0.5");
   INFO(text.output);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoders as a user meets them: runs that learn to guess masked tokens, to write one text for
-// another, to classify and to tag, and what the program makes of them.
+// Encoders from the user's view: runs that learn to predict masked tokens, to transform text, to
+// classify and to tag, and the output of the program.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-// Nats a byte for who knows only how often each occurs in the text.
+// Nats per byte of a model that only knows the frequencies of bytes.
 double unigram_entropy(const std::string& text) {
   std::map<char, double> counts;
   for (const char c : text) ++counts[c];
@@ -50,7 +50,7 @@ TEST_CASE("the masked config learns more of a license than how often each letter
   CHECK(evaluated(temp / "run", "masked_lm_accuracy") > 0.35);
 }
 
-TEST_CASE("a sequence model learns to turn words around, and writes them") {
+TEST_CASE("a sequence model learns to reverse words and generates them") {
   const TempDir temp;
   std::string lines;
   unsigned state = 7;
@@ -118,7 +118,7 @@ optimizer = "optim/Adam"
 
 namespace {
 
-// Words of the letters a to h, drawn from a seed.
+// Random words of the letters a to h.
 class Words {
  public:
   explicit Words(unsigned seed) : state_(seed) {}
@@ -165,7 +165,7 @@ std::string source_of(const fs::path& file) {
   return "source = { type = \"data/Jsonl\", files = [\"" + file.string() + "\"] }\n";
 }
 
-// Two words a line; whether the second has an "a", and what share of both is "a".
+// Two words per line; whether the second has an "a", and the share of "a" in both.
 fs::path write_pairs(const TempDir& temp) {
   Words words(5);
   std::string lines;
@@ -183,7 +183,7 @@ fs::path write_pairs(const TempDir& temp) {
 
 }  // namespace
 
-TEST_CASE("an encoder learns what the second of two texts has, and starts from a masked one") {
+TEST_CASE("an encoder learns a property of the second of two texts, starting from a masked one") {
   const TempDir temp;
   const fs::path file = write_pairs(temp);
   const std::string pairs =
@@ -213,7 +213,7 @@ TEST_CASE("an encoder learns what the second of two texts has, and starts from a
               quoted((temp / "masked/checkpoints").string()) + " task.init_load.partial=true");
   INFO(tuned.output);
   REQUIRE(tuned.exit_code == 0);
-  // All but the pooler's and the classifier's weights and biases are in it.
+  // It has all weights and biases but those of the pooler and the classifier.
   CHECK_THAT(tuned.output, Contains("4 missing"));
 }
 
@@ -236,7 +236,7 @@ TEST_CASE("an encoder learns a number of a text") {
 }
 
 TEST_CASE("an encoder learns to tag words by those before them") {
-  // A word with an "a" begins an entity; those behind it that have a "b" and no "a" are in it.
+  // A word with an "a" starts an entity; the following words with a "b" and no "a" belong to it.
   const TempDir temp;
   Words words(9);
   std::string lines;

@@ -28,7 +28,7 @@ std::string region_mark(const std::string& line) {
   return line.ends_with("]") ? line.substr(begin + 4, line.size() - begin - 5) : std::string();
 }
 
-// What a line holds between two texts; empty for one that does not begin and end with them.
+// The part of a line between a prefix and a suffix. Empty if it lacks them.
 std::string between(const std::string& line, const std::string& front, const std::string& back) {
   if (!line.starts_with(front) || !line.ends_with(back)) return {};
   return line.substr(front.size(), line.size() - front.size() - back.size());

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions of sources, and what pages and public headers quote of them. A region stands between two
-// comments, `// [class]` and `// [/class]`. Such comments of other regions are not part of it.
+// Regions of sources, and their quotes in pages and public headers. A region is the text between
+// two comments, `// [class]` and `// [/class]`, without such comments of other regions.
 //
 // A page names the file and the region on the line above the block:
 //
 //   <!-- example: sdk/examples/layer.h#class -->
 //   ```cpp
 //
-// A comment of a header names them above the block, which stands three blanks behind the slashes:
+// A comment of a header names them above the block, which is indented by three blanks:
 //
 //   // Example (sdk/examples/snippets/value.cpp#value):
 //   //
@@ -25,21 +25,21 @@ namespace trivet::test {
 // A block of a page or a header.
 struct Quote {
   int line = 0;        // of the comment that names the source, else of the block
-  std::string source;  // "sdk/examples/layer.h#class"; empty: nothing is named
+  std::string source;  // "sdk/examples/layer.h#class"; empty: no source
   std::string text;    // empty: no block follows
 };
 
 std::optional<std::string> region_of(const std::string& text, const std::string& name);
-// That of "FILE#REGION" below the folder of the sources; none where either is not there.
+// The region of "FILE#REGION" below the source folder. Nothing if either is missing.
 std::optional<std::string> source_region(const std::string& source);
-// The lines without the blanks that all of them begin with.
+// The lines without their common indentation.
 std::string dedented(const std::string& text);
 
 // The blocks of C++ that a page quotes.
 std::vector<Quote> page_quotes(const std::string& page);
 // All indented blocks in the comments of a header, code or not.
 std::vector<Quote> header_blocks(const std::string& header);
-// Whether a line of the block ends as a statement of C++ does, comments behind it aside.
+// Whether a line of the block ends like a C++ statement, ignoring trailing comments.
 bool is_code(const std::string& block);
 
 // The headers of sdk/include and sdk/testing/include.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the README and the pages of docs quote of the sources is in the sources, letter for letter,
-// and every region of the examples is quoted.
+// The README and the pages of docs quote sources verbatim, and every region of the examples is
+// quoted.
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -31,7 +31,7 @@ std::size_t count_of(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("what pages quote of the sources is there, letter for letter") {
+TEST_CASE("pages quote sources verbatim") {
   for (const fs::path& page : doc_pages()) {
     for (const Quote& quote : page_quotes(read_file(page))) {
       INFO(page.filename().string() << ":" << quote.line << ": " << quote.source);
@@ -59,7 +59,7 @@ TEST_CASE("a page or a header quotes every region of the examples") {
   }
 }
 
-TEST_CASE("every kind of plugin that is written often has a page, and a link to its header") {
+TEST_CASE("every common kind of plugin has a page and a link to its header") {
   for (const char* kind : {"backend", "command", "input", "layer", "metric", "model", "optimizer",
                            "orchestrator", "sweep", "task", "tokenizer"}) {
     INFO(kind);
@@ -67,14 +67,14 @@ TEST_CASE("every kind of plugin that is written often has a page, and a link to 
     REQUIRE(fs::is_regular_file(page));
     const std::string text = read_file(page);
     CHECK(text.find("](../../sdk/include/trivet/") != std::string::npos);
-    // Code that is no quote is compiled by nobody.
+    // Code that is not a quote is never compiled.
     const std::vector<Quote> quotes = page_quotes(text);
     CHECK(!quotes.empty());
     CHECK(count_of(text, "\n```cpp\n") == quotes.size());
   }
 }
 
-TEST_CASE("a region is what stands between its marks, without those of others") {
+TEST_CASE("a region is the text between its marks, without other marks") {
   const std::string source = "a\n// [x]\nb\n  // [y]\nc\n  // [/y]\n// [/x]\n";
   CHECK(region_of(source, "x") == "b\nc\n");
   CHECK(region_of(source, "y") == "c\n");

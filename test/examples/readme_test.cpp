@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The config files in the README, as they stand there.
+// The config files in the README, unchanged.
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The block of TOML that holds `words`.
+// The block of TOML that contains `words`.
 std::string toml_with(const std::string& words) {
   const std::string readme = read_file(source_root() / "README.md"), fence = "```toml\n";
   const std::size_t at = readme.find(words);
@@ -32,9 +32,9 @@ std::string toml_with(const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("README: programs of one's own are swept as it says") {
+TEST_CASE("README: own programs are swept as written") {
   const Launching at;
-  // Its programs are found from where it is launched.
+  // Its programs are relative to the launch directory.
   const std::string text = std::regex_replace(toml_with("jobs.report"), std::regex("\"\\./"),
                                               "\"" + at.folder.path().string() + "/");
   at.write("xp.toml", text);
@@ -50,7 +50,7 @@ TEST_CASE("README: programs of one's own are swept as it says") {
     const std::string wu_dir = plan.at("units").at(unit).at("wu_dir");
     const std::string size = unit == 0 ? "32" : "64";
     CHECK(fs::path(wu_dir).filename() == std::to_string(unit + 1) + "-batch_size=" + size);
-    // What its first line names starts it.
+    // The interpreter in its first line starts it.
     const std::vector<std::string> argv = words(jobs.at("train").at("argv"));
     CHECK(fs::path(argv.front()).filename() == "train.py");
     CHECK(std::vector(argv.begin() + 1, argv.end()) ==
@@ -59,7 +59,7 @@ TEST_CASE("README: programs of one's own are swept as it says") {
   }
 }
 
-TEST_CASE("README: a search finds its way through thirty trials", "[slow]") {
+TEST_CASE("README: a search completes thirty trials", "[slow]") {
   const Experiments at;
   const fs::path file =
       at.folder.write("search.toml", "base = ['" + config("vision/local.toml").string() + "']\n" +
@@ -73,7 +73,7 @@ TEST_CASE("README: a search finds its way through thirty trials", "[slow]") {
     return status.at("units").size() == 30 && !status.at("supervised").get<bool>();
   };
   REQUIRE(comes_true(has_ended, 300));
-  // Trials that were stopped are cancelled units.
+  // Stopped trials are cancelled units.
   CHECK(at.count("completed") >= 10);
   CHECK(at.count("completed") + at.count("cancelled") == 30);
   std::set<std::string> activations;

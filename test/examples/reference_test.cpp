@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/reference/ has a page for each shipped plugin, one for what is part of the program, and one
-// for the keys of a config, all as the program writes them now. `./dev reference` writes them anew.
+// docs/reference/ has a page for each shipped plugin, one for the built-in items and one for the
+// keys of a config, all as the program writes them now. `./dev reference` rewrites them.
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -37,7 +37,7 @@ std::set<std::string> subjects() {
 
 }  // namespace
 
-TEST_CASE("the reference pages are what the schemas say") {
+TEST_CASE("the reference pages match the schemas") {
   std::set<std::string> expected = {"README.md", "config.md"};
   const ShellResult config = markdown("");
   REQUIRE(config.exit_code == 0);
@@ -74,10 +74,10 @@ TEST_CASE("a page of Markdown has each field with its type, range, default and m
                               Contains("A bare number selects this item and sets `value`."));
 }
 
-TEST_CASE("a page of Markdown is refused for what is not there, and for a config") {
+TEST_CASE("a page of Markdown for a missing item or a config is an error") {
   const ShellResult unknown = markdown("nnn");
   CHECK(unknown.exit_code == 2);
-  CHECK_THAT(unknown.output, Contains("there is no key, plugin or kind 'nnn'"));
+  CHECK_THAT(unknown.output, Contains("no key, plugin or kind is named 'nnn'"));
   const ShellResult config = markdown("nn/Linear --config x.toml");
   CHECK(config.exit_code == 2);
   CHECK_THAT(config.output, Contains("--markdown takes one key, plugin or kind"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tutorial docs/sweep-fashion-mnist.md: its files are written and its commands called, in their
-// order and as they stand there.
+// The tutorial docs/sweep-fashion-mnist.md: writes its files and runs its commands, in order and
+// unchanged.
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -19,7 +19,7 @@ using Catch::Contains;
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-TEST_CASE("the tutorial's commands do what it says", "[slow]") {
+TEST_CASE("the tutorial's commands work as written", "[slow]") {
   if (!fs::exists("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz")) {
     WARN("Fashion-MNIST is not installed (Debian: dataset-fashion-mnist)");
     return;
@@ -52,7 +52,7 @@ TEST_CASE("the tutorial's commands do what it says", "[slow]") {
   const auto accuracy = [&](int wid) {
     return json_of(at.unit_file(wid, "summary.json")).at("eval").at("accuracy").get<double>();
   };
-  // What the page says of them.
+  // The claims of the page about them.
   CHECK(accuracy(3) > accuracy(5));
   CHECK(accuracy(4) > accuracy(6));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Slurm is told of jobs, and the script that it runs.
+// The options for Slurm, and the script that it runs.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -35,8 +35,7 @@ bool has_option(const std::vector<std::string>& arguments, const std::string& na
                      [&](const std::string& one) { return one.starts_with(name); });
 }
 
-// A script with a program of the test's instead of trivet, and commands that write down how
-// they are called.
+// A script with a test program instead of trivet, and commands that record their calls.
 struct Script {
   explicit Script(const std::string& program, const SlurmConfig& config = {}) {
     executable("it's here/trivet", program);
@@ -65,14 +64,14 @@ struct Script {
 
 }  // namespace
 
-TEST_CASE("slurm: tasks are written as ranges, without those that are no part of the array") {
+TEST_CASE("slurm: tasks are written as ranges, without tasks outside the array") {
   CHECK(task_ranges({5}) == "0");
   CHECK(task_ranges({5, 6, 7}) == "0-2");
   CHECK(task_ranges({5, 0, 7, 8, 9, 0, 11}) == "0,2-4,6");
   CHECK(task_ranges({0, 0, 7}) == "2");
 }
 
-TEST_CASE("slurm: what a job takes becomes options of sbatch") {
+TEST_CASE("slurm: the resources of a job become options of sbatch") {
   Job job;
   SlurmConfig config;
   const std::vector<std::string> plain = resource_arguments(job, config);
@@ -108,7 +107,7 @@ TEST_CASE("slurm: GPUs of a general platform are of any type") {
   CHECK(has(resource_arguments(job, {}), "--gres=gpu:1"));
 }
 
-TEST_CASE("slurm: the allocated time is what is said, or leaves room behind the job's own limit") {
+TEST_CASE("slurm: the allocated time is the configured one, or the job's limit with a margin") {
   Job job;
   SlurmConfig config;
   config.grace = 30;
@@ -120,7 +119,7 @@ TEST_CASE("slurm: the allocated time is what is said, or leaves room behind the 
   CHECK(has(resource_arguments(job, config), "--time=2-03:05:00"));
 }
 
-TEST_CASE("slurm: the queue's lines are read, and anything else is refused") {
+TEST_CASE("slurm: the queue's lines are parsed, and other lines are rejected") {
   const Queue queue = Queue::parse(
       "7|0|RUNNING|None|n1|a|b\n7|12|PENDING|Priority||a|b\n9|N/A|RUNNING|None|n2|c\n");
   REQUIRE(queue.find("7", 12) != nullptr);
@@ -135,7 +134,7 @@ TEST_CASE("slurm: the queue's lines are read, and anything else is refused") {
   }
 }
 
-TEST_CASE("slurm: only states that are known to be ends are ends") {
+TEST_CASE("slurm: only known end states are ends") {
   for (const char* state : {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED",
                             "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"}) {
     CHECK_FALSE(QueueEntry{state, {}, {}}.is_active());
@@ -154,7 +153,7 @@ TEST_CASE("slurm: the script calls the program with the array's file, the task a
   CHECK(script.requeued().empty());
 }
 
-TEST_CASE("slurm: the script asks to be started again, unless Slurm has begun to end the job") {
+TEST_CASE("slurm: the script requests a restart unless Slurm is already ending the job") {
   SlurmConfig config;
   config.requeue = GENERATE(true, false);
   const auto [state, goes_on] = GENERATE(table<std::string, bool>({{"RUNNING", true},
@@ -174,7 +173,7 @@ TEST_CASE("slurm: the script asks to be started again, unless Slurm has begun to
   CHECK(script.requeued() == (config.requeue && goes_on ? "requeue 7_3\n" : ""));
 }
 
-TEST_CASE("slurm: the script asks once more to be started again when it gets no answer") {
+TEST_CASE("slurm: the script requests a restart again if it gets no answer") {
   const Script script("exit 75");
   script.executable("sleep", "echo \"$@\" >> pauses");
   SECTION("to its request") {
@@ -205,7 +204,7 @@ TEST_CASE("slurm: the script asks once more to be started again when it gets no 
   }
 }
 
-TEST_CASE("slurm: the script passes signals on and waits for what becomes of them") {
+TEST_CASE("slurm: the script forwards signals and waits for their effect") {
   const int signal = GENERATE(SIGTERM, SIGUSR1);
   const Script script(
       "trap 'echo TERM >> got' TERM; trap 'echo USR1 >> got' USR1; echo ready $$; : > up; "
@@ -219,7 +218,7 @@ TEST_CASE("slurm: the script passes signals on and waits for what becomes of the
   };
   ::kill(running, signal);
   REQUIRE(wait_until([&] { return got() == once; }));
-  // The same signal may come to nothing while Bash is at work on the one before.
+  // The same signal may be lost while Bash handles the previous one.
   REQUIRE(wait_until([&] {
     ::kill(running, signal);
     return got().starts_with(once + once);
@@ -228,8 +227,8 @@ TEST_CASE("slurm: the script passes signals on and waits for what becomes of the
   CHECK(WEXITSTATUS(wait_for_child(running)) == 6);
 }
 
-TEST_CASE("slurm: the script holds back what comes before the program can take it") {
-  // A program that takes its time dies of a signal until it says that it is ready.
+TEST_CASE("slurm: the script holds back signals until the program can handle them") {
+  // A slow program dies of a signal until it reports that it is ready.
   const Script script(
       "for i in $(seq 1000); do [ -e signaled ] && break; sleep 0.01; done; trap 'echo TERM >> "
       "got' TERM; "

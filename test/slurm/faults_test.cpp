@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Slurm orchestrator makes of commands that are not there, fail, hang or talk nonsense:
-// scripts of the same names stand for them.
+// The Slurm orchestrator with commands that are missing, fail, hang or print nonsense. Scripts of
+// the same names replace them.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -23,13 +23,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Commands of a cluster that takes every job, has array 7 next, and lists what `queue` holds.
+// Commands of a cluster that accepts every job, starts with array 7, and lists the file `queue`.
 class FakeSlurm {
  public:
   FakeSlurm() {
     set("sbatch", "case \"$*\" in *--test-only*) exit 0;; esac; echo \"$@\" >> " + file("calls") +
                       "; echo 7");
-    // A script asks for the state of its own job.
+    // A script queries the state of its job.
     set("squeue", "case \"$*\" in *--jobs=*) cat " + file("state") + "; exit;; esac; cat " +
                       file("queue") + " 2>/dev/null; exit 0");
     set("scancel", "echo \"$@\" >> " + file("scancelled"));
@@ -44,17 +44,17 @@ class FakeSlurm {
   }
   std::string file(const std::string& name) const { return (folder / name).string(); }
   std::string settings() const { return "PATH=" + quoted(folder.path().string()) + ":$PATH "; }
-  // Times that a job was handed over.
+  // The number of submissions of a job.
   std::ptrdiff_t calls() const {
     if (!fs::exists(file("calls"))) return 0;
     const std::string text = read_file(file("calls"));
     return std::count(text.begin(), text.end(), '\n');
   }
-  // What scripts have asked for.
+  // The requests of scripts.
   std::string requeued() const {
     return fs::exists(file("requeued")) ? read_file(file("requeued")) : "";
   }
-  // The name that the last job was given.
+  // The name of the last job.
   std::string name() const {
     const std::string text = read_file(file("calls")), option = "--job-name=";
     const auto begin = text.rfind(option) + option.size();
@@ -68,7 +68,7 @@ struct FakeExperiments {
   explicit FakeExperiments(const std::string& settings = {})
       : at("type = 'slurm/Orchestrator'\npartition = 'p'\ntimeout = 20\n",
            slurm.settings() + settings) {}
-  // Lets the experiment's own end find out that there is nothing left.
+  // Lets the experiment detect that no work is left.
   ~FakeExperiments() {
     slurm.set("squeue", "exit 0");
     slurm.set("scancel", "exit 0");
@@ -82,14 +82,14 @@ struct FakeExperiments {
   void set_queue(const std::string& state) const {
     slurm.folder.write("queue", "7|0|" + state + "|None|n1|" + slurm.name() + "\n");
   }
-  // What Slurm does for task 0 of the first array: `settings` are those of the script's bash.
+  // Runs task 0 of the first array like Slurm. `settings` are those of the script's bash.
   std::string script(const std::string& settings = {}) const {
     return slurm.settings() + "SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=0 " + settings + "bash " +
            quoted((at.root / "1/slurm/1/sbatch.sh").string());
   }
 };
 
-// Says that it was told to save, and has done its work when it is started again.
+// Reports the save request, and has done its work after a restart.
 constexpr const char* kSavesAtOnce =
     "[ ! -e $0/saved ] || exit 0; trap ': > $0/saved; exit 75' TERM; : > $0/up; "
     "while :; do sleep 0.02; done";
@@ -106,7 +106,7 @@ TEST_CASE("slurm: without its commands nothing is launched") {
   CHECK_FALSE(fs::exists(at.root));
 }
 
-TEST_CASE("slurm: what sbatch refuses is wrong input, and nothing is recorded") {
+TEST_CASE("slurm: a job that sbatch rejects is an input error, and nothing is recorded") {
   const FakeExperiments fake;
   fake.slurm.set("sbatch",
                  "echo 'sbatch: error: invalid partition specified: p' >&2; "
@@ -118,7 +118,7 @@ TEST_CASE("slurm: what sbatch refuses is wrong input, and nothing is recorded") 
   CHECK_FALSE(fs::exists(fake.at.root));
 }
 
-TEST_CASE("slurm: a controller that is down is no mistake in a config") {
+TEST_CASE("slurm: a controller that is down is not a config error") {
   const FakeExperiments fake;
   fake.slurm.set("sbatch", "echo 'Unable to contact slurm controller' >&2; exit 1");
   fake.slurm.set("scontrol", "echo 'Slurmctld(primary) at c is DOWN'; exit 1");
@@ -128,7 +128,7 @@ TEST_CASE("slurm: a controller that is down is no mistake in a config") {
   CHECK_FALSE(fs::exists(fake.at.root));
 }
 
-TEST_CASE("slurm: bad settings are told by their keys") {
+TEST_CASE("slurm: bad settings are reported with their keys") {
   const FakeExperiments fake;
   const auto output = [&](const std::string& setting) {
     const ShellResult launched = fake.launch("--xp.orchestrator." + setting);
@@ -145,14 +145,14 @@ TEST_CASE("slurm: bad settings are told by their keys") {
                Contains("'" + own + "' is what the orchestrator says itself"));
   }
   CHECK(fake.slurm.calls() == 0);
-  // A short option's value may be a word of its own.
+  // A short option's value may be a separate word.
   CHECK(
       fake.launch("--xp.orchestrator.sbatch_args='[\"-C\", \"ib\", \"--exclusive\"]'").exit_code ==
       0);
   CHECK_THAT(read_file(fake.slurm.file("calls")), Contains("-C ib --exclusive"));
 }
 
-TEST_CASE("slurm: jobs that want variables of the launcher are refused, each once") {
+TEST_CASE("slurm: jobs that need variables of the launcher are rejected, each once") {
   const FakeExperiments fake;
   const ShellResult launched = fake.at.launch(
       "true", 3, {},
@@ -189,7 +189,7 @@ TEST_CASE("slurm: a run that ends with exit code 0 before it is done has failed"
              Contains("exit code 0 before it was done"));
 }
 
-TEST_CASE("slurm: an answer of sbatch that is no number is told, and resume goes on") {
+TEST_CASE("slurm: a non-numeric answer of sbatch is reported, and resume continues") {
   const FakeExperiments fake;
   fake.slurm.set("sbatch", "case \"$*\" in *--test-only*) exit 0;; esac; echo 'Good day!'");
   const ShellResult launched = fake.launch();
@@ -198,11 +198,11 @@ TEST_CASE("slurm: an answer of sbatch that is no number is told, and resume goes
   CHECK(fake.at.all_are("pending"));
   const FakeSlurm fresh;
   fake.slurm.set("sbatch", read_file(fresh.folder / "sbatch"));
-  CHECK_THAT(fake.at.trivet("resume 1").output, Contains("going on with 2 work units"));
+  CHECK_THAT(fake.at.trivet("resume 1").output, Contains("continuing 2 work units"));
   CHECK(fresh.calls() == 1);
 }
 
-TEST_CASE("slurm: a command that hangs is given up, with all that it has started") {
+TEST_CASE("slurm: a command that hangs is ended, with all its child processes") {
   const FakeExperiments fake;
   fake.slurm.set("sbatch", "case \"$*\" in *--test-only*) exit 0;; esac; sleep 600 & wait");
   const ShellResult launched = fake.launch("--xp.orchestrator.timeout=500ms");
@@ -211,7 +211,7 @@ TEST_CASE("slurm: a command that hangs is given up, with all that it has started
              Contains("'sbatch' did not answer within 0.5 s") && Contains("scontrol ping"));
 }
 
-TEST_CASE("slurm: a queue that cannot be read leaves what is known") {
+TEST_CASE("slurm: an unreadable queue does not change known states") {
   const FakeExperiments fake;
   REQUIRE(fake.launch().exit_code == 0);
   const std::string answer = GENERATE(as<std::string>{}, "echo 'no such | thing'", "echo 7; exit 0",
@@ -220,7 +220,7 @@ TEST_CASE("slurm: a queue that cannot be read leaves what is known") {
   const ShellResult status = fake.at.trivet("status 1");
   INFO(status.output);
   CHECK(status.exit_code == 0);
-  CHECK_THAT(status.output, Contains("squeue") && Contains("shown is what was known before") &&
+  CHECK_THAT(status.output, Contains("squeue") && Contains("showing the last recorded states") &&
                                 Contains("2 queued"));
   CHECK(fake.at.trivet("retry 1").exit_code == 1);
 }
@@ -249,7 +249,7 @@ TEST_CASE("slurm: states of the queue become those of the units") {
   }
   SECTION("its node has failed, and it was not queued again") {
     CHECK(state_after("NODE_FAIL|None|").at("state") == "lost");
-    CHECK_THAT(fake.at.trivet("resume 1").output, Contains("going on with 2 work units"));
+    CHECK_THAT(fake.at.trivet("resume 1").output, Contains("continuing 2 work units"));
     CHECK(fake.slurm.calls() == 2);
   }
   SECTION("forgotten") {
@@ -260,11 +260,11 @@ TEST_CASE("slurm: states of the queue become those of the units") {
   }
 }
 
-TEST_CASE("slurm: a job that has saved is queued again, whatever state Slurm says it is in") {
+TEST_CASE("slurm: a job that has saved is queued again in any Slurm state") {
   const FakeExperiments fake;
   REQUIRE(fake.at.launch(kSavesAtOnce, 1).exit_code == 0);
   fake.set_queue("RUNNING");
-  // Until the node has answered it that the signal has come.
+  // Until the node has confirmed the signal.
   fake.slurm.folder.write("state", "SIGNALING\n");
   const pid_t running = in_child(
       [&] { ::execl("/bin/sh", "sh", "-c", ("exec env " + fake.script()).c_str(), nullptr); });
@@ -280,7 +280,7 @@ TEST_CASE("slurm: a job that has saved is queued again, whatever state Slurm say
   CHECK(fake.at.job(1).at("failures") == 0);
 }
 
-TEST_CASE("slurm: a signal that comes before the program can take it ends no job") {
+TEST_CASE("slurm: a signal before the program can handle it does not end the job") {
   const FakeExperiments fake;
   REQUIRE(fake.at.launch(kSavesAtOnce, 1).exit_code == 0);
   fake.set_queue("RUNNING");
@@ -296,13 +296,13 @@ TEST_CASE("slurm: a signal that comes before the program can take it ends no job
   CHECK(fake.at.job(1).at("failures") == 0);
 }
 
-TEST_CASE("slurm: a job that has saved and that Slurm drops waits, and is not lost") {
+TEST_CASE("slurm: a saved job that Slurm drops is waiting, not lost") {
   const FakeExperiments fake;
   REQUIRE(fake.at.launch("exit 75", 1).exit_code == 0);
   REQUIRE(fake.at.trivet("job " + quoted((fake.at.root / "1/slurm/1/array.json").string()) + " 0")
               .exit_code == 75);
-  // A killed controller comes back with what it had saved, and lets the time of a job run out that
-  // has long given up its node.
+  // A killed controller comes back with its saved state and ends a job at its time limit that has
+  // long released its node.
   fake.set_queue("RUNNING");
   CHECK(fake.at.state(1) == "queued");
   const std::string end = GENERATE(as<std::string>{}, "TIMEOUT", "FAILED", "NODE_FAIL", "gone");
@@ -319,9 +319,9 @@ TEST_CASE("slurm: a job that has saved and that Slurm drops waits, and is not lo
   CHECK(fake.slurm.calls() == 2);
 }
 
-TEST_CASE("slurm: to look at a job that was lost costs none of its retries") {
+TEST_CASE("slurm: checking a lost job uses none of its retries") {
   const FakeExperiments fake;
-  // The first attempt is killed with its shim, the second fails, the third has done its work.
+  // The first attempt is killed with its shim, the second fails, the third succeeds.
   const std::string script =
       "echo >> $0/ran; n=$(wc -l < $0/ran); [ $n != 1 ] || {{ : > $0/up; while :; do sleep 0.02; "
       "done; }}; "
@@ -341,7 +341,7 @@ TEST_CASE("slurm: to look at a job that was lost costs none of its retries") {
     fake.set_queue("PENDING");
     REQUIRE(wait_until([&] { return fake.at.state(1) == "queued"; }));
     CHECK(fake.at.job(1).at("failures") == 0);
-    // Once more, with the queue as it is when the node comes back.
+    // Again, with the queue after the node has come back.
     fake.set_queue("RUNNING");
     CHECK(fake.at.job(1).at("failures") == 0);
   }
@@ -351,7 +351,7 @@ TEST_CASE("slurm: to look at a job that was lost costs none of its retries") {
   CHECK(fake.at.job(1).at("attempt") == 3);
 }
 
-TEST_CASE("slurm: what waits at Slurm for a job that has ended is taken out of the queue") {
+TEST_CASE("slurm: jobs that wait for a failed job are removed from the queue") {
   const FakeExperiments fake;
   REQUIRE(fake.launch().exit_code == 0);
   REQUIRE(fake.at.trivet("job " + quoted((fake.at.root / "1/slurm/1/array.json").string()) + " 0")
@@ -364,13 +364,13 @@ TEST_CASE("slurm: what waits at Slurm for a job that has ended is taken out of t
   CHECK(read_file(fake.slurm.file("scancelled")) == "7_0\n");
 }
 
-TEST_CASE("slurm: a job that Slurm cannot start and holds for ever is lost, and can be resumed") {
+TEST_CASE("slurm: a job that Slurm holds forever is lost and can be resumed") {
   const FakeExperiments fake;
   REQUIRE(fake.at.launch("true", 1).exit_code == 0);
   const auto held = [&](const std::string& reason) {
     fake.slurm.folder.write("queue", "7|0|PENDING|" + reason + "||" + fake.slurm.name() + "\n");
   };
-  // Somebody may release it, or it waits its turn.
+  // A user may release it, or it waits in the queue.
   for (const char* reason : {"JobHeldUser", "Priority"}) {
     held(reason);
     CHECK(fake.at.state(1) == "queued");
@@ -385,14 +385,14 @@ TEST_CASE("slurm: a job that Slurm cannot start and holds for ever is lost, and 
   CHECK(fake.slurm.calls() == before + 1);
 }
 
-TEST_CASE("slurm: what a look writes too late does not undo what a job has recorded") {
+TEST_CASE("slurm: a late status update does not overwrite a job's record") {
   const FakeExperiments fake;
   REQUIRE(fake.at.launch("true", 1).exit_code == 0);
   const fs::path events = fake.at.root / "1/events.jsonl";
   const auto append = [&](const std::string& line) {
     std::ofstream(events, std::ios::app) << line << '\n';
   };
-  // The task says so first, and makes the attempt's directory then.
+  // The task reports it first and then creates the attempt's directory.
   append(R"({"wid":1,"job":"main","state":"running","attempt":1,"failures":0})");
   fake.set_queue("RUNNING");
   CHECK(fake.at.state(1) == "running");
@@ -410,7 +410,7 @@ TEST_CASE("slurm: what a look writes too late does not undo what a job has recor
   CHECK(fake.at.job(1).at("attempt") == 1);
 }
 
-TEST_CASE("slurm: a launcher that is killed behind sbatch has lost nothing and doubles nothing") {
+TEST_CASE("slurm: a launcher that is killed after sbatch loses and duplicates nothing") {
   const FakeExperiments fake;
   const FakeSlurm usual;
   fake.slurm.set("sbatch", "case \"$*\" in *--test-only*) exit 0;; esac; echo \"$@\" >> " +
@@ -432,13 +432,13 @@ TEST_CASE("slurm: a launcher that is killed behind sbatch has lost nothing and d
     CHECK(fake.at.trivet("resume 1").exit_code == 0);
     CHECK(fake.slurm.calls() == 2);
     CHECK(fake.slurm.name() != name);
-    // Should it come nevertheless, it finds nothing to do.
+    // If it starts anyway, it finds nothing to do.
     CHECK_FALSE(fs::exists(fake.at.root / "1/slurm/1/array.json"));
     CHECK(fs::exists(fake.at.root / "1/slurm/2/array.json"));
   }
 }
 
-TEST_CASE("slurm: a cancel that cannot be told to Slurm says so, and can be called again") {
+TEST_CASE("slurm: a failed cancel is reported and can be repeated") {
   const FakeExperiments fake;
   REQUIRE(fake.launch().exit_code == 0);
   fake.slurm.folder.write("queue", "7|0|PENDING|None||j\n7|1|RUNNING|None|n1|j\n");
@@ -446,8 +446,8 @@ TEST_CASE("slurm: a cancel that cannot be told to Slurm says so, and can be call
   const ShellResult denied = fake.at.trivet("cancel 1");
   CHECK(denied.exit_code == 1);
   CHECK_THAT(denied.output, Contains("'scancel' failed") && Contains("permission denied"));
-  // Tasks that ended in the meantime are no failure: of those it says so, or nothing but
-  // ESLURM_ALREADY_DONE; or it says something else, and nothing of them is left.
+  // Tasks that ended in the meantime are not a failure: Slurm reports them, or only
+  // ESLURM_ALREADY_DONE, or another error although no task is left.
   const std::string complaint =
       GENERATE(as<std::string>{}, "echo 'scancel: error: Invalid job id specified' >&2; exit 1",
                "exit 229", "echo 'scancel: error: It is no more' >&2; exit 1");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experiments on a real Slurm from end to end: launched, looked at, cancelled, started once more.
+// Experiments on a real Slurm from end to end: launched, listed, cancelled, retried.
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -27,7 +27,7 @@ std::size_t submissions(const Experiments& at) {
 
 }  // namespace
 
-TEST_CASE("slurm: jobs run on the nodes, and what they printed is kept", "[slow]") {
+TEST_CASE("slurm: jobs run on the nodes, and their output is kept", "[slow]") {
   if (!has_slurm()) return;
   const SlurmExperiments at;
   const ShellResult launched = at.launch("echo unit $1 on $SLURMD_NODENAME; echo trouble >&2", 3);
@@ -40,7 +40,7 @@ TEST_CASE("slurm: jobs run on the nodes, and what they printed is kept", "[slow]
   CHECK(job.at("attempt") == 1);
   CHECK_THAT(at.trivet("logs 1/2").output, Contains("unit --n=2 on n") && Contains("trouble"));
   CHECK_THAT(at.trivet("status 1").output, Contains("3 completed"));
-  // The scripts themselves have nothing to say.
+  // The scripts print nothing.
   CHECK(read_file(at.root / "1/slurm/1/0.log").empty());
 }
 
@@ -60,10 +60,10 @@ TEST_CASE("slurm: arguments and variables arrive as they were written", "[slow]"
         "<a b>\n<\">\n<it's>\n<two\nlines>\n<äöü €>\n<>\n<$HOME *>\n<%a>\n<a b\n'c'>\n<>\n");
 }
 
-TEST_CASE("slurm: units are cancelled, those that run and those that wait", "[slow]") {
+TEST_CASE("slurm: running and waiting units can be cancelled", "[slow]") {
   if (!has_slurm()) return;
   const SlurmExperiments at;
-  // The nodes have room for six.
+  // The nodes can run six.
   REQUIRE(
       at.launch("trap 'echo saved > $0/saved; exit 0' TERM; : > $0/up; while :; do sleep 0.1; done",
                 8)
@@ -80,8 +80,7 @@ TEST_CASE("slurm: units are cancelled, those that run and those that wait", "[sl
   CHECK_THAT(at.trivet("cancel 1").output, Contains("0 work units cancelled"));
 }
 
-TEST_CASE("slurm: what fails is tried as often as it says, and not after a mistake in a config",
-          "[slow]") {
+TEST_CASE("slurm: failed jobs are retried as configured, but not after a config error", "[slow]") {
   if (!has_slurm()) return;
   const SlurmExperiments at;
   const std::string script =
@@ -94,14 +93,14 @@ TEST_CASE("slurm: what fails is tried as often as it says, and not after a mista
   CHECK(at.job(2).at("exit_code") == 2);
   CHECK(at.job(3).at("attempt") == 3);
   CHECK(read_file(at.unit_file(3, "ran")) == "run\nrun\nrun\n");
-  SECTION("what somebody wants once more is submitted again, and nothing else is") {
-    CHECK_THAT(at.trivet("retry 1/2").output, Contains("1 work unit started afresh"));
+  SECTION("only retried units are submitted again") {
+    CHECK_THAT(at.trivet("retry 1/2").output, Contains("1 work unit restarted"));
     REQUIRE(comes_true([&] { return at.job(2).at("attempt") == 2 && at.state(2) == "failed"; }));
     CHECK(read_file(at.unit_file(3, "ran")) == "run\nrun\nrun\n");
   }
 }
 
-TEST_CASE("slurm: a preempted job is queued again without having a retry", "[slow]") {
+TEST_CASE("slurm: a preempted job is queued again without using a retry", "[slow]") {
   if (!has_slurm()) return;
   const SlurmExperiments at;
   REQUIRE(at.launch("echo $SLURM_RESTART_COUNT >> $0/ran; [ $(wc -l < $0/ran) = 2 ] || exit 75", 1)
@@ -109,7 +108,7 @@ TEST_CASE("slurm: a preempted job is queued again without having a retry", "[slo
   REQUIRE(comes_true([&] { return at.all_are("completed"); }));
   CHECK(at.job(1).at("attempt") == 2);
   CHECK(at.job(1).at("failures") == 0);
-  // The same job of Slurm's.
+  // The same Slurm job.
   CHECK(read_file(at.unit_file(1, "ran")) == "\n1\n");
   CHECK(submissions(at) == 1);
 }
@@ -149,7 +148,7 @@ TEST_CASE("slurm: jobs wait for others of their unit", "[slow]") {
   CHECK(at.state(2, "last") == "completed");
 }
 
-TEST_CASE("slurm: what a job takes is what Slurm is asked for", "[slow]") {
+TEST_CASE("slurm: Slurm gets the resources of a job", "[slow]") {
   if (!has_slurm()) return;
   const SlurmExperiments at("partition = 'low'\ngrace = 1\nsbatch_args = ['--comment=mine']\n");
   REQUIRE(at.launch(std::string("echo gpu $CUDA_VISIBLE_DEVICES $OMP_NUM_THREADS; ") + kUntilGo, 1,
@@ -183,7 +182,7 @@ TEST_CASE("slurm: more units than an array may have become several arrays", "[sl
   CHECK(at.trivet("logs 1/7/report").output == "--n=7\n");
 }
 
-TEST_CASE("slurm: units that are added later are submitted, the others are left alone", "[slow]") {
+TEST_CASE("slurm: units that are added later are submitted, the others do not change", "[slow]") {
   if (!has_slurm()) return;
   const SlurmExperiments at;
   REQUIRE(at.launch("echo run >> $0/ran", 2).exit_code == 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to experiments in the life of a cluster: nodes are drained, the controller dies,
-// jobs are preempted, out of time or taken away, launchers are killed.
+// Experiments during cluster failures: nodes are drained, the controller is killed, jobs are
+// preempted, reach their time limit or are removed, launchers are killed.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Says that it was told to save, and goes on when it is started again.
+// Reports the save request, and continues after a restart.
 constexpr const char* kSaves =
     "trap 'echo saved >> $0/ran; exit 75' TERM; echo run >> $0/ran; "
     "[ $(grep -c run $0/ran) = 2 ] || while :; do sleep 0.1; done";
@@ -29,8 +29,8 @@ std::int64_t lines(const fs::path& file) {
   return std::count(text.begin(), text.end(), '\n');
 }
 
-// Units in any of these states. Of one look: between two, a unit may come to be what was counted
-// before.
+// Units in any of these states, in one query: between two queries a unit may change to a counted
+// state.
 int count_of(const Experiments& at, std::initializer_list<const char*> wanted) {
   const Json states = at.status().at("states");
   int count = 0;
@@ -42,12 +42,12 @@ int open_units(const Experiments& at) {
   return count_of(at, {"pending", "queued", "running"});
 }
 
-// What the cluster has dropped, with or without having let it save.
+// Jobs that the cluster has dropped, with or without a save.
 int dropped_units(const Experiments& at) {
   return count_of(at, {"lost", "preempted"});
 }
 
-// Brings back what a test has taken away, also when it has failed.
+// Restores the cluster after a test, also if it has failed.
 struct DrainedNode {
   explicit DrainedNode(std::string node) : name(std::move(node)) {
     cluster().command("scontrol update nodename=" + name + " state=drain reason=test");
@@ -70,9 +70,9 @@ std::string tasks_on(const std::string& node) {
 
 }  // namespace
 
-TEST_CASE("slurm: a job that is told that its time is up saves, and is queued again", "[slow]") {
+TEST_CASE("slurm: a job at its time limit saves and is queued again", "[slow]") {
   if (!has_slurm()) return;
-  // The shortest time that Slurm knows; it tells of its end within half a minute.
+  // The shortest time limit of Slurm, which signals its end within half a minute.
   const SlurmExperiments at("time = '1m'\ngrace = 55\n");
   REQUIRE(at.launch(kSaves, 1).exit_code == 0);
   REQUIRE(comes_true([&] { return at.all_are("completed"); }, 240));
@@ -81,9 +81,9 @@ TEST_CASE("slurm: a job that is told that its time is up saves, and is queued ag
   CHECK(at.job(1).at("failures") == 0);
 }
 
-TEST_CASE("slurm: jobs of an array that save at once at their time's end all go on", "[slow]") {
+TEST_CASE("slurm: jobs of an array that all save at their time limit continue", "[slow]") {
   if (!has_slurm()) return;
-  // All of them are told within the same second, while the controller is busy with the others.
+  // All get the signal within the same second, while the controller is busy.
   const SlurmCluster wide(2, 32);
   const Experiments at("type = 'slurm/Orchestrator'\ntime = '1m'\ngrace = 55\n", wide.settings());
   const std::string saves =
@@ -104,7 +104,7 @@ TEST_CASE("slurm: jobs of an array that save at once at their time's end all go 
   CHECK(comes_true([&] { return at.count("completed") == 64; }, 240));
 }
 
-TEST_CASE("slurm: a job that others preempt is told to save, and is queued again", "[slow]") {
+TEST_CASE("slurm: a preempted job saves and is queued again", "[slow]") {
   if (!has_slurm()) return;
   const SlurmExperiments at("partition = 'low'\ngrace = 5\n");
   REQUIRE(at.launch(kSaves, 6).exit_code == 0);
@@ -139,12 +139,12 @@ TEST_CASE("slurm: jobs end and are known while the controller is down", "[slow]"
     CHECK(cancel.exit_code == 1);
     CHECK_THAT(cancel.output, Contains("controller does not answer"));
   }
-  // A unit that was cancelled does not start, though nobody could tell Slurm.
+  // A cancelled unit does not start, although Slurm could not be told.
   REQUIRE(comes_true([&] { return at.count("completed") == 7 && at.count("cancelled") == 1; }));
   CHECK(at.state(8) == "cancelled");
 }
 
-TEST_CASE("slurm: a launcher that is killed behind sbatch doubles no job", "[slow]") {
+TEST_CASE("slurm: a launcher that is killed after sbatch duplicates no job", "[slow]") {
   if (!has_slurm()) return;
   const TempDir folder;
   const std::string real = shell("command -v sbatch").output;
@@ -169,7 +169,7 @@ TEST_CASE("slurm: a launcher that is killed behind sbatch doubles no job", "[slo
   }
 }
 
-TEST_CASE("slurm: a search goes on when the controller is back", "[slow]") {
+TEST_CASE("slurm: a search continues when the controller is back", "[slow]") {
   if (!has_slurm()) return;
   const SlurmExperiments at;
   const fs::path script =
@@ -192,7 +192,7 @@ TEST_CASE("slurm: a search goes on when the controller is back", "[slow]") {
   {
     const StoppedController stopped;
     at.folder.write("root/1/go", "");
-    // The next trial cannot be handed over.
+    // The next trial cannot be submitted.
     REQUIRE(comes_true([&] {
       const fs::path log = at.root / "1/supervisor.log";
       return fs::exists(log) && read_file(log).find("the search continues") != std::string::npos;
@@ -200,12 +200,11 @@ TEST_CASE("slurm: a search goes on when the controller is back", "[slow]") {
   }
   REQUIRE(comes_true([&] { return at.count("completed") == 8; }, 120));
   CHECK(at.status().at("units").size() == 8);
-  // Begun and ended.
+  // Started and ended.
   CHECK(comes_true([&] { return lines(at.root / "1/search.jsonl") == 16; }));
 }
 
-TEST_CASE("slurm: a hundred units end as they should while the cluster has its troubles",
-          "[slow]") {
+TEST_CASE("slurm: a hundred units end correctly despite cluster failures", "[slow]") {
   if (!has_slurm()) return;
   const SlurmExperiments at;
   constexpr int kConfigError = 60, kTooLong = 61, kLost = 62;
@@ -237,10 +236,10 @@ TEST_CASE("slurm: a hundred units end as they should while the cluster has its t
     // A controller that never saved the array comes back without any of its jobs.
     REQUIRE(comes_true([&] { return cluster().jobs_saved_at() > before_cancel; }));
     {
-      // It comes back with what it had saved, which need not be all: jobs may be lost by it.
+      // The controller comes back with its saved state, which may be incomplete: jobs may be lost.
       const StoppedController killed(SIGKILL);
       at.folder.write("root/1/go", "");
-      // Three at least run elsewhere: five of the first six are left, two of them at most on n1.
+      // At least three run elsewhere: five of the first six are left, at most two of them on n1.
       const bool have_ended = comes_true([&] { return at.count("completed") >= 3; });
       INFO(at.trivet("status 1").output);
       REQUIRE(have_ended);
@@ -251,9 +250,9 @@ TEST_CASE("slurm: a hundred units end as they should while the cluster has its t
     REQUIRE(have_all_ended);
     CHECK(at.count("cancelled") == 50);
     INFO(shell("grep . " + quoted((at.root / "1/slurm/1").string()) + "/*.log").output);
-    // The cluster has room for six: more cannot be lost by its controller, and one is lost anyway.
+    // The cluster can run six: its controller cannot lose more, and one is always lost.
     CHECK(at.count("completed") >= 41);
-    // Those that are to fail may be among the lost.
+    // Units that must fail may be among the lost.
     CHECK(count_of(at, {"completed", "lost", "preempted", "failed"}) == 50);
     CHECK(at.state(kLost) == "lost");
   }
@@ -262,7 +261,7 @@ TEST_CASE("slurm: a hundred units end as they should while the cluster has its t
   const int lost = dropped_units(at);
   CHECK(lost >= 1);
   CHECK_THAT(at.trivet("resume 1").output,
-             Contains("going on with " + std::to_string(lost) + " work unit"));
+             Contains("continuing " + std::to_string(lost) + " work unit"));
   REQUIRE(comes_true([&] { return at.count("completed") == 48; }));
   REQUIRE(comes_true([&] { return at.count("failed") == 2; }, 120));
   CHECK(at.job(kConfigError).at("exit_code") == 2);
@@ -275,7 +274,7 @@ TEST_CASE("slurm: a hundred units end as they should while the cluster has its t
     const std::int64_t times = lines(wu_dir / "ended");
     if (times > 0) ended.insert(wid);
     INFO(at.trivet("show 1/" + std::to_string(wid)).output);
-    // Only those that were in hand when the controller died, and the lost one, were started twice.
+    // Only the tasks in progress when the controller died, and the lost one, were started twice.
     const bool in_hand = wid <= 5 || wid == 56;
     if (!in_hand && wid != kLost) CHECK(lines(wu_dir / "ran") <= 1);
     // One ends twice only if its shim was killed before it could record the first end.

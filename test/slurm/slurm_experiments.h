@@ -16,7 +16,7 @@ inline SlurmCluster& cluster() {
   return shared;
 }
 
-// Passes a test case where there can be no cluster.
+// Passes a test case if no cluster can run.
 inline bool has_slurm() {
   const std::string missing = SlurmCluster::missing();
   if (!missing.empty()) WARN("skipped: there is no " << missing << " (Debian: slurm-wlm)");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trivet cancel ID ...: ends work units.
+// trivet cancel ID ...: cancels work units.
 #include <fmt/core.h>
 
 #include "cli/command_info.h"
@@ -24,11 +24,10 @@ int run_cancel(std::span<const std::string> words) {
 extern const CommandInfo kCancelCommand{
     .name = "cancel",
     .usage = "cancel ID ...",
-    .summary = "Ends the jobs of an experiment or of a work unit",
+    .summary = "Cancels the jobs of an experiment or a work unit",
     .details =
-        "ID is XID or XID/WID. Jobs get SIGTERM and a while to save, then SIGKILL. What has ended "
-        "stays\n"
-        "as it is; 'trivet retry' takes it back.",
+        "ID is XID or XID/WID. Each job gets SIGTERM and some time to save, then SIGKILL. Jobs\n"
+        "that have ended do not change. 'trivet retry' starts cancelled jobs again.",
     .options = kExperimentOptions,
     .operand = Operand::path,
     .run = run_cancel,

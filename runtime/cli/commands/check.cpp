@@ -30,9 +30,9 @@ std::string named_line(std::string_view name, const std::string& text) {
   return fmt::format("  {:<10} {}\n", name, text);
 }
 
-std::string first_loss_text(const Inspection& seen) {
-  const std::string loss = fmt::format("{:.4g} over {} examples", seen.first_loss, seen.examples);
-  if (!seen.expected_loss) return loss + "; nothing to compare it with";
+std::string initial_loss_text(const Inspection& seen) {
+  const std::string loss = fmt::format("{:.4g} over {} examples", seen.initial_loss, seen.examples);
+  if (!seen.expected_loss) return loss + "; the task gives no expected loss";
   const ExpectedInitialLoss::Range& range = *seen.expected_loss;
   return fmt::format("{}; plausible between {:.2f} and {:.2f}: {}", loss, range.low, range.high,
                      range.reason);
@@ -57,7 +57,7 @@ std::string checked_stage_text(const Inspection& seen) {
   const std::string title = stage_title(seen);
   std::string text = (title.empty() ? "" : title + "\n") + named_line("model", model_text(seen));
   if (seen.trained) {
-    if (!seen.abstract) text += named_line("first loss", first_loss_text(seen));
+    if (!seen.abstract) text += named_line("initial loss", initial_loss_text(seen));
     text += named_line("gradients", gradients_text(seen));
   }
   for (const NamedText& entry : work_lines(seen)) text += named_line(entry.name, entry.text);
@@ -66,7 +66,7 @@ std::string checked_stage_text(const Inspection& seen) {
   return text;
 }
 
-// Of all stages, those of a stage with its name.
+// The faults of all stages, each prefixed with the name of its stage.
 std::vector<std::string> all_faults(const std::vector<Inspection>& stages) {
   std::vector<std::string> found;
   for (const Inspection& seen : stages) {
@@ -95,7 +95,7 @@ std::string json_report(const std::string& source, const std::vector<Inspection>
   return to_json(figures, JsonStyle::indented);
 }
 
-// Of a search only where its trials are runs of this config: other programs write what they like.
+// Checks a search only if its trials run this config: other programs may log any metric.
 MetricUses metrics_of(const ResolvedConfig& config, SchemaLookup& schemas) {
   MetricUses uses = metric_uses(config.tree, schemas);
   const Value* xp = config.tree.find("xp");
@@ -123,17 +123,17 @@ int run_check(std::span<const std::string> words) {
 extern const CommandInfo kCheckCommand{
     .name = "check",
     .usage = "check CONFIG [K=V ...]",
-    .summary = "Does everything but train: builds all, takes two steps, writes nothing",
+    .summary = "Validates a config: builds everything, runs two steps, writes nothing",
     .details =
-        "Looks for weights that no gradient reaches and for a first loss that weights which have\n"
-        "learnt nothing would not have (about ln(classes) for a classifier), and prints the "
-        "memory\n"
-        "a run takes; of a training in stages, for each of them. Names of metrics that the config\n"
-        "uses, a search's objective too, must be among those that the run gives. Exit code 1 if\n"
-        "something is wrong with the model, 2 with the config.\n\n"
-        "On a meta device (see trivet help summary) gradients are followed and memory is counted, "
-        "but\n"
-        "there is no loss to look at. A mesh of several devices is always on a meta device.",
+        "Finds weights that no gradient reaches, and an initial loss outside the range expected\n"
+        "for untrained weights (about ln(classes) for a classifier). Prints the memory that a\n"
+        "run needs; for training in stages, that of each stage. Metrics that the config names,\n"
+        "such as the objective of a search, must be among those that the run logs. The exit\n"
+        "code is 1 if something is wrong with the model, 2 if something is wrong with the\n"
+        "config.\n"
+        "\n"
+        "With --abstract (see trivet help summary) the check traces gradients and counts\n"
+        "memory, but computes no loss. A mesh of several devices is always abstract.",
     .options = kCheckOptions,
     .operand = Operand::config,
     .run = run_check,

@@ -36,7 +36,7 @@ void print(const Value& value) {
   print_out(to_json(value, JsonStyle::indented));
 }
 
-// A run that goes on may remove the checkpoint meanwhile: then what is left counts.
+// A running run may remove the checkpoint at any time: the files that remain count.
 std::uint64_t bytes_in(const fs::path& checkpoint) {
   std::uint64_t bytes = 0;
   std::error_code gone;
@@ -48,7 +48,7 @@ std::uint64_t bytes_in(const fs::path& checkpoint) {
   return bytes;
 }
 
-// Empty when the checkpoint is whole.
+// Empty if the checkpoint is complete.
 std::string damage_of(const fs::path& checkpoint, std::int64_t& step) {
   try {
     const CheckpointDirectoryReader verified(checkpoint);
@@ -167,8 +167,7 @@ int verify(const Words& words, bool json) {
       std::int64_t step = -1;
       const std::string damage = damage_of(path, step);
       std::error_code ignored;
-      if (!damage.empty() && !fs::exists(path, ignored))
-        continue;  // a run has removed it meanwhile
+      if (!damage.empty() && !fs::exists(path, ignored)) continue;  // a run removed it
       whole = whole && damage.empty();
       text +=
           fmt::format("{}  {}\n", damage.empty() ? "whole  " : "damaged",
@@ -190,7 +189,7 @@ int average(const Words& words, bool json) {
   }
   std::vector<fs::path> sources;
   for (std::size_t i = 1; i < words.size(); ++i) {
-    // Of a run given whole all but the best ones, which are among the others or were.
+    // For a run, all checkpoints except the best ones, which are copies of others.
     for (const fs::path& path : checkpoints_at(words[i])) {
       if (path == words[i] || path.parent_path().filename() != "best") sources.push_back(path);
     }
@@ -201,7 +200,7 @@ int average(const Words& words, bool json) {
                         {"step", step},
                         {"sources", static_cast<std::uint64_t>(sources.size())}}));
   } else {
-    print_out(fmt::format("{}  the mean of {} checkpoints\n", printable(words[0]), sources.size()));
+    print_out(fmt::format("{}  mean of {} checkpoints\n", printable(words[0]), sources.size()));
   }
   return 0;
 }
@@ -234,16 +233,17 @@ int run_ckpt(std::span<const std::string> words) {
 extern const CommandInfo kCkptCommand{
     .name = "ckpt",
     .usage = "ckpt ls|info|diff|verify|average PATH...",
-    .summary = "Looks into checkpoints, compares, checks and averages them",
+    .summary = "Lists, compares, verifies and averages checkpoints",
     .details =
         "  trivet ckpt ls RUN                 all checkpoints of a run, the best ones last\n"
         "  trivet ckpt info PATH              every tensor with its type and shape\n"
-        "  trivet ckpt diff PATH PATH         what differs; the exit code is 1 when anything does\n"
-        "  trivet ckpt verify PATH...         sizes and sums of every file; 1 when one is damaged\n"
-        "  trivet ckpt average NEW PATH...    the mean of their weights, for "
-        "task.init_checkpoint\n\n"
-        "A PATH is a checkpoint, a run (its newest; for ls, verify and average all of them) or a\n"
-        "directory of checkpoints. A run may continue meanwhile.",
+        "  trivet ckpt diff PATH PATH         the differences; exit code 1 if there are any\n"
+        "  trivet ckpt verify PATH...         sizes and checksums; exit code 1 if damaged\n"
+        "  trivet ckpt average NEW PATH...    averages weights, for task.init_checkpoint\n"
+        "\n"
+        "PATH is a checkpoint, a run or a directory of checkpoints. A run means its newest\n"
+        "checkpoint; for ls, verify and average it means all of them. The run may still be\n"
+        "running.",
     .options = kCkptOptions,
     .operand = Operand::path,
     .run = run_ckpt,

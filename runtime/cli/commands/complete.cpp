@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trivet __complete -- WORD ...: what the last word could become, one candidate a line, for the
-// shells' scripts; ":files" leaves it to the shell. Knows plugins from their notes and opens none.
+// trivet __complete -- WORD ...: prints the completions of the last word for the shells' scripts,
+// one candidate a line. ":files" asks the shell to complete file names. Reads the notes of plugins
+// and loads none.
 #include <algorithm>
 #include <optional>
 
@@ -132,7 +133,7 @@ class Completer {
     complete_override(config_before(), text, prefix);
   }
 
-  // The config as it stands without the last word; an empty one when it cannot be read.
+  // The config without the last word. Empty if it cannot be read.
   Value config_before() {
     try {
       const CommandInfo* command = find_command(words_[0]);
@@ -140,7 +141,7 @@ class Completer {
       if (command->name == "config" && !rest.empty()) rest = rest.subspan(1);
       if (!rest.empty() && rest.back() == "--set") rest = rest.first(rest.size() - 1);
       ConfigArguments given = parse_config_arguments(rest, command->options);
-      // Loading a plugin for its experiment is too much for a key stroke.
+      // Loading a plugin for its experiment takes too long for a keystroke.
       given.request.load_experiments = false;
       Diagnostics ignored;
       return draft_config(given.request, catalog(), ignored);
@@ -167,7 +168,7 @@ class Completer {
       location = std::move(next);
       node = inner;
     }
-    // What follows --xp. stands below [xp] and is shown without it.
+    // The words after --xp. are paths below [xp], shown without the prefix.
     const auto present = [&](const std::string& candidate) {
       return prefix + (prefix == "--xp." ? candidate.substr(3) : candidate);
     };
@@ -250,7 +251,7 @@ int run_complete(std::span<const std::string> words) {
       print_out(candidate + "\n");
     }
   } catch (const Error&) {
-    // A shell has no place for messages: no candidates is the answer.
+    // A shell cannot show messages, so an error gives no candidates.
     return 1;
   }
   return 0;

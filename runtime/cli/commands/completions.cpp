@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trivet completions bash|zsh: scripts for the shells. They ask the program itself (complete.cpp),
+// trivet completions bash|zsh: scripts for the shells. The scripts call the program (complete.cpp),
 // so they need no update when commands, options or plugins change.
 #include <string>
 
@@ -11,7 +11,7 @@
 namespace trivet {
 namespace {
 
-// bash breaks words at '=': only what stands behind the last one is to be replaced.
+// bash splits words at '=', so the script replaces only the text after the last '='.
 constexpr const char* kBash =
     R"SCRIPT(# trivet completions for bash:  eval "$(trivet completions bash)"
 _trivet() {
@@ -55,8 +55,7 @@ int run_completions(std::span<const std::string> words) {
   } else if (shells[0] == "zsh") {
     print_out(kZsh);
   } else {
-    throw UsageError("there are no completions for '" + shells[0] + "'",
-                     {.hint = "known: bash, zsh"});
+    throw UsageError("no completions exist for '" + shells[0] + "'", {.hint = "known: bash, zsh"});
   }
   return 0;
 }
@@ -69,7 +68,7 @@ extern const CommandInfo kCompletionsCommand{
     .summary = "Prints the script that lets a shell complete commands, keys and config paths",
     .details =
         "  eval \"$(trivet completions bash)\"      in ~/.bashrc\n"
-        "  eval \"$(trivet completions zsh)\"       in ~/.zshrc, behind compinit",
+        "  eval \"$(trivet completions zsh)\"       in ~/.zshrc, after compinit",
     .options = {},
     .operand = Operand::shell,
     .run = run_completions,

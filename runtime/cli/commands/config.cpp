@@ -12,21 +12,21 @@ namespace trivet {
 namespace {
 
 constexpr OptionSpec kOwnConfigCommandOptions[] = {
-    {.name = "origin", .doc = "Behind each value, where it came from"},
+    {.name = "origin", .doc = "Add a comment to each value: the file and line that set it"},
     {.name = "format", .value = "FORMAT", .doc = "toml (the default) or json"},
 };
 constexpr auto kConfigCommandOptions = with_config_options(kOwnConfigCommandOptions);
 
 int run_config(std::span<const std::string> words) {
   if (words.empty() || words[0] != "show") {
-    throw UsageError(words.empty() ? "'trivet config' needs to know what to do"
-                                   : "'trivet config' cannot '" + words[0] + "'",
+    throw UsageError(words.empty() ? "'trivet config' needs an action"
+                                   : "'trivet config' has no action '" + words[0] + "'",
                      {.hint = "trivet config show CONFIG"});
   }
   const ConfigArguments given = parse_config_arguments(words.subspan(1), kConfigCommandOptions);
   const std::string* format = given.arguments.last("format");
   if (format != nullptr && *format != "toml" && *format != "json") {
-    throw UsageError("there is no format '" + *format + "'", {.hint = "known: toml, json"});
+    throw UsageError("unknown format '" + *format + "'", {.hint = "known: toml, json"});
   }
   const bool json = format != nullptr && *format == "json";
   const bool origins = given.arguments.has("origin");
@@ -44,7 +44,7 @@ extern const CommandInfo kConfigCommand{
     .name = "config",
     .usage = "config show CONFIG [K=V ...]",
     .summary = "Prints a config as a run would use it: complete, references resolved",
-    .details = "What it prints is a config that gives the same run.",
+    .details = "The output is a config that gives the same run.",
     .options = kConfigCommandOptions,
     .operand = Operand::config,
     .run = run_config,

@@ -38,13 +38,16 @@ namespace fs = std::filesystem;
 constexpr OptionSpec kOwnDataOptions[] = {
     {.name = "input",
      .value = "PATH",
-     .doc = "The input at this path, e.g. task.eval_input (show: also several; default: all)",
+     .doc = "Path of the input, e.g. task.eval_input (show: may be repeated; default: all)",
      .repeatable = true},
-    {.name = "rows", .letter = 'n', .value = "N", .doc = "show: rows of each input (default 3)"},
+    {.name = "rows",
+     .letter = 'n',
+     .value = "N",
+     .doc = "show: number of rows of each input (default 3)"},
     {.name = "output", .letter = 'o', .value = "DIR", .doc = "prepare: the folder to write to"},
     {.name = "shard-bytes",
      .value = "N",
-     .doc = "prepare: about how many bytes a file gets (default 256 MiB)"},
+     .doc = "prepare: approximate size of each file in bytes (default 256 MiB)"},
     {.name = "json", .doc = "As JSON"},
 };
 constexpr auto kDataOptions = with_config_options(kOwnDataOptions);
@@ -59,7 +62,7 @@ std::int64_t whole_number(const std::string* text, const char* option, std::int6
   return number;
 }
 
-// The inputs of a config, those inside other inputs not.
+// The inputs of a config, without those nested in other inputs.
 void find_inputs(const Value& value, const std::string& path, HostCatalog& catalog,
                  std::vector<std::string>& found) {
   if (value.is_array()) {
@@ -79,7 +82,7 @@ void find_inputs(const Value& value, const std::string& path, HostCatalog& catal
     find_inputs(member, joined_path(path, name), catalog, found);
 }
 
-// The config and the objects that its inputs need, made when one of them does.
+// The config and the objects that its inputs need. Each object is built on first use.
 class ConfiguredInputs {
  public:
   explicit ConfiguredInputs(std::span<const std::string> words)
@@ -96,7 +99,7 @@ class ConfiguredInputs {
     for (const std::string& path : wanted) {
       const Value* value = config_.tree.find_path(path);
       if (value == nullptr || !value->is_table())
-        throw UsageError("--input " + path + ": there is no input",
+        throw UsageError("--input " + path + ": the config has no input at this path",
                          {.hint = suggestion(path, known)});
     }
     if (wanted.empty() && known.empty()) throw UsageError(given_.source + " has no input");
@@ -144,7 +147,8 @@ Phase phase_of(const std::string& path) {
   return training ? Phase::training : Phase::evaluation;
 }
 
-Value shown(const ConfiguredInputs::Made& made, const std::string& path, std::int64_t rows) {
+Value describe_input(const ConfiguredInputs::Made& made, const std::string& path,
+                     std::int64_t rows) {
   Value about = Value::table({{"path", path}, {"type", made.type}});
   if (const auto batches = made.input->batches_per_epoch())
     about.set("batches_per_epoch", *batches);
@@ -217,11 +221,11 @@ int prepare(std::span<const std::string> words) {
   const ConfiguredInputs::Made made = inputs.make(path, Phase::evaluation);
   const PreparableInput* preparable = preparable_input(*made.input);
   if (preparable == nullptr)
-    throw UsageError(path + ": " + made.type + " has nothing to prepare",
-                     {.hint = "inputs of text have, such as data/Text"});
+    throw UsageError(path + ": " + made.type + " cannot be prepared",
+                     {.hint = "text inputs such as data/Text can be prepared"});
   std::error_code failed;
   fs::create_directories(*output, failed);
-  if (failed) throw RunError("cannot make the folder " + *output + ": " + failed.message());
+  if (failed) throw RunError("cannot create the folder " + *output + ": " + failed.message());
   const PreparedData data = preparable->prepare(*output, static_cast<std::uint64_t>(shard_bytes));
   if (inputs.arguments().has("json")) {
     Value files = Value::array();
@@ -233,7 +237,7 @@ int prepare(std::span<const std::string> words) {
   }
   std::string text = fmt::format("{}: {}", *output, count_of(std::ssize(data.files), "file"));
   for (const std::string& fact : data.facts) text += ", " + fact;
-  text += data.reused ? " (there already)\n" : "\n";
+  text += data.reused ? " (already exists)\n" : "\n";
   print_out(printable(text + "input = " + to_toml(data.input) + "\n"));
   return 0;
 }
@@ -243,7 +247,7 @@ int run_data(std::span<const std::string> words) {
     throw UsageError("'trivet data' takes show or prepare first");
   if (words[0] == "show") return show(words.subspan(1));
   if (words[0] == "prepare") return prepare(words.subspan(1));
-  throw UsageError("'trivet data' knows no '" + words[0] + "'",
+  throw UsageError("'trivet data' has no action '" + words[0] + "'",
                    {.hint = suggestion(words[0], {"show", "prepare"})});
 }
 
@@ -252,14 +256,14 @@ int run_data(std::span<const std::string> words) {
 extern const CommandInfo kDataCommand{
     .name = "data",
     .usage = "data show|prepare CONFIG [K=V ...]",
-    .summary = "Shows what a config's inputs give, or prepares it to be read faster",
+    .summary = "Shows the rows of a config's inputs, or writes them in a form that reads faster",
     .details =
-        "show     prints the first rows of inputs: texts where there is a tokenizer, a line for\n"
-        "         each segment, and labels and tags; else numbers; and the shapes of their "
-        "batches\n"
-        "prepare  writes what task.train_input (or --input PATH) reads in a form that is read\n"
-        "         faster, for text as token files, into -o DIR, and prints what to put into a\n"
-        "         config instead; what is there already of the same data is kept",
+        "show     prints the first rows of each input and the shapes of its batches. With a\n"
+        "         tokenizer rows are printed as text, one line per segment, with their labels\n"
+        "         and tags; without one as numbers.\n"
+        "prepare  writes the data of task.train_input (or --input PATH) into -o DIR in a form\n"
+        "         that reads faster, for text as token files, and prints the config that reads\n"
+        "         it. Keeps files in DIR that hold the same data already.",
     .options = kDataOptions,
     .operand = Operand::config,
     .run = run_data,

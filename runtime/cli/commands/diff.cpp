@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trivet diff: what two runs were told and what they have reached.
+// trivet diff: compares the configs and the metrics of two runs.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -44,7 +44,7 @@ struct RunDifference {
   std::vector<ValueDifference> config;
   std::vector<PluginChange> plugins;
   LastRecords first, second;
-  std::vector<NumberPair> numbers;  // of the last records, rates left out
+  std::vector<NumberPair> numbers;  // of the last records, without speeds
 
   bool any() const {
     return !config.empty() || !plugins.empty() ||
@@ -74,7 +74,7 @@ fs::path config_of(const std::string& run) {
   const fs::path file = fs::path(run) / "config.toml";
   std::error_code ignored;
   if (!fs::exists(file, ignored)) {
-    throw UsageError("'" + run + "' is no run: it has no config.toml",
+    throw UsageError("'" + run + "' is not a run: it has no config.toml",
                      {.hint = "trivet ls DIR lists the runs below a directory"});
   }
   return file;
@@ -140,7 +140,7 @@ std::string text_of(const RunDifference& found, const std::string& first, const 
     text += table.text(width);
   }
   if (!found.plugins.empty()) text += "\n" + plugins_text(found.plugins, first, second, width);
-  if (found.numbers.empty()) return text + "\nNeither has metrics.\n";
+  if (found.numbers.empty()) return text + "\nNeither run has metrics.\n";
   using Align = TextTable::Align;
   TextTable table;
   table.column("METRIC");
@@ -206,10 +206,10 @@ extern const CommandInfo kDiffCommand{
     .usage = "diff RUN RUN [--json]",
     .summary = "Compares the configs and the last metrics of two runs",
     .details =
-        "Every value of config.toml that differs, by its path, the plugins of which the runs used\n"
-        "different builds, then the numbers of the last records of evaluation and training and\n"
-        "how they changed. The exit code is 1 when anything differs. Speeds are not compared. A\n"
-        "run may continue meanwhile.",
+        "Prints every value of config.toml that differs, plugins of which the runs used\n"
+        "different builds, and the metrics of the last training and evaluation records with\n"
+        "their change. The exit code is 1 if anything differs. Speeds are not compared. The\n"
+        "runs may still be running.",
     .options = kDiffOptions,
     .operand = Operand::path,
     .run = run_diff,

@@ -28,10 +28,10 @@ namespace trivet {
 namespace {
 
 constexpr OptionSpec kDoctorOptions[] = {
-    {.name = "peak", .doc = "Measure the peak of matrix products and keep it"},
-    {.name = "backend", .value = "KEY", .doc = "As runtime.backend; default cpu/OpenBlas"},
-    {.name = "device", .value = "N", .doc = "As runtime.device; default 0"},
-    {.name = "threads", .value = "N", .doc = "As runtime.threads; default one per core"},
+    {.name = "peak", .doc = "Measure the peak speed of matrix products and store it"},
+    {.name = "backend", .value = "KEY", .doc = "Same as runtime.backend; default cpu/OpenBlas"},
+    {.name = "device", .value = "N", .doc = "Same as runtime.device; default 0"},
+    {.name = "threads", .value = "N", .doc = "Same as runtime.threads; default one per core"},
     {.name = "json", .doc = "As JSON"},
     kPluginDirOption,
 };
@@ -44,7 +44,7 @@ std::int64_t number_option(const Arguments& arguments, std::string_view option, 
   const auto [stop, error] = std::from_chars(text->data(), end, number);
   if (error != std::errc() || stop != end || number < 0 || number > most) {
     throw UsageError(
-        fmt::format("--{} takes a number from 0 to {}, '{}' is none", option, most, *text));
+        fmt::format("--{} takes a number from 0 to {}, not '{}'", option, most, *text));
   }
   return number;
 }
@@ -54,7 +54,7 @@ struct Target {
   std::int64_t index = 0;
 };
 
-Target open_patient(const Arguments& arguments) {
+Target open_target(const Arguments& arguments) {
   const std::string* named = arguments.last("backend");
   DeviceOptions options;
   options.key = named != nullptr ? *named : RuntimeConfig{}.backend;
@@ -69,8 +69,7 @@ Target open_patient(const Arguments& arguments) {
 std::filesystem::path expected_file() {
   std::filesystem::path file = peaks_file();
   if (!file.empty()) return file;
-  throw UsageError(
-      "there is no folder to keep the peak in: neither XDG_CACHE_HOME nor HOME is set");
+  throw UsageError("the peak cannot be stored: neither XDG_CACHE_HOME nor HOME is set");
 }
 
 std::string text_of(const Target& patient, const std::optional<KnownPeak>& peak) {
@@ -83,12 +82,12 @@ std::string text_of(const Target& patient, const std::optional<KnownPeak>& peak)
                             format_duration(std::max(0.0, unix_time() - peak->measured_at)));
 }
 
-std::string json_of(const Target& patient, const std::optional<KnownPeak>& peak) {
+std::string json_of(const Target& target, const std::optional<KnownPeak>& peak) {
   return to_json(
-      Value::table({{"backend", patient.device->key()},
-                    {"description", static_cast<const char*>(patient.device->info().name)},
-                    {"device", patient.index},
-                    {"threads", patient.device->pool().threads()},
+      Value::table({{"backend", target.device->key()},
+                    {"description", static_cast<const char*>(target.device->info().name)},
+                    {"device", target.index},
+                    {"threads", target.device->pool().threads()},
                     {"peak_flops", peak ? Value(peak->flops) : Value()},
                     {"measured_at", peak ? Value(peak->measured_at) : Value()}}),
       JsonStyle::indented);
@@ -97,18 +96,18 @@ std::string json_of(const Target& patient, const std::optional<KnownPeak>& peak)
 int run_doctor(std::span<const std::string> words) {
   const Arguments arguments = parse_arguments(words, kDoctorOptions);
   if (!arguments.plain().empty()) {
-    throw UsageError("'trivet doctor' takes no '" + arguments.plain().front() + "'",
-                     {.hint = "a backend is named by --backend"});
+    throw UsageError("'trivet doctor' takes no argument '" + arguments.plain().front() + "'",
+                     {.hint = "--backend KEY names a backend"});
   }
   const HostCatalog catalog(arguments.all("plugin-dir"));
-  const Target patient = open_patient(arguments);
+  const Target target = open_target(arguments);
   const std::filesystem::path file = expected_file();
   if (arguments.has("peak")) {
-    keep_peak(file, *patient.device, patient.index,
-              {.flops = measure_peak(*patient.device), .measured_at = unix_time()});
+    keep_peak(file, *target.device, target.index,
+              {.flops = measure_peak(*target.device), .measured_at = unix_time()});
   }
-  const std::optional<KnownPeak> peak = find_peak(file, *patient.device, patient.index);
-  print_out(arguments.has("json") ? json_of(patient, peak) : text_of(patient, peak));
+  const std::optional<KnownPeak> peak = find_peak(file, *target.device, target.index);
+  print_out(arguments.has("json") ? json_of(target, peak) : text_of(target, peak));
   return 0;
 }
 
@@ -117,12 +116,12 @@ int run_doctor(std::span<const std::string> words) {
 extern const CommandInfo kDoctorCommand{
     .name = "doctor",
     .usage = "doctor [--peak]",
-    .summary = "Says what this machine computes with, and measures how fast it can be",
+    .summary = "Prints the backend of this machine and measures its peak speed",
     .details =
-        "With --peak, times products of large matrices and keeps the fastest in\n"
-        "~/.cache/trivet/peaks.json: runs of tasks that count tokens with the same backend and\n"
-        "number of threads then report their model FLOPs utilization (mfu). Measure while nothing\n"
-        "else is at work.",
+        "With --peak, times products of large matrices and stores the fastest in\n"
+        "~/.cache/trivet/peaks.json. Runs that count tokens and use the same backend and number\n"
+        "of threads then report their model FLOPs utilization (mfu). Measure while the machine\n"
+        "is otherwise idle.",
     .options = kDoctorOptions,
     .operand = Operand::none,
     .run = run_doctor,

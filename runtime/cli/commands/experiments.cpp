@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trivet experiments: what --experiment can name, from notes and files; no library is opened.
+// trivet experiments: lists the names for --experiment from notes and files. Loads no library.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ constexpr OptionSpec kExperimentsOptions[] = {
 struct Entry {
   std::string key;
   std::string doc;
-  std::string file;   // of the config, or the library of the plugin
+  std::string file;   // of the config, or the plugin's library
   std::string error;  // why it cannot be used
 };
 
@@ -50,7 +50,7 @@ std::vector<Entry> all_entries(HostCatalog& catalog) {
     Entry entry{file.key, experiment_doc(file.path), file.path, file.error};
     const auto other = libraries.find(file.key);
     if (other != libraries.end()) {
-      entry.error = "there are two of this name: " + other->second + " registers the other";
+      entry.error = "two experiments have this name: " + other->second + " registers the other";
     }
     entries.push_back(std::move(entry));
   }
@@ -71,7 +71,7 @@ std::string listing(const std::vector<Entry>& entries) {
     text += fmt::format("{:<{}}  {}\n", entry.key, width, entry.doc);
   }
   if (text.empty())
-    text = "There are no experiments. 'trivet plugins' lists the folders that were searched.\n";
+    text = "No experiments. 'trivet plugins' lists the folders that were searched.\n";
   if (!refused.empty()) text += "\nrefused:\n" + refused;
   return printable(text);
 }
@@ -105,9 +105,9 @@ extern const CommandInfo kExperimentsCommand{
     .usage = "experiments [--json]",
     .summary = "Lists the experiments that --experiment can name",
     .details =
-        "  trivet run --experiment vision/mnist_local --workdir DIR\n\n"
-        "Plugins register experiments, and a file PLUGIN_DIR/NAME/configs/X.toml beside the "
-        "plugin\n"
+        "  trivet run --experiment vision/mnist_local --workdir DIR\n"
+        "\n"
+        "Plugins register experiments. A file PLUGIN_DIR/NAME/configs/X.toml next to the plugin\n"
         "NAME is the experiment NAME/X.",
     .options = kExperimentsOptions,
     .run = run_experiments,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `trivet explain`: what a key or a field of a config means, from the notes alone. Opens no
-// library, but for a given config those that it names.
+// `trivet explain`: explains a key or a field of a config from the notes of plugins. Loads no
+// library unless a config is given, then those that the config names.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -29,9 +29,9 @@ namespace {
 constexpr OptionSpec kOwnExplainOptions[] = {
     {.name = "config",
      .value = "FILE",
-     .doc = "Explain PATH as it is in this config: its value too, and where that is from"},
+     .doc = "Explain PATH in this config, with its value and the line that sets it"},
     {.name = "markdown",
-     .doc = "A page of Markdown: of KEY, of all items of PLUGIN or KIND; of neither, of a config"},
+     .doc = "Print Markdown for KEY or all items of PLUGIN or KIND; without one, for a config"},
 };
 constexpr auto kExplainOptions = with_config_options(kOwnExplainOptions);
 
@@ -45,7 +45,7 @@ class Explainer {
     if (subject.find('/') != std::string::npos) return explain_key(subject);
     if (const std::string text = explain_plugin(subject); !text.empty()) return text;
     if (const std::vector<std::string> keys = catalog_.keys(subject); !keys.empty()) {
-      std::string text = fmt::format("Of the kind '{}' there are\n", subject);
+      std::string text = fmt::format("Items of the kind '{}':\n", subject);
       for (const std::string& key : keys) text += "  " + key + "\n";
       return text;
     }
@@ -66,7 +66,7 @@ class Explainer {
       }
     }
     if (items.empty()) {
-      throw UsageError("there is no key, plugin or kind '" + subject + "'",
+      throw UsageError("no key, plugin or kind is named '" + subject + "'",
                        {.hint = "trivet plugins lists them; " + host_.searched()});
     }
     std::string text;
@@ -75,7 +75,7 @@ class Explainer {
   }
 
  private:
-  // Of plugins, and what is part of the program.
+  // Items of plugins and of the program itself.
   std::vector<ManifestItem> items_of(const std::string& key) {
     std::vector<ManifestItem> items = host_.items(key);
     if (!items.empty()) return items;
@@ -106,7 +106,7 @@ class Explainer {
     if (const std::string refusal = host_.refusal(plugin); !refusal.empty()) {
       throw PluginError("the plugin cannot be used: " + refusal, {.plugin = plugin, .key = key});
     }
-    throw UsageError("there is no '" + key + "'",
+    throw UsageError("unknown key '" + key + "'",
                      {.hint = suggestion(key, catalog_.keys({})) + "; " + host_.searched()});
   }
 
@@ -145,8 +145,8 @@ class Explainer {
     return {};
   }
 
-  // A dotted path in the config of an experiment. Where a path goes through a ConfigOf, its default
-  // type is meant.
+  // A dotted path in the config of an experiment. Below a ConfigOf, the path refers to its default
+  // type.
   std::string explain_path(const std::string& path) {
     std::vector<Field> fields = launch_file_schema().fields;
     const Field* found = nullptr;
@@ -165,17 +165,17 @@ class Explainer {
       if (field == fields.end()) {
         std::vector<std::string> names;
         for (const Field& known : fields) names.push_back(joined_path(walked, known.name));
-        throw UsageError("there is no plugin, kind or field '" + path + "'",
+        throw UsageError("no plugin, kind or field is named '" + path + "'",
                          {.hint = suggestion(joined_path(walked, step.name), names)});
       }
       at = Field(*field);
       found = &at;
       walked = joined_path(walked, step.name);
     }
-    if (found == nullptr) throw UsageError("'" + path + "' names no field");
+    if (found == nullptr) throw UsageError("'" + path + "' is not a field");
     std::string text = field_text(*found, 0);
     if (found->type.form != FieldType::Form::config) return text;
-    text += fmt::format("\nThere are\n");
+    text += fmt::format("\nTypes:\n");
     for (const std::string& key : catalog_.keys(found->type.kind)) text += "  " + key + "\n";
     return text;
   }
@@ -192,9 +192,9 @@ class Explainer {
     const Value* key = field.default_value ? &*field.default_value : nullptr;
     if (key != nullptr && key->is_table()) key = key->find("type");
     if (key == nullptr || !key->is_string()) {
-      throw UsageError("what is below '" + field.name + "' depends on its type",
+      throw UsageError("the fields below '" + field.name + "' depend on its type",
                        {.hint = "trivet explain " + field.type.kind +
-                                " lists the types; --config FILE takes the one of a config"});
+                                " lists the types; --config FILE uses the type in a config"});
     }
     Diagnostics diagnostics;
     const Schema* schema =
@@ -248,14 +248,14 @@ int run_explain(std::span<const std::string> words) {
     throw UsageError("'trivet explain' takes one key, plugin, kind or path",
                      {.hint = "trivet plugins lists the keys"});
   }
-  if (subjects[0].empty()) throw UsageError("there is nothing to explain: the name is empty");
+  if (subjects[0].empty()) throw UsageError("the name to explain is empty");
   if (!in_config) {
     if (arguments.has("set")) throw UsageError("--set changes a config: name one with --config");
     print_out(printable(Explainer(arguments.all("plugin-dir")).explain(subjects[0])));
     return 0;
   }
   if (subjects[0].find('/') != std::string::npos && subjects[0].find('"') == std::string::npos) {
-    throw UsageError("'" + subjects[0] + "' is a key; with --config a path is explained",
+    throw UsageError("'" + subjects[0] + "' is a key, but --config takes a path",
                      {.hint = "trivet explain " + subjects[0]});
   }
   const ConfigArguments given = parse_config_arguments(config_words(arguments), kExplainOptions);
@@ -276,11 +276,12 @@ extern const CommandInfo kExplainCommand = {
         "  trivet explain layer              all items of a kind\n"
         "  trivet explain runtime.threads    a field of an experiment's config\n"
         "  trivet explain task.model.hidden_dims --config mnist.toml [K=V ...]\n"
-        "                                    a field as it is in that config: what it means, its\n"
-        "                                    value, and the file and line the value is from\n"
+        "                                    a field in that config: its meaning, its value,\n"
+        "                                    and the file and line that set the value\n"
         "  trivet explain --markdown nn      all items of a plugin as a page of Markdown\n"
-        "\nReads the notes in the files of plugins; the only libraries opened are those that the\n"
-        "config names.",
+        "\n"
+        "Reads the notes in the files of plugins. Loads only the libraries that the config\n"
+        "names.",
     .options = kExplainOptions,
     .operand = Operand::key_or_path,
     .run = &run_explain,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trivet generate: texts continued by the model of a run.
+// trivet generate: continues texts with the model of a run.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -31,26 +31,29 @@ namespace trivet {
 namespace {
 
 constexpr OptionSpec kGenerateOptions[] = {
-    {.name = "tokens", .letter = 'n', .value = "N", .doc = "Most tokens behind a prompt"},
+    {.name = "tokens",
+     .letter = 'n',
+     .value = "N",
+     .doc = "Maximum number of tokens after a prompt"},
     {.name = "temperature",
      .letter = 't',
      .value = "T",
-     .doc = "Below 1 likely tokens become likelier; 0: always the likeliest"},
-    {.name = "top-k", .value = "K", .doc = "Draw from the K likeliest tokens; 0: from all"},
+     .doc = "Divides the logits; below 1 favors likely tokens, 0 always takes the most likely"},
+    {.name = "top-k", .value = "K", .doc = "Sample from the K most likely tokens; 0: from all"},
     {.name = "top-p",
      .value = "P",
-     .doc = "Draw from the likeliest tokens that together have probability P"},
-    {.name = "beams", .value = "N", .doc = "Beam search over N sequences instead of drawing"},
-    {.name = "seed", .value = "N", .doc = "Another one gives another text (0)"},
-    {.name = "samples", .value = "N", .doc = "Draw N texts for each prompt (1)"},
+     .doc = "Sample from the most likely tokens with total probability P"},
+    {.name = "beams", .value = "N", .doc = "Beam search over N sequences instead of sampling"},
+    {.name = "seed", .value = "N", .doc = "Seed of the sampler (0)"},
+    {.name = "samples", .value = "N", .doc = "Number of texts for each prompt (1)"},
     {.name = "stop",
      .value = "TEXT",
-     .doc = "End a continuation where this would come",
+     .doc = "End a continuation before this text",
      .repeatable = true},
     {.name = "file",
      .letter = 'f',
      .value = "FILE",
-     .doc = "A prompt on each line, continued together; -: standard input"},
+     .doc = "Read a prompt from each line of a file; -: standard input"},
     {.name = "json", .doc = "Print a line of JSON for each prompt"},
     {.name = "set",
      .value = "K=V",
@@ -67,7 +70,7 @@ std::optional<T> optional_number(const Arguments& arguments, std::string_view op
   const char* end = text->data() + text->size();
   const auto [stop, error] = std::from_chars(text->data(), end, number);
   if (error != std::errc() || stop != end || text->empty()) {
-    throw UsageError(fmt::format("--{} takes a number, '{}' is none", option, *text));
+    throw UsageError(fmt::format("--{} takes a number, not '{}'", option, *text));
   }
   return number;
 }
@@ -121,12 +124,12 @@ class GenerateCommand {
                        {.hint = "trivet generate runs/1-licenses \"You may\""});
     }
     if (words.size() > 2) {
-      throw UsageError("'trivet generate' takes one prompt, '" + words[2] + "' is another",
+      throw UsageError("'trivet generate' takes one prompt; unexpected '" + words[2] + "'",
                        {.hint = "quote a prompt of several words; --file takes many"});
     }
     const std::string* file = arguments.last("file");
     if (file != nullptr && words.size() == 2) {
-      throw UsageError("there is a prompt and a --file of prompts");
+      throw UsageError("give either a prompt or --file, not both");
     }
     const RunCheckpoint location = find_run_checkpoint(run_named(words[0]));
     HostCatalog catalog(arguments.all("plugin-dir"), UnknownDefaults::load_plugin);
@@ -135,9 +138,8 @@ class GenerateCommand {
     const auto* generator =
         static_cast<const TextGenerator*>(trained.task().extension(kTaskTextGenerator));
     if (generator == nullptr) {
-      throw UsageError(
-          "the run's task does not continue texts",
-          {.hint = "its config.toml says which task it is: " + location.config.string()});
+      throw UsageError("the run's task does not continue texts",
+                       {.hint = "the task is set in " + location.config.string()});
     }
     generator_ = generator;
     model_ = &trained.model();
@@ -149,8 +151,8 @@ class GenerateCommand {
   }
 
  private:
-  // Prints the prompt, where it belongs to the text, and the pieces behind it as they come; nothing
-  // where the prompt is refused.
+  // Prints the prompt, if it is part of the text, then the pieces of the continuation as the model
+  // generates them. Prints nothing if the prompt is rejected.
   int continue_one(const std::string& prompt) {
     if (json_ || samples_ > 1) return continue_all({prompt});
     options_.draws = {{.prompt = prompts_before_}};
@@ -171,7 +173,7 @@ class GenerateCommand {
     return generator_->continues_prompts() ? prompt : std::string();
   }
 
-  // On a terminal text must not move the cursor or change colors.
+  // On a terminal, text must not move the cursor or change colors.
   static std::string shown(std::string_view piece) {
     return is_screen(stdout) ? printable(piece) : std::string(piece);
   }
@@ -254,14 +256,15 @@ extern const CommandInfo kGenerateCommand{
     .usage = "generate RUN [PROMPT]",
     .summary = "Continues texts with the model of a run",
     .details =
-        "  trivet generate runs/1-licenses \"You may\"    prints the prompt and what the model\n"
-        "                                              puts behind it, as it comes\n"
-        "  echo \"You may\" | trivet generate 3/2         the prompt from standard input\n"
-        "  trivet generate RUN -f prompts.txt --json   every line of a file\n\n"
+        "  trivet generate runs/1-licenses \"You may\"    prints the prompt and its continuation\n"
+        "                                              as the model generates it\n"
+        "  echo \"You may\" | trivet generate 3/2         reads the prompt from standard input\n"
+        "  trivet generate RUN -f prompts.txt --json   continues every line of a file\n"
+        "\n"
         "RUN is the directory of a run (its newest checkpoint), a checkpoint, or a work unit as\n"
-        "XID/WID. On a terminal without a prompt it asks for one, again and again. What is not\n"
-        "said here is as the config's task.decode says. The same seed gives the same text to the\n"
-        "same line of a file, and its samples differ, as do equal lines.",
+        "XID/WID. On a terminal without a prompt, the program reads prompts until Ctrl-D.\n"
+        "Options override the config's task.decode. The same seed gives the same text for the\n"
+        "same line of a file. Samples of one prompt differ, and so do the texts of equal lines.",
     .options = kGenerateOptions,
     .operand = Operand::path,
     .run = run_generate,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trivet index rebuild: the index of experiments, made anew from their files.
+// trivet index rebuild: rebuilds the index of experiments from their files.
 #include <fmt/core.h>
 
 #include "base/terminal.h"
@@ -40,11 +40,11 @@ int run_index(std::span<const std::string> words) {
 extern const CommandInfo kIndexCommand{
     .name = "index",
     .usage = "index rebuild",
-    .summary = "Makes the index of experiments anew from their files",
+    .summary = "Rebuilds the index of experiments from their files",
     .details =
-        "The index, ROOT/.trivet/index.sqlite, lets listings be quick. It holds nothing that the\n"
-        "files of experiments do not, is brought up to date with them by every command that reads\n"
-        "it, and can be deleted. One that is damaged is replaced without being asked for.",
+        "The index, ROOT/.trivet/index.sqlite, makes listings fast. It contains only data from\n"
+        "the files of experiments. Every command that reads it updates it first and replaces it\n"
+        "if it is damaged. It can be deleted at any time.",
     .options = kIndexOptions,
     .run = run_index,
 };

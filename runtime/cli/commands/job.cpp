@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trivet job FILE TASK: what the script of a cluster's job calls (trivet/launch/job_array.h).
+// trivet job FILE TASK: runs a task of a job array. The script of a cluster's job calls it
+// (trivet/launch/job_array.h).
 #include <algorithm>
 #include <charconv>
 #include <csignal>
@@ -21,8 +22,10 @@ namespace trivet {
 namespace {
 
 constexpr OptionSpec kJobOptions[] = {
-    {.name = "detail", .value = "TEXT", .doc = "What 'trivet status' says of it while it runs"},
-    {.name = "ready", .doc = "Say 'ready PID' as soon as signals may come"},
+    {.name = "detail",
+     .value = "TEXT",
+     .doc = "Text that 'trivet status' shows while the task runs"},
+    {.name = "ready", .doc = "Print 'ready PID' once signals can be handled"},
 };
 
 std::size_t task_number(const std::string& text, std::size_t tasks) {
@@ -30,7 +33,8 @@ std::size_t task_number(const std::string& text, std::size_t tasks) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc() || stop != end || number >= tasks) {
-    throw UsageError("'" + text + "' is no task of this array, which has " + std::to_string(tasks));
+    throw UsageError("'" + text +
+                     "' is not a task of this array; number of tasks: " + std::to_string(tasks));
   }
   return number;
 }
@@ -42,7 +46,7 @@ const launch::Job& job_of(const DiskRecords& records, std::int64_t wid, const st
       if (job.name == name) return job;
     }
   }
-  throw RunError(records.directory().string() + " records no job '" + name + "' of unit " +
+  throw RunError(records.directory().string() + " contains no job '" + name + "' of unit " +
                  std::to_string(wid));
 }
 
@@ -50,7 +54,7 @@ int run_array_job(std::span<const std::string> words) {
   const Arguments arguments = parse_arguments(words, kJobOptions);
   const std::vector<std::string> plain = arguments.plain();
   if (plain.size() != 2) throw UsageError("'trivet job' takes an array's file and a task");
-  // They are held back since the program's begin, so that none is lost.
+  // Signals have been blocked since the program started, so none is lost.
   if (arguments.has("ready")) {
     print_out("ready " + std::to_string(::getpid()) + "\n");
     flush_out();
@@ -65,8 +69,8 @@ int run_array_job(std::span<const std::string> words) {
   return launch::run_job(records, wid, job, options);
 }
 
-// Holds back the signals that the script of a cluster's job passes on, until an attempt takes them:
-// before it, they would end the program.
+// Blocks the signals that the script of a cluster's job passes on until an attempt handles them.
+// Otherwise they would end the program.
 void hold_job_signals() {
   sigset_t held;
   ::sigemptyset(&held);
@@ -79,7 +83,7 @@ void hold_job_signals() {
 extern const CommandInfo kJobCommand{
     .name = "job",
     .usage = "job FILE TASK",
-    .summary = "",  // nobody calls it by hand, so the overview does not list it
+    .summary = "",  // internal: not in the overview
     .details = "Runs one task of an array of jobs; the script of a cluster's job calls it.",
     .options = kJobOptions,
     .operand = Operand::path,

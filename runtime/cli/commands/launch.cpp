@@ -23,21 +23,17 @@ namespace {
 constexpr OptionSpec kOwnLaunchOptions[] = {
     {.name = "xp",
      .value = "FILE",
-     .doc = "A file with [xp]: jobs, sweep, directories; xp/single.toml and xp/trainer.toml are "
-            "part of the program. Default: xp/trainer.toml below a run's config",
+     .doc = "File with [xp]: jobs, sweep, directories. xp/single.toml and xp/trainer.toml are "
+            "part of the program. Default for a run's config: xp/trainer.toml",
      .repeatable = true},
     {.name = "sweep",
      .value = "PATH=V1,V2",
      .doc = "Sweeps over these values: a value of the run's config, or an argument. Several make "
             "their product. Also range(1, 5), linspace(0, 1, 5), logspace(1e-4, 1e-1, 4)",
      .repeatable = true},
-    {.name = "xid",
-     .value = "N",
-     .doc = "Adds what is missing to experiment N; the same as xp.xid"},
-    {.name = "root",
-     .value = "DIR",
-     .doc = "The same as xp.root_dir; default where nothing says it: TRIVET_ROOT, else runs"},
-    {.name = "author", .value = "NAME", .doc = "The same as xp.author"},
+    {.name = "xid", .value = "N", .doc = "Adds the missing units to experiment N; same as xp.xid"},
+    {.name = "root", .value = "DIR", .doc = "Same as xp.root_dir; default: TRIVET_ROOT, else runs"},
+    {.name = "author", .value = "NAME", .doc = "Same as xp.author"},
     {.name = "dry-run",
      .letter = 'n',
      .doc = "Print every work unit with its directory, arguments and environment; start nothing"},
@@ -49,7 +45,7 @@ int run_launch(std::span<const std::string> words) {
   ConfigArguments given = parse_config_arguments(words, kLaunchOptions, ConfigNeed::optional);
   const std::vector<std::string> xp_files = given.arguments.all("xp");
   if (given.source.empty() && xp_files.empty()) {
-    throw UsageError("there is nothing to launch",
+    throw UsageError("nothing to launch",
                      {.hint = "name a run's config, --cfg=FILE, or an experiment, --xp=FILE"});
   }
   for (const std::string& file : xp_files) given.request.files.emplace_back(file);
@@ -83,10 +79,11 @@ extern const CommandInfo kLaunchCommand{
     .details =
         "  trivet launch CONFIG --sweep trainer.learning_rate=1e-3,1e-4\n"
         "  trivet launch --cfg=CONFIG --cfg.seed=3 --xp.sweep=lr,width --xp.platform=cpu=2\n"
-        "  trivet launch --xp=xp/single.toml --xp.target=./program --xp.args.steps=100\n\n"
-        "Everything is checked before anything is started: every unit's config, programs, files.\n"
+        "  trivet launch --xp=xp/single.toml --xp.target=./program --xp.args.steps=100\n"
+        "\n"
+        "trivet checks every unit's config, programs and files before it starts anything.\n"
         "The jobs continue after this command has ended; 'trivet status' shows their states.\n"
-        "With --xid the units that the experiment has already are left alone.",
+        "With --xid, units that the experiment already has are not changed.",
     .options = kLaunchOptions,
     .operand = Operand::config,
     .run = run_launch,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trivet logs ID [-f]: what jobs have printed.
+// trivet logs ID [-f]: prints the output of jobs.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -32,8 +32,8 @@ namespace fs = std::filesystem;
 
 constexpr OptionSpec kLogsOptions[] = {
     kRootOption,
-    {.name = "follow", .letter = 'f', .doc = "Go on until the jobs have ended"},
-    {.name = "attempt", .value = "N", .doc = "The output of this attempt; default: the last one"},
+    {.name = "follow", .letter = 'f', .doc = "Follow the output until the jobs end"},
+    {.name = "attempt", .value = "N", .doc = "Attempt to print; default: the last one"},
 };
 
 constexpr std::uint64_t kPiece = 1 << 20;
@@ -81,7 +81,7 @@ class Output {
     return begin > 0;
   }
 
-  // A terminal must not obey what a job has printed; a file gets the bytes as they are.
+  // On a terminal, control characters in a job's output are escaped. A file gets the raw bytes.
   void show(const std::string& line) {
     print_out(prefix_ + (is_screen(stdout) ? printable(line) : line) + "\n");
   }
@@ -91,7 +91,7 @@ class Output {
   std::uint64_t offset_ = 0;
 };
 
-// A job's streams; a further attempt replaces the one before.
+// A job's streams. A new attempt replaces the previous one.
 class JobOutput {
  public:
   JobOutput(fs::path job_directory, std::string prefix)
@@ -128,7 +128,7 @@ bool is_meant(const ExperimentId& id, const UnitView& unit, const JobView& job) 
   return (!id.wid || unit.wid == *id.wid) && (!id.job || job.name == *id.job);
 }
 
-// The jobs of an ID, with those that a search adds meanwhile.
+// The jobs of an ID, including jobs that a search adds later.
 class FollowedJobs {
  public:
   explicit FollowedJobs(const ExperimentId& id) : id_(id) {}
@@ -150,7 +150,7 @@ class FollowedJobs {
   }
   bool empty() const { return jobs_.empty(); }
 
-  // Prints what is new; false when there was nothing and nothing more will come.
+  // Prints new output. Returns false if there was none and no more will come.
   bool print(const ExperimentView& view, std::int64_t attempt_wanted, bool follow) {
     bool ended = true, any = false;
     for (const Followed& each : jobs_) {
@@ -163,7 +163,7 @@ class FollowedJobs {
     return any || !ended || (!id_.wid && makes_units(view));
   }
 
-  // Whether a supervisor is at work that may add units.
+  // Whether a running supervisor may add units.
   static bool makes_units(const ExperimentView& view) {
     std::error_code ignored;
     return view.supervised && fs::exists(view.directory / "search.json", ignored);
@@ -186,11 +186,12 @@ std::int64_t attempt_in(const Arguments& arguments) {
     const auto [stop, error] = std::from_chars(text->data(), end, wanted);
     if (error != std::errc() || stop != end) wanted = 0;
   }
-  if (arguments.has("attempt") && wanted < 1) throw UsageError("--attempt is a number from 1");
+  if (arguments.has("attempt") && wanted < 1)
+    throw UsageError("--attempt takes a number of at least 1");
   return wanted;
 }
 
-// Of an experiment without units, a supervisor that has been started may be about to make some.
+// If an experiment has no units yet, a supervisor that has just started may add some.
 bool may_get_units(const ExperimentView& view, const ExperimentId& id) {
   return view.units.empty() && !id.wid && view.supervised;
 }
@@ -222,8 +223,8 @@ int run_logs(std::span<const std::string> words) {
 extern const CommandInfo kLogsCommand{
     .name = "logs",
     .usage = "logs ID",
-    .summary = "What jobs have printed",
-    .details = "ID is XID, XID/WID or XID/WID/JOB. Lines of several jobs begin with [WID/JOB].",
+    .summary = "Prints the output of jobs",
+    .details = "ID is XID, XID/WID or XID/WID/JOB. Lines of several jobs start with [WID/JOB].",
     .options = kLogsOptions,
     .operand = Operand::path,
     .run = run_logs,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trivet ls: the runs of a directory and the work units launched there, with what they are doing
-// and have reached.
+// trivet ls: lists the runs and work units of a directory with their states and metrics.
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -34,22 +33,22 @@ constexpr OptionSpec kLsOptions[] = {
     {.name = "metric",
      .letter = 'm',
      .value = "NAME",
-     .doc = "A column for the last number of this name",
+     .doc = "Add a column with the last value of this metric",
      .repeatable = true},
     {.name = "best",
      .letter = 'b',
      .value = "NAME",
-     .doc = "A column for the best of evaluations; NAME:min, NAME:max: the lowest, the highest",
+     .doc = "Add a column with the best evaluation; NAME:min: the lowest, NAME:max: the highest",
      .repeatable = true},
-    {.name = "state", .value = "STATE", .doc = "Only those in this state", .repeatable = true},
+    {.name = "state", .value = "STATE", .doc = "List only runs in this state", .repeatable = true},
     {.name = "sort",
      .value = "COLUMN",
-     .doc = "Order by run, state, step, age, an argument of a sweep or a number's name"},
-    {.name = "reverse", .letter = 'r', .doc = "Order the other way round"},
-    {.name = "json", .doc = "Print JSON: everything that is known of every run"},
+     .doc = "Sort by run, state, step, age, an argument of a sweep or a metric"},
+    {.name = "reverse", .letter = 'r', .doc = "Reverse the order"},
+    {.name = "json", .doc = "Print JSON with all data of every run"},
 };
 
-// What is listed: a directory, or one experiment.
+// The subject of the listing: a directory or one experiment.
 struct Listing {
   fs::path root;
   std::optional<ExperimentId> experiment;
@@ -68,11 +67,11 @@ bool is_experiment_name(const std::string& text) {
          }));
 }
 
-Listing chosen(const Arguments& arguments) {
+Listing parse_listing(const Arguments& arguments) {
   const std::vector<std::string> plain = arguments.plain();
   if (plain.size() > 1) {
-    throw UsageError("'trivet ls' takes one directory or experiment, '" + plain[1] +
-                     "' is another");
+    throw UsageError("'trivet ls' takes one directory or experiment; unexpected '" + plain[1] +
+                     "'");
   }
   const fs::path root = experiments_root(arguments.last("root"));
   if (plain.empty()) return {root.lexically_normal(), {}, {}, {}};
@@ -89,7 +88,7 @@ void add_plain_runs(Listing& listing, const std::set<fs::path>& experiments) {
   for (const fs::path& path : find_runs(listing.root, experiments)) {
     ListedRun row;
     row.run = run_info(path);
-    // One that is being removed while it is listed is none.
+    // A directory that is removed during the listing is skipped.
     if (!row.run.problem.empty() && !is_run(path)) continue;
     row.name = name_in(path, listing.root);
     row.state = row.run.state;
@@ -133,7 +132,7 @@ void read_ranges(ListedRun& row) {
   row.ranges = tally.ranges();
 }
 
-// The names of evaluations, or of training where nothing was evaluated, in the order of the runs.
+// The names of evaluation metrics in the order of the runs; without evaluations, those of training.
 std::vector<std::string> plain_names(const std::vector<ListedRun>& runs, RecordKind kind) {
   std::vector<std::string> names;
   for (const ListedRun& row : runs) {
@@ -227,8 +226,8 @@ void collect(Listing& listing, ExperimentIndex& index) {
 
 int run_ls(std::span<const std::string> words) {
   const Arguments arguments = parse_arguments(words, kLsOptions);
-  Listing listing = chosen(arguments);
-  // The default location need not be there yet; one that was named must.
+  Listing listing = parse_listing(arguments);
+  // The default directory may not exist yet. A named directory must exist.
   if (!listing.experiment && !arguments.plain().empty()) find_runs(listing.root, {listing.root});
   ExperimentIndex index =
       listing.experiment ? ExperimentIndex(*listing.experiment) : ExperimentIndex(listing.root);
@@ -248,8 +247,7 @@ int run_ls(std::span<const std::string> words) {
     return 0;
   }
   if (listing.runs.empty()) {
-    print_out(fmt::format("There are no runs in {}.\n", listing.root.string()) +
-              listing.diagnostics);
+    print_out(fmt::format("No runs in {}.\n", listing.root.string()) + listing.diagnostics);
     return 0;
   }
   const int width = is_screen(stdout) ? terminal_columns(1) : 0;
@@ -266,20 +264,21 @@ extern const CommandInfo kLsCommand{
     .details =
         "  trivet ls                       the runs and work units in runs/\n"
         "  trivet ls 3 --sort accuracy -r  those of experiment 3, the most accurate first\n"
-        "  trivet ls DIR -m accuracy       those below DIR, with one number\n\n"
-        "Work units have a column for each argument of their sweep, and the best that their\n"
-        "evaluations have reached; runs by themselves the last. Which is better is told by the\n"
-        "name (a loss, an error: lower) or by --best NAME:min, NAME:max. A NAME is that of a\n"
-        "number in metrics.jsonl; train/NAME and eval/NAME distinguish two of one name. A "
-        "terminal\n"
-        "shows as many columns as fit.\n\n"
-        "States of work units are those of 'trivet status'; of runs those of status.json:\n"
-        "starting, running, saving, evaluating, waiting; done, failed, interrupted (by Ctrl-C),\n"
-        "preempted (by another signal). Two are told by looking:\n"
-        "  lost     the run's process is gone and has not said why (killed, or the machine was)\n"
+        "  trivet ls DIR -m accuracy       those below DIR, with one metric\n"
+        "\n"
+        "Work units have a column for each argument of their sweep and for the best value of\n"
+        "each evaluation metric; other runs show the last value. Lower is better for names\n"
+        "with \"loss\", \"error\", \"perplexity\", \"mse\", \"mae\" or \"_nll\"; --best NAME:min\n"
+        "or NAME:max overrides this. NAME is a name in metrics.jsonl; train/NAME and eval/NAME\n"
+        "distinguish training from evaluation. A terminal shows as many columns as fit.\n"
+        "\n"
+        "Work units have the states of 'trivet status'. Runs have the states of status.json:\n"
+        "starting, running, saving, evaluating, waiting, done, failed, interrupted (by Ctrl-C)\n"
+        "or preempted (by another signal). trivet ls infers two more:\n"
+        "  lost     the run's process is gone without an end state (killed, or machine failure)\n"
         "  silent   no sign of life for 30 seconds: it hangs, is stopped, or was lost elsewhere\n"
-        "Both kinds continue with trivet run ... --workdir RUN. AGE is the time since the last\n"
-        "sign of life.",
+        "trivet run ... --workdir RUN continues both. AGE is the time since the last sign of\n"
+        "life.",
     .options = kLsOptions,
     .operand = Operand::path,
     .run = run_ls,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trivet plot: curves of runs in the terminal.
+// trivet plot: draws curves of runs in the terminal.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -31,16 +31,18 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr OptionSpec kPlotOptions[] = {
-    {.name = "log", .doc = "Logarithmic height; what is not above 0 is left out"},
-    {.name = "width", .value = "N", .doc = "Columns; without it: the terminal's, elsewhere 80"},
-    {.name = "height", .value = "N", .doc = "Rows of a chart (16)"},
-    {.name = "json", .doc = "Print the points as JSON instead"},
+    {.name = "log", .doc = "Logarithmic y axis; omits values of 0 or less"},
+    {.name = "width",
+     .value = "N",
+     .doc = "Width in columns (that of the terminal; without one 80)"},
+    {.name = "height", .value = "N", .doc = "Height of a chart in rows (16)"},
+    {.name = "json", .doc = "Print the points as JSON"},
 };
 constexpr const char* kMetricsFile = "metrics.jsonl";
-// Drawn where no metric is named.
+// Default metrics.
 constexpr const char* kDefaultChart = "training_loss,validation_loss";
 
-// One chart: numbers that share it, "training_loss,validation_loss".
+// The metrics of one chart, such as "training_loss,validation_loss".
 struct ChartRequest {
   std::string title;
   std::vector<NumberName> names;
@@ -74,7 +76,7 @@ ChartRequest parse_chart(const std::string& word) {
   return chart;
 }
 
-// Words that are directories are runs, the others metrics.
+// Directories are runs; other words are metrics.
 Request parse_request(const std::vector<std::string>& words) {
   Request request;
   std::error_code ignored;
@@ -85,7 +87,7 @@ Request parse_request(const std::vector<std::string>& words) {
       request.runs.emplace_back(word);
       for (const fs::path& evaluation : evaluations_of(word)) request.runs.push_back(evaluation);
     } else {
-      throw UsageError("'" + word + "' is no run: it has no " + kMetricsFile,
+      throw UsageError("'" + word + "' is not a run: it has no " + kMetricsFile,
                        {.hint = "trivet ls DIR lists the runs below a directory"});
     }
   }
@@ -98,7 +100,7 @@ Request parse_request(const std::vector<std::string>& words) {
   return request;
 }
 
-// The last part of the path, with that of its run where it is an evaluation.
+// The last part of the path; for an evaluation, prefixed with the name of its run.
 std::string label_of(const fs::path& run) {
   fs::path clean = fs::absolute(run).lexically_normal();
   if (!clean.has_filename()) clean = clean.parent_path();
@@ -107,7 +109,7 @@ std::string label_of(const fs::path& run) {
   return (above.parent_path().filename() / above.filename() / clean.filename()).string();
 }
 
-// All of the path where two runs would look alike.
+// The full path if two runs would have the same label.
 std::vector<std::string> labels_of(const std::vector<fs::path>& runs) {
   std::vector<std::string> labels;
   std::set<std::string> distinct;
@@ -132,7 +134,7 @@ std::vector<PlottedRun> read_runs(const Request& request) {
     const fs::path& path = request.runs[i];
     runs.push_back({path, labels[i], read_metrics(path / kMetricsFile, wanted)});
     if (const std::int64_t lines = runs.back().metrics.unreadable; lines > 0) {
-      std::fputs(fmt::format("warning: {}: {} {} no record and left out\n",
+      std::fputs(fmt::format("warning: {}: {} {} not a record and skipped\n",
                              printable((path / kMetricsFile).string()), lines,
                              lines == 1 ? "line is" : "lines are")
                      .c_str(),
@@ -142,7 +144,7 @@ std::vector<PlottedRun> read_runs(const Request& request) {
   return runs;
 }
 
-// A name that no run has is a mistake; one that some have is not.
+// A metric that no run has is an error. A metric that only some runs have is not.
 void check_names(const Request& request, const std::vector<PlottedRun>& runs) {
   std::vector<std::string> known;
   for (const PlottedRun& run : runs) {
@@ -160,7 +162,7 @@ void check_names(const Request& request, const std::vector<PlottedRun>& runs) {
       if (is_known) continue;
       std::sort(known.begin(), known.end());
       known.erase(std::unique(known.begin(), known.end()), known.end());
-      throw UsageError("there is no run and no metric '" + name.name + "'",
+      throw UsageError("no run or metric is named '" + name.name + "'",
                        {.hint = suggestion(name.name, known)});
     }
   }
@@ -255,11 +257,12 @@ extern const CommandInfo kPlotCommand{
     .details =
         "  trivet plot runs/1-local                    training_loss and validation_loss\n"
         "  trivet plot runs/* accuracy                 one chart, a curve for every run\n"
-        "  trivet plot runs/1-local eval/accuracy learning_rate    two charts\n\n"
-        "Words that are directories are runs, the others numbers of metrics.jsonl, of training\n"
-        "and evaluation alike unless train/NAME or eval/NAME says which. Commas put several into\n"
-        "one chart. Evaluations of a run by themselves (RUN/evals/N) are drawn with it.\n"
-        "Without colors the curves of a chart are told apart by marks.",
+        "  trivet plot runs/1-local eval/accuracy learning_rate    two charts\n"
+        "\n"
+        "Directories are runs; other words are metrics of metrics.jsonl. A name means metrics\n"
+        "of training and evaluation; train/NAME and eval/NAME select one of them. Commas put\n"
+        "several metrics into one chart. Standalone evaluations of a run (RUN/evals/N) are\n"
+        "drawn with it. Without colors, each curve has its own marker.",
     .options = kPlotOptions,
     .operand = Operand::path,
     .run = run_plot,

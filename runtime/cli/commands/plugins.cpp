@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `trivet plugins`: every file that was looked at, with its state. Opens no library.
+// `trivet plugins`: lists every file in the plugin folders with its state. Loads no library.
 #include <fmt/core.h>
 
 #include <map>
@@ -57,12 +57,12 @@ std::string listing(const PluginHost& host) {
     }
   }
   for (const SearchDirectory& directory : host.directories()) folders += directory_text(directory);
-  std::string text = usable.empty() ? "There are no usable plugins.\n\n" : usable;
+  std::string text = usable.empty() ? "No usable plugins.\n\n" : usable;
   if (!refused.empty()) text += "refused:\n" + refused + "\n";
   for (const PluginHost::PassedOver& item : host.passed_over_numbers()) {
     text += fmt::format(
-        "warning: a bare number for a {} means {}; {} claims numbers, too, and is used where its "
-        "type is written\n\n",
+        "warning: a bare number for a {} selects {}; {} accepts numbers, too, but only if its "
+        "type is set\n\n",
         item.kind, item.winner, item.key);
   }
   return text + "searched:\n" + folders;
@@ -123,8 +123,8 @@ extern const CommandInfo kPluginsCommand = {
     .usage = "plugins [--json]",
     .summary = "Lists the plugins with their keys, and the files that were refused",
     .details =
-        "Reads the notes in the files; no library is opened. 'available' means that a plugin\n"
-        "would be loaded when a config names one of its keys.",
+        "Reads the notes in the files and loads no library. 'available' means that trivet loads\n"
+        "the plugin if a config names one of its keys.",
     .options = kPluginsOptions,
     .run = &run_plugins,
 };

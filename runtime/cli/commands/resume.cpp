@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trivet resume ID ...: goes on with what has not ended.
+// trivet resume ID ...: continues work units that have not ended.
 #include <fmt/core.h>
 
 #include "cli/command_info.h"
@@ -12,11 +12,11 @@ namespace trivet {
 namespace {
 
 int run_resume(std::span<const std::string> words) {
-  return run_on_experiments(
-      words, "resume", [](LaunchedExperiment& experiment, const UnitChoice& chosen) {
-        return fmt::format("experiment {}: going on with {}\n", experiment.xid(),
-                           units_text(resume_units(experiment, chosen)));
-      });
+  return run_on_experiments(words, "resume",
+                            [](LaunchedExperiment& experiment, const UnitChoice& chosen) {
+                              return fmt::format("experiment {}: continuing {}\n", experiment.xid(),
+                                                 units_text(resume_units(experiment, chosen)));
+                            });
 }
 
 }  // namespace
@@ -26,9 +26,8 @@ extern const CommandInfo kResumeCommand{
     .usage = "resume ID ...",
     .summary = "Continues the work units that have not ended",
     .details =
-        "ID is XID or XID/WID. For after a machine went down, or its supervisor was killed: jobs "
-        "that are\n"
-        "still running are taken over, those that were lost start again.",
+        "ID is XID or XID/WID. Use it after a machine failed or the supervisor was killed. The\n"
+        "new supervisor adopts jobs that are still running and restarts jobs that were lost.",
     .options = kExperimentOptions,
     .operand = Operand::path,
     .run = run_resume,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trivet retry ID ...: starts what failed once more.
+// trivet retry ID ...: restarts failed jobs.
 #include <fmt/core.h>
 
 #include "cli/command_info.h"
@@ -12,11 +12,11 @@ namespace trivet {
 namespace {
 
 int run_retry(std::span<const std::string> words) {
-  return run_on_experiments(
-      words, "retry", [](LaunchedExperiment& experiment, const UnitChoice& chosen) {
-        return fmt::format("experiment {}: {} started afresh\n", experiment.xid(),
-                           units_text(retry_units(experiment, chosen)));
-      });
+  return run_on_experiments(words, "retry",
+                            [](LaunchedExperiment& experiment, const UnitChoice& chosen) {
+                              return fmt::format("experiment {}: {} restarted\n", experiment.xid(),
+                                                 units_text(retry_units(experiment, chosen)));
+                            });
 }
 
 }  // namespace
@@ -24,10 +24,9 @@ int run_retry(std::span<const std::string> words) {
 extern const CommandInfo kRetryCommand{
     .name = "retry",
     .usage = "retry ID ...",
-    .summary = "Starts jobs once more that failed, were lost or cancelled",
+    .summary = "Restarts jobs that failed, were lost or were cancelled",
     .details =
-        "ID is XID or XID/WID. Jobs that have completed are left alone. A run continues from its "
-        "last\n"
+        "ID is XID or XID/WID. Completed jobs do not change. A run continues from its last\n"
         "checkpoint.",
     .options = kExperimentOptions,
     .operand = Operand::path,

@@ -23,8 +23,8 @@
 namespace trivet {
 namespace {
 
-// The file by which whoever launched this process is told that the run is done: an exit code of 0
-// may be anybody's. Processes that the run starts are not asked for it.
+// The launcher reads from this file that the run is done, because another process may also exit
+// with code 0. The variable is removed so that child processes do not write the file.
 class DoneFile {
  public:
   DoneFile() {
@@ -45,10 +45,10 @@ std::optional<std::int64_t> asked_step(const ConfigArguments& given, Mode mode) 
   std::int64_t step = 0;
   const auto [end, failure] = std::from_chars(text->data(), text->data() + text->size(), step);
   if (failure != std::errc() || end != text->data() + text->size() || step < 0) {
-    throw UsageError("--step is '" + *text + "', and a step is a whole number from 0 on");
+    throw UsageError("--step takes a whole number of at least 0, not '" + *text + "'");
   }
   if (!evaluates_once(mode)) {
-    throw UsageError("--step goes with --mode eval",
+    throw UsageError("--step requires --mode eval",
                      {.hint = "training continues from the newest checkpoint; task.init_checkpoint "
                               "starts a new run from any"});
   }
@@ -62,8 +62,8 @@ int run_run(std::span<const std::string> words) {
   RunRequest request;
   request.config = resolve_config(given.request, catalog);
   if (const std::string* workdir = given.arguments.last("workdir")) {
-    // Most likely a variable that is not set; another directory than the one meant would be used.
-    if (workdir->empty()) throw UsageError("--workdir names no directory: it is empty");
+    // Most likely an unset variable; the run would use the wrong directory.
+    if (workdir->empty()) throw UsageError("--workdir is empty");
     request.workdir = *workdir;
   }
   request.root = experiments_root(given.arguments.last("root"));
@@ -83,7 +83,7 @@ int run_run(std::span<const std::string> words) {
 extern const CommandInfo kRunCommand{
     .name = "run",
     .usage = "run CONFIG [K=V ...]",
-    .summary = "Trains, evaluates or both, as the config's mode says",
+    .summary = "Trains, evaluates or both, depending on the config's mode",
     .details =
         "A run keeps everything in its directory and continues from its last checkpoint when it\n"
         "is started again with --workdir. Ctrl-C saves and stops (exit code 130); so do SIGTERM,\n"

@@ -29,7 +29,7 @@ int run_schema(std::span<const std::string> words) {
   for (const PluginFile& file : catalog.host().files()) {
     if (file.state != PluginState::refused || !file.manifest) continue;
     std::fputs(
-        printable("warning: " + file.path.string() + " is left out: " + file.reason + "\n").c_str(),
+        printable("warning: " + file.path.string() + " is skipped: " + file.reason + "\n").c_str(),
         stderr);
   }
   if (subjects.empty()) {
@@ -43,7 +43,7 @@ int run_schema(std::span<const std::string> words) {
   } else if (std::find(kinds.begin(), kinds.end(), subject) != kinds.end()) {
     print_out(kind_json_schema(subject, catalog));
   } else {
-    throw UsageError("there is no kind '" + subject + "'", {.hint = suggestion(subject, kinds)});
+    throw UsageError("unknown kind '" + subject + "'", {.hint = suggestion(subject, kinds)});
   }
   return 0;
 }
@@ -56,9 +56,11 @@ extern const CommandInfo kSchemaCommand{
     .summary = "Prints a JSON Schema of config files, for editors",
     .details =
         "  trivet schema > trivet.schema.json      then, in the first line of a config:\n"
-        "  #:schema trivet.schema.json\n\n"
-        "With a kind (layer) or a key (nn/Linear) it is the schema of that. Only these insist\n"
-        "on required keys: a config file may leave them to the files it is based on.",
+        "  #:schema trivet.schema.json\n"
+        "\n"
+        "With a kind (layer) or a key (nn/Linear) it prints the schema of that kind or key.\n"
+        "These check for required keys; the schema of config files does not, because a base\n"
+        "file may set them.",
     .options = kSchemaOptions,
     .operand = Operand::kind_or_key,
     .run = run_schema,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trivet show ID: everything of an experiment, a work unit or a job.
+// trivet show ID: prints all data of an experiment, a work unit or a job.
 #include <fmt/core.h>
 
 #include "base/terminal.h"
@@ -78,7 +78,7 @@ int run_show(std::span<const std::string> words) {
 extern const CommandInfo kShowCommand{
     .name = "show",
     .usage = "show ID",
-    .summary = "Everything of an experiment or a unit: commands, environment, directories",
+    .summary = "Prints all data of an experiment or a unit: commands, environment, directories",
     .details = "",
     .options = kShowOptions,
     .operand = Operand::path,

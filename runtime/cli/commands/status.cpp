@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trivet status [ID]: how experiments, their work units and jobs are.
+// trivet status [ID]: shows the states of experiments, work units and jobs.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -56,7 +56,7 @@ std::string jobs_text(const UnitView& unit) {
   return text;
 }
 
-// A trial that was stopped as hopeless has not been cancelled by anybody.
+// A trial that the search stopped early is not shown as cancelled.
 std::string_view state_text(const UnitView& unit, const TrialView* trial) {
   const bool is_stopped = trial != nullptr && trial->state == "stopped";
   return is_stopped && unit.state == launch::JobState::cancelled ? "stopped"
@@ -113,7 +113,7 @@ std::string experiments_text(const std::vector<ExperimentView>& views, int width
   return text;
 }
 
-// Of the unit that was asked for: looking into the directories of all would take long.
+// Only for the requested unit: reading the directories of all units would take long.
 std::string evaluations(const ExperimentView& view, const ExperimentId& id) {
   if (!id.wid) return {};
   return printable(evaluations_text(unit_of(view, *id.wid).directory));
@@ -142,8 +142,7 @@ int run_status(std::span<const std::string> words) {
       }
       print_out(to_json(rows, JsonStyle::indented));
     } else if (views.empty()) {
-      print_out(fmt::format("There are no experiments in {}.\n", root.string()) +
-                unfinished_text(root));
+      print_out(fmt::format("No experiments in {}.\n", root.string()) + unfinished_text(root));
     } else {
       print_out(experiments_text(views, screen_width()) + unfinished_text(root));
     }
@@ -170,11 +169,12 @@ int run_status(std::span<const std::string> words) {
 extern const CommandInfo kStatusCommand{
     .name = "status",
     .usage = "status [ID]",
-    .summary = "How experiments, their work units and jobs are",
+    .summary = "Shows the states of experiments, work units and jobs",
     .details =
-        "ID is XID, XID/WID or XID/WID/JOB, @last, or an experiment's directory. Without one:\n"
-        "all experiments of --root. Of a search: its goal, the best trial and the value of each; "
-        "the exit\ncode is 1 when it has ended and no trial has a value.",
+        "ID is XID, XID/WID or XID/WID/JOB, @last, or an experiment's directory. Default: all\n"
+        "experiments of --root. For a search, also prints its goal, the best trial and the\n"
+        "value of each trial; the exit code is 1 if the search has ended and no trial has a\n"
+        "value.",
     .options = kStatusOptions,
     .operand = Operand::path,
     .run = run_status,

@@ -31,12 +31,12 @@ using Row = std::array<std::string, 5>;
 
 Row layer_row(const LayerTrace::Entry& layer, std::int64_t parameters) {
   const bool called = layer.calls > 0;
-  return {layer.path, layer.type(), called ? layer.output : "(within the layer before)",
+  return {layer.path, layer.type(), called ? layer.output : "(inside the previous layer)",
           format_count(static_cast<std::uint64_t>(parameters)),
           called ? format_flops(layer.flops) : ""};
 }
 
-// Columns as wide as they need; numbers to the right.
+// Columns have their minimum width; numbers are right-aligned.
 std::string table_text(const std::vector<Row>& rows) {
   std::array<std::size_t, 5> widths{};
   for (const Row& row : rows) {
@@ -106,14 +106,13 @@ extern const CommandInfo kSummaryCommand{
     .usage = "summary CONFIG [K=V ...]",
     .summary = "Prints a config's model: layers, shapes, parameters, FLOPs, memory",
     .details =
-        "The model is built and takes two steps, so the figures are those of a run with this "
-        "batch\n"
-        "size. FLOPs are of one step, forward and backward, those of layers inside included.\n"
-        "A training in stages has a table for each.\n"
-        "Nothing is written.\n\n"
-        "--abstract computes nothing and takes no memory, so that any model fits: shapes and\n"
-        "FLOPs are those of a device's share of the batch, memory is what each device of the\n"
-        "config's mesh would hold. A mesh of several devices always is.",
+        "Builds the model and runs two steps, so the figures are those of a run with this batch\n"
+        "size. FLOPs are those of one step, forward and backward, including nested layers. A\n"
+        "training in stages has a table for each stage. Nothing is written.\n"
+        "\n"
+        "--abstract computes nothing and allocates no tensors, so any model fits. Shapes and\n"
+        "FLOPs are those of a device's share of the batch; memory is the need of each device of\n"
+        "the config's mesh. A mesh of several devices is always abstract.",
     .options = kSummaryOptions,
     .operand = Operand::config,
     .run = run_summary,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trivet supervise XP_DIR: what `trivet launch` starts in the background.
+// trivet supervise XP_DIR: `trivet launch` starts it in the background.
 #include <charconv>
 #include <span>
 #include <string>
@@ -23,17 +23,17 @@ constexpr OptionSpec kSuperviseOptions[] = {
     kPluginDirOption,
     {.name = "ready",
      .value = "FD",
-     .doc = "A file descriptor that is closed when this supervisor is at work"},
+     .doc = "File descriptor to close once the supervisor is running"},
 };
 
-// No program that is started later may keep it open.
+// Child processes must not inherit it.
 UniqueFd ready_file(const std::string* number) {
   if (number == nullptr) return {};
   int fd = -1;
   const char* end = number->data() + number->size();
   const auto [stop, error] = std::from_chars(number->data(), end, fd);
   if (error != std::errc() || stop != end || ::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
-    throw UsageError("--ready is no open file descriptor: '" + *number + "'");
+    throw UsageError("--ready is not an open file descriptor: '" + *number + "'");
   }
   return UniqueFd(fd);
 }
@@ -53,8 +53,8 @@ int run_supervise(std::span<const std::string> words) {
 extern const CommandInfo kSuperviseCommand{
     .name = "supervise",
     .usage = "supervise XP_DIR",
-    .summary = "",  // nobody calls it by hand, so the overview does not list it
-    .details = "Works on an experiment's units until all have ended; 'trivet launch' starts it.",
+    .summary = "",  // internal: not in the overview
+    .details = "Supervises an experiment's units until all have ended; 'trivet launch' starts it.",
     .options = kSuperviseOptions,
     .operand = Operand::path,
     .run = run_supervise,

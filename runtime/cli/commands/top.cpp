@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trivet top: what is at work now, how far it is and what it uses.
+// trivet top: shows running jobs, their progress and their resource use.
 #include <charconv>
 #include <string>
 #include <system_error>
@@ -28,8 +28,8 @@ namespace {
 
 constexpr OptionSpec kTopOptions[] = {
     kRootOption,
-    {.name = "interval", .value = "SECONDS", .doc = "How often it looks; default: 2"},
-    {.name = "once", .doc = "Print it once, also on a terminal"},
+    {.name = "interval", .value = "SECONDS", .doc = "Time between updates; default: 2"},
+    {.name = "once", .doc = "Print once, also on a terminal"},
     {.name = "json", .doc = "Print JSON, once"},
 };
 
@@ -63,7 +63,7 @@ std::string jobs_table(const std::vector<JobAtWork>& jobs, int width) {
 }
 
 std::string page(const std::vector<JobAtWork>& jobs, const std::string& root, int width) {
-  if (jobs.empty()) return fmt::format("Nothing is at work in {}.\n", printable(root));
+  if (jobs.empty()) return fmt::format("Nothing is running in {}.\n", printable(root));
   double cores = 0;
   std::int64_t memory = 0;
   for (const JobAtWork& job : jobs) {
@@ -71,13 +71,13 @@ std::string page(const std::vector<JobAtWork>& jobs, const std::string& root, in
     memory += job.memory_bytes.value_or(0);
   }
   const std::string head =
-      fmt::format("{} at work in {}  {:.1f} cores  {}", jobs.size(), printable(root), cores,
+      fmt::format("{} running in {}  {:.1f} cores  {}", jobs.size(), printable(root), cores,
                   format_bytes(static_cast<std::uint64_t>(memory)));
   return (width > 0 ? clipped(head, width) : head) + "\n\n" + jobs_table(jobs, width);
 }
 
 template <class Number>
-Value known(const std::optional<Number>& number) {
+Value value_or_null(const std::optional<Number>& number) {
   if constexpr (std::is_same_v<Number, double>) {
     return number ? json_number(*number) : Value();
   } else {
@@ -100,15 +100,15 @@ Value json_of(const std::vector<JobAtWork>& jobs) {
          {"host", job.host},
          {"started", job.started > 0 ? Value(job.started) : Value()},
          {"seconds", job.started > 0 ? Value(std::max(0.0, now - job.started)) : Value()},
-         {"cores", known(job.cores)},
-         {"memory_bytes", known(job.memory_bytes)},
+         {"cores", value_or_null(job.cores)},
+         {"memory_bytes", value_or_null(job.memory_bytes)},
          {"processes", job.processes},
          {"step", from(job.run.step)},
          {"target", from(job.run.target)},
-         {"steps_per_second", known(job.steps_per_second)},
-         {"examples_per_second", known(job.examples_per_second)},
-         {"loss", known(job.loss)},
-         {"seconds_left", known(job.seconds_left())}}));
+         {"steps_per_second", value_or_null(job.steps_per_second)},
+         {"examples_per_second", value_or_null(job.examples_per_second)},
+         {"loss", value_or_null(job.loss)},
+         {"seconds_left", value_or_null(job.seconds_left())}}));
   }
   return rows;
 }
@@ -120,7 +120,7 @@ double interval_of(const Arguments& arguments) {
   const char* end = text->data() + text->size();
   const auto [stop, error] = std::from_chars(text->data(), end, seconds);
   if (error != std::errc() || stop != end || !(seconds >= 0.1 && seconds <= 3600)) {
-    throw UsageError("--interval is a number of seconds from 0.1 to 3600, not '" + *text + "'");
+    throw UsageError("--interval takes a number of seconds from 0.1 to 3600, not '" + *text + "'");
   }
   return seconds;
 }
@@ -155,14 +155,14 @@ int run_top(std::span<const std::string> words) {
 extern const CommandInfo kTopCommand{
     .name = "top",
     .usage = "top",
-    .summary = "Shows live which jobs run, how far they are and what they use",
+    .summary = "Shows running jobs, their progress and their resource use, live",
     .details =
-        "The jobs of all experiments below --root, and runs that were started by themselves. On a\n"
-        "terminal until q or Ctrl-C; elsewhere once. CPU% is 100 for one busy core, since the "
-        "last\n"
-        "look, at first since the job's start; it and MEMORY are those of all processes of a job,\n"
-        "and known on this machine only. STEP, STEPS/S and LOSS are known of jobs that are runs\n"
-        "of trivet; LEFT is what their steps take at that speed, without evaluations.",
+        "Shows the jobs of all experiments below --root, and runs that were started directly.\n"
+        "On a terminal it updates until q or Ctrl-C; elsewhere it prints once. CPU% is 100 for\n"
+        "one busy core, since the last update, at first since the job's start. CPU% and MEMORY\n"
+        "cover all processes of a job and are known on this machine only. STEP, STEPS/S and\n"
+        "LOSS are known for jobs that are trivet runs. LEFT estimates the time for the\n"
+        "remaining steps, without evaluations.",
     .options = kTopOptions,
     .run = run_top,
 };

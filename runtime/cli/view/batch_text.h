@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batches for people.
+// Formats batches as text.
 #pragma once
 
 #include <cstdint>

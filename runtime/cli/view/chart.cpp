@@ -25,20 +25,20 @@ struct Range {
     high = std::max(high, value);
   }
   bool empty() const { return low > high; }
-  // Some room around a single value.
+  // Widens the range of a single value.
   void widen() {
     if (low < high) return;
     const double room = low == 0 ? 1 : std::abs(low) / 10;
     low -= room, high += room;
   }
   int dot(double value, int dots) const {
-    // Halves, because the whole of a range may be too large for a number.
+    // Halves, because the full range may overflow.
     const double fraction = (value / 2 - low / 2) / (high / 2 - low / 2);
     return std::clamp(static_cast<int>(std::lround(fraction * (dots - 1))), 0, dots - 1);
   }
 };
 
-// As drawn: the logarithm, where that is asked for.
+// The value to draw: its logarithm if the axis is logarithmic.
 double height_of(const ChartPoint& point, const ChartStyle& style) {
   if (!style.log_y) return point.y;
   return point.y > 0 ? std::log10(point.y) : std::numeric_limits<double>::quiet_NaN();
@@ -55,7 +55,7 @@ struct Tick {
   std::string text;
 };
 
-// Takes an end that nearly is a round number to it, so that it gets a label.
+// Rounds an end that is nearly a round number, so that it gets a label.
 void round_ends(Range& range, int most) {
   constexpr double kNear = 0.15;
   const std::vector<double> values = round_ticks(range.low, range.high, most);
@@ -74,7 +74,7 @@ std::vector<Tick> linear_ticks(const Range& range, int most) {
   return ticks;
 }
 
-// Whole powers of ten; where the range has fewer than two of them, its ends.
+// Integer powers of ten. If the range contains fewer than two, its ends.
 std::vector<Tick> log_ticks(const Range& range, int most) {
   std::vector<Tick> ticks;
   const double first = std::ceil(range.low), last = std::floor(range.high);
@@ -87,7 +87,7 @@ std::vector<Tick> log_ticks(const Range& range, int most) {
           {range.high, fmt::format("{:.3g}", std::pow(10.0, range.high))}};
 }
 
-// RandomStream what is in range; a gap ends a line.
+// Draws the points in range. A gap ends a line.
 void draw(ChartCanvas& canvas, const ChartSeries& series, int number, const Range& x,
           const Range& y, const ChartStyle& style) {
   bool joined = false;
@@ -114,7 +114,7 @@ struct Axes {
   std::vector<Tick> y_ticks, x_ticks;
 };
 
-// Steps are whole: ticks between two of them would mean nothing.
+// Steps are integers, so ticks between two steps have no meaning.
 std::vector<Tick> step_ticks(const Range& range, int most) {
   std::vector<Tick> ticks = linear_ticks(range, most);
   const auto is_whole = [](const Tick& tick) { return tick.at == std::round(tick.at); };
@@ -136,7 +136,7 @@ std::string x_axis_text(const Axes& axes, const ChartCanvas& canvas, bool unicod
     const int column = axes.x.dot(tick.at, dots) * axes.columns / dots;
     const auto size = static_cast<int>(tick.text.size());
     const int start = std::clamp(column - size / 2, 0, std::max(0, axes.columns - size));
-    // A blank between two, or the later is left out.
+    // Labels need a blank between them; otherwise the later one is omitted.
     if (!labels.empty() && start <= static_cast<int>(labels.size())) continue;
     labels.resize(static_cast<std::size_t>(start), ' ');
     labels += tick.text;
@@ -175,13 +175,13 @@ std::vector<double> round_ticks(double low, double high, int most) {
   };
   double step = power;
   for (const double factor : {2.0, 5.0, 10.0}) {
-    // Rather too many than a single one.
+    // Prefers too many ticks to a single one.
     if (count(step) <= most || count(factor * power) < 2) break;
     step = factor * power;
   }
   std::vector<double> ticks;
   const double first = std::ceil(low / step - kSlack), last = std::floor(high / step + kSlack);
-  // Counted in whole numbers: a large double may not grow by 1.
+  // Counts in integers: adding 1 to a large double may not change it.
   for (int i = 0; first + i <= last && i < 4 * most; ++i) ticks.push_back((first + i) * step);
   return ticks;
 }

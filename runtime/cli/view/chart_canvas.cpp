@@ -10,7 +10,7 @@
 namespace trivet {
 namespace {
 
-// Foreground colors of a terminal that differ on light and on dark ground.
+// Foreground colors that are distinct on light and dark backgrounds.
 constexpr std::array kColors = {36, 33, 35, 32, 31, 34};
 constexpr std::array kSymbols = {"●", "○", "▲", "■", "◆", "×", "+", "□"};
 constexpr std::string_view kLetters = "*ox#@+%&";

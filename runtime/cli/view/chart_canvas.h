@@ -8,7 +8,7 @@
 
 namespace trivet {
 
-// How curves are told apart: by color over braille dots, or by marks.
+// How curves are distinguished: by color over braille dots, or by markers.
 enum class CanvasMarks { braille, symbols, letters };
 
 class ChartCanvas {
@@ -18,8 +18,8 @@ class ChartCanvas {
   int dots_across() const { return columns_ * across_; }
   int dots_down() const { return rows_ * down_; }
 
-  // A straight line of curve number `series` between two dots, both drawn; (0, 0) is the lower
-  // left.
+  // Draws a straight line of curve number `series` between two dots, including both. (0, 0) is the
+  // lower left.
   void line(int x0, int y0, int x1, int y1, int series);
   // Row 0 is the top one. With colors, every curve's characters are in its color.
   std::string row(int row, bool color) const;
@@ -37,7 +37,7 @@ class ChartCanvas {
   std::vector<Cell> cells_;
 };
 
-// The mark of a curve in a legend, in its color if that is asked for.
+// The marker of a curve in a legend, in the curve's color if colors are on.
 std::string mark_of_series(int series, CanvasMarks marks, bool color);
 
 }  // namespace trivet

@@ -20,7 +20,7 @@
 namespace trivet {
 namespace {
 
-// Wider lines are shown around the caret only.
+// Only the part around the caret of a wider line is shown.
 constexpr std::size_t kWidest = 120;
 
 // Lines of config files; each file is read once.
@@ -35,7 +35,7 @@ class SourceLines {
   }
 
  private:
-  // A file that has become unreadable since is reported without its line.
+  // If a file is no longer readable, its errors are reported without the line.
   static std::string text_of(const std::string& file) {
     try {
       std::string text = read_config_text(file);
@@ -59,7 +59,7 @@ class SourceLines {
   std::map<std::string, std::string> texts_;
 };
 
-// Blanks at the end of a line are of no interest.
+// Ignores blanks at the end of a line.
 std::vector<std::string> characters_of_line(std::string_view line) {
   std::vector<std::string> characters = characters_of(line);
   while (!characters.empty() && characters.back() == " ") characters.pop_back();
@@ -73,7 +73,7 @@ bool is_word(const std::string& character) {
          c == '-' || c == '.' || c == '/' || c == '+';
 }
 
-// A dotted key is pointed at part by part, a number or a "plugin/Name" as a whole.
+// Marks one part of a dotted key, but all of a number or a "plugin/Name".
 std::size_t word_length(const std::vector<std::string>& characters, std::size_t at) {
   std::size_t end = at;
   if (end < characters.size() && (characters[end] == "\"" || characters[end] == "'")) {
@@ -90,7 +90,7 @@ std::size_t word_length(const std::vector<std::string>& characters, std::size_t 
   return std::max<std::size_t>(1, end - at);
 }
 
-// What is behind the last character counts one column a location.
+// Each position after the last character counts as one column.
 int columns_between(const std::vector<std::string>& characters, std::size_t begin,
                     std::size_t end) {
   int columns = 0;
@@ -141,16 +141,16 @@ std::string limit_text(int resource, fmt::format_string<rlim_t> what, int shift)
   return fmt::format(what, limit.rlim_cur >> shift);
 }
 
-// What the system refused, with the limits that may be why.
+// The resource that the system refused, with the limit that may be the cause.
 std::string plain_text(const std::exception& error) {
   const std::string space = limit_text(RLIMIT_AS, "; the process may have {} MiB (ulimit -v)", 20);
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "no memory is left" + space;
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "out of memory" + space;
   const auto* system = dynamic_cast<const std::system_error*>(&error);
   if (system == nullptr || system->code() != std::errc::resource_unavailable_try_again) {
     return printable(error.what());
   }
   return "cannot start a thread: " + system->code().message() + space +
-         limit_text(RLIMIT_NPROC, "; its user may have {} processes and threads (ulimit -u)", 0);
+         limit_text(RLIMIT_NPROC, "; the user may have {} processes and threads (ulimit -u)", 0);
 }
 
 }  // namespace

@@ -15,10 +15,10 @@
 namespace trivet {
 namespace {
 
-// A location on the way down from the top of a config.
+// A location on the path from the top of a config.
 struct Location {
   std::string path;
-  const Value* value;  // null: a field that holds nothing
+  const Value* value;  // null: a field without a value
   SchemaNode node;
 };
 
@@ -61,7 +61,7 @@ std::string meaning_of(const Location& location) {
   if (location.node.field != nullptr) {
     Field alone = *location.node.field;
     alone.name = location.path;
-    alone.type.fields.clear();  // what a table holds is shown as its value
+    alone.type.fields.clear();  // the value of a table shows its fields
     return field_text(alone, 0);
   }
   if (location.node.type == nullptr) return location.path + "\n";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One location of a config: what may stand there, what does, and who says so.
+// Describes one location of a config: its field, its value and the origin of the value.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace trivet {
 
-// The steps of a path that a user has typed. Throws UsageError for a malformed one.
+// Parses a path that a user typed. Throws UsageError if it is malformed.
 std::vector<PathStep> steps_of(const std::string& path);
 
-// Throws UsageError with the nearest names when the config has no such location.
+// Throws UsageError with the nearest names if the config has no such location.
 std::string explain_value(const std::string& path, const ResolvedConfig& config,
                           ConfigCatalog& catalog);
 

@@ -8,7 +8,7 @@ namespace {
 
 std::string default_text(const Field& field) {
   if (field.required) return "required";
-  if (!field.default_value) return "default known to the plugin only";
+  if (!field.default_value) return "default: known only to the plugin";
   if (field.default_value->is_null()) return "default: nothing";
   return "default: " + to_toml(*field.default_value);
 }

@@ -10,15 +10,15 @@
 
 namespace trivet {
 
-// Several lines, with the fields below it where it is a table.
+// Returns several lines. For a table, includes its fields.
 std::string field_text(const Field& field, std::size_t indent);
 std::string fields_text(const Schema& schema);
 
-// "a, b": what a choice, or the elements of a list or map of choices, may be. Empty for other
+// "a, b": the values of a choice, or of the elements of a list or map of choices. Empty for other
 // types.
 std::string choices_text(const FieldType& type);
 
-// Of a table, or of the tables in a list or map.
+// The schema of a table, or of the tables in a list or map.
 const std::vector<Field>& nested_fields(const FieldType& type);
 
 }  // namespace trivet

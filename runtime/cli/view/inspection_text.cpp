@@ -11,7 +11,7 @@
 namespace trivet {
 namespace {
 
-// The innermost layer that a parameter's path lies in.
+// The innermost layer that contains a parameter's path.
 std::string layer_of(const std::string& path, const std::map<std::string, std::int64_t>& layers) {
   for (std::string prefix = path; !prefix.empty();) {
     const std::size_t cut = prefix.find_last_of('/');
@@ -97,7 +97,7 @@ void add_stage(Value& table, const Inspection& seen) {
     table.set("tokens", token_row(figures));
   }
   table.set("mesh", mesh_row(seen));
-  if (seen.trained && !seen.abstract) table.set("first_loss", seen.first_loss);
+  if (seen.trained && !seen.abstract) table.set("initial_loss", seen.initial_loss);
   if (seen.expected_loss) {
     table.set("expected_initial_loss", Value::table({{"low", seen.expected_loss->low},
                                                      {"high", seen.expected_loss->high},
@@ -129,7 +129,7 @@ std::string model_text(const Inspection& seen) {
   std::string text = fmt::format(
       "{}{}{} parameters in {} tensors", seen.model, seen.model.empty() ? "" : "  ",
       format_count(static_cast<std::uint64_t>(seen.trainable_count)), seen.weights.size());
-  if (states > 0) text += fmt::format(", {} of states among them", format_count(states));
+  if (states > 0) text += fmt::format(", including {} in states", format_count(states));
   return text;
 }
 
@@ -144,7 +144,7 @@ std::map<std::string, std::int64_t> parameters_of_layers(const Inspection& seen)
 
 namespace {
 
-// With digits enough to compare two ways of counting.
+// With enough digits to compare two ways of counting.
 std::string exact_flops(double flops) {
   return fmt::format("{:.4e} FLOP", flops);
 }
@@ -173,15 +173,15 @@ std::string mesh_text(const Inspection& seen) {
   for (const std::string& axis : seen.mesh.mesh_axis_names) {
     axes += fmt::format("{}{} {}", axes.empty() ? "" : ", ", axis, seen.mesh.extent(axis));
   }
-  return fmt::format("{} ({}) in {}", counted(seen.mesh.devices(), "device"), axes,
-                     counted(seen.mesh.processes, "process", "processes"));
+  return fmt::format("{} ({}) in {}", count_text(seen.mesh.devices(), "device"), axes,
+                     count_text(seen.mesh.processes, "process", "processes"));
 }
 
 std::string global_text(const Inspection& seen, const TokenFigures& figures) {
-  std::string text = counted(seen.global_batch, "example");
+  std::string text = count_text(seen.global_batch, "example");
   if (figures.tokens == 0) return text;
   text +=
-      fmt::format(", {}, {}", counted(figures.tokens, "token"), exact_flops(figures.step_flops));
+      fmt::format(", {}, {}", count_text(figures.tokens, "token"), exact_flops(figures.step_flops));
   if (figures.ideal_seconds == 0) return text + "; set runtime.peak_flops to see the time";
   return text + fmt::format(", {:.4g} s and {} tokens/s at the peak of {}/s a device",
                             figures.ideal_seconds,

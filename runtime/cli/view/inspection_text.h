@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of an inspection, as `check` and `summary` show them.
+// Formats the figures of an inspection for `check` and `summary`.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace trivet {
 
-// Of the option both commands have.
+// Doc of the option that both commands have.
 inline constexpr const char* kAbstractDoc =
-    "Compute nothing and open no data that the task knows the shape of";
+    "Compute nothing; open no data whose shape the task knows";
 
 std::string format_flops(double flops);  // "1.23 MFLOP"
 
@@ -27,11 +27,11 @@ struct NamedText {
 std::vector<NamedText> work_lines(const Inspection& seen);    // what a step computes
 std::vector<NamedText> memory_lines(const Inspection& seen);  // what it holds, and on what
 
-// How many numbers each layer holds itself, those inside it left out; "" has those of no layer.
+// Parameters of each layer, without nested layers. "" has parameters outside all layers.
 std::map<std::string, std::int64_t> parameters_of_layers(const Inspection& seen);
 
-// Everything, for programs, as members of a table: of a training in stages a list "stages" with a
-// table for each.
+// The full inspection as a table, for programs. For training in stages, a list "stages" with a
+// table each.
 void add_figures(Value& table, const std::vector<Inspection>& stages);
 
 }  // namespace trivet

@@ -16,7 +16,8 @@
 namespace trivet {
 namespace {
 
-// The other screen of the terminal, without a cursor; and back (xterm's, known to all of today).
+// Switches to the alternate screen of the terminal without a cursor, and back (xterm's sequences;
+// all current terminals know them).
 constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l";
 constexpr std::string_view kLeave = "\x1b[?25h\x1b[?1049l";
 constexpr std::string_view kTop = "\x1b[H", kEndOfLine = "\x1b[K", kRest = "\x1b[J";
@@ -39,7 +40,7 @@ LiveScreen::~LiveScreen() {
   try {
     leave();
   } catch (const Error&) {
-    // The terminal is gone.
+    // The terminal was closed.
   }
   sigprocmask(SIG_SETMASK, &before_, nullptr);
   if (end_signal_ != 0) ::raise(end_signal_);
@@ -86,7 +87,7 @@ void LiveScreen::draw(const std::string& text) {
   flush_out();
 }
 
-// False when it is to end.
+// Returns false if the page must end.
 bool LiveScreen::take_signal() {
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {

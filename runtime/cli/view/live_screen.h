@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LiveScreen: a terminal as a page that is drawn again and again, until q or Ctrl-C. What was there
-// before comes back, also when the program is stopped (Ctrl-Z) or ended by a signal.
+// LiveScreen: redraws a page on the terminal until q or Ctrl-C. Restores the previous content, also
+// if the program is stopped (Ctrl-Z) or ended by a signal.
 #pragma once
 
 #include <signal.h>
@@ -15,7 +15,7 @@ namespace trivet {
 
 class LiveScreen {
  public:
-  // Standard output must be a terminal. Keys are read where standard input is one, too.
+  // Standard output must be a terminal. Keys are read if standard input is also a terminal.
   LiveScreen();
   ~LiveScreen();
   LiveScreen(const LiveScreen&) = delete;
@@ -24,10 +24,10 @@ class LiveScreen {
   int columns() const;
   int lines() const;
 
-  // Lines beyond those of the terminal are not shown. They hold no control characters.
+  // Lines that do not fit on the terminal are not shown. `lines` contains no control characters.
   void draw(const std::string& text);
 
-  // Waits for so long, or until the terminal has another size; false when it is to end.
+  // Waits for this time or until the terminal is resized. Returns false if the page must end.
   bool wait(double seconds);
 
  private:

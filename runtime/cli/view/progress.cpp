@@ -48,7 +48,7 @@ void Progress::update(const RunProgress& state) {
   drawn_ = true;
 }
 
-// One less than there are: a full line would wrap on some terminals.
+// One column less than the terminal has: a full line would wrap on some terminals.
 int Progress::columns() const {
   return live() ? std::max(1, terminal_columns(output_) - 1) : 0;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Progress: what a person sees of a run on standard output.
+// Progress: shows a run to the user on standard output.
 //
-// On a terminal one line is redrawn at most ten times a second, and what is rare (evaluations,
-// checkpoints) is printed above it and stays. Elsewhere every fact is a line of key=value pairs: at
-// step 1, 2, 5, 10, 20, 50, ... and every ten seconds. Never fails: a reader that went away costs
-// the output, not the run.
+// On a terminal, one line is redrawn at most ten times a second. Rare events (evaluations,
+// checkpoints) are printed above it and stay. Elsewhere each report is a line of key=value pairs,
+// at step 1, 2, 5, 10, 20, 50, ... and every ten seconds. Never fails: a closed output does not end
+// the run.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Terminal {
 // What standard output is: a terminal or not, NO_COLOR, TERM=dumb, the locale.
 Terminal detect_terminal();
 
-// The text of the live line, at most `width` columns: what matters least is left out first.
+// The text of the live line, at most `width` columns. Omits the least important parts first.
 std::string live_line(const RunProgress& state, int width, const Terminal& terminal);
 std::string plain_line(const RunProgress& state);
 

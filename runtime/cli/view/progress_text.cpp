@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of progress lines.
+// Builds the text of progress lines.
 #include <stdlib.h>
 
 #include <algorithm>
@@ -16,11 +16,11 @@
 namespace trivet {
 namespace {
 
-constexpr int kBarEnds = 4;  // two blanks before it, a border at either side
+constexpr int kBarEnds = 4;  // two blanks, then a border on each side
 constexpr int kFewestCells = 4, kMostCells = 20;
 
 bool locale_is_utf8() {
-  // The first of them that is set decides (locale(7)).
+  // The first variable that is set decides (locale(7)).
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = ::getenv(name);
     if (value == nullptr || *value == '\0') continue;
@@ -96,7 +96,7 @@ std::string live_line(const RunProgress& state, int width, const Terminal& termi
       return a.importance < b.importance;
     }));
   };
-  // The bar takes what is left; it is worth more than the percentage it shows.
+  // The bar gets the remaining columns. It is kept before the percentage, which it also shows.
   const auto cells_left = [&] { return width - columns_of(joined(parts)) - kBarEnds; };
   if (cells_left() < kFewestCells) drop_least();
   while (parts.size() > 1 && columns_of(joined(parts)) > width) drop_least();

@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kTableHead =
     "| Field | Type | Default | Meaning |\n| --- | --- | --- | --- |\n";
 
-// A bar would end the cell, and an angle bracket begin a tag.
+// A bar would end the cell, and an angle bracket would start a tag.
 std::string cell(const std::string& text) {
   std::string escaped;
   for (const char c : text) {
@@ -38,7 +38,7 @@ std::string meaning_cell(const Field& field) {
 }
 
 // The row of a field and those of the fields below it, by dotted names. Elements of lists and maps
-// have no name of their own.
+// have no name.
 std::string rows(const Field& field, const std::string& parent) {
   const std::string name = parent + field.name;
   const bool plain_table = field.type.form == FieldType::Form::table && !field.type.optional;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items and fields of configs as pages of Markdown, which docs/reference/ is made of.
+// Formats items and fields of configs as Markdown pages, for docs/reference/.
 #pragma once
 
 #include <string>
@@ -9,13 +9,14 @@
 
 namespace trivet {
 
-// A page with this title and these parts.
+// Returns a page with this title and these parts.
 std::string reference_page(const std::string& title, const std::string& parts);
 
-// A heading, the item's doc and the table of its fields. `schema` is null for items without any.
+// Returns a heading, the item's doc and the table of its fields. `schema` is null for items without
+// fields.
 std::string item_reference(const ManifestItem& item, const Schema* schema);
 
-// A section for the top level of a config file, and one for each table in it.
+// Returns a section for the top level of a config file and one for each of its tables.
 std::string config_reference(const Schema& schema);
 
 }  // namespace trivet

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of runs by the names that people give on the command line.
+// Finds metrics of runs by the names that users type.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace trivet {
 
-// "accuracy" of training, of evaluation or of both, "train/accuracy" and "eval/accuracy" of one.
+// "accuracy" means training, evaluation or both; "train/accuracy" and "eval/accuracy" mean one.
 struct NumberName {
   std::optional<RecordKind> kind;
   std::string name;
@@ -20,7 +20,7 @@ struct NumberName {
 };
 NumberName parse_number_name(std::string_view text);
 
-// Among the values and rates, the evaluation's first. Null when there is none.
+// Searches values and rates, first of the evaluation. Returns null if the name is missing.
 const double* find_number(const LastRecords& records, std::string_view name);
 
 }  // namespace trivet

@@ -35,7 +35,7 @@ std::vector<std::string> sweep_names(const std::vector<ListedRun>& runs) {
   return names;
 }
 
-// What rows are ordered by: a number, or a text.
+// The sort key of a row: a number or a string.
 struct SortKey {
   bool is_there = true;
   std::optional<double> number{};
@@ -57,7 +57,7 @@ SortKey sweep_key(const ListedRun& run, const std::string& name) {
 bool is_row_before(const SortKey& a, const SortKey& b, bool reverse) {
   if (a.is_there != b.is_there) return a.is_there;
   if (!a.is_there) return false;
-  // Numbers before texts.
+  // Numbers come before strings.
   if (a.number.has_value() != b.number.has_value()) return a.number.has_value();
   const SortKey &first = reverse ? b : a, &second = reverse ? a : b;
   return a.number ? *first.number < *second.number : natural_less(first.text, second.text);
@@ -137,7 +137,7 @@ void sort_runs(std::vector<ListedRun>& runs, const std::string& by, bool reverse
   for (const NumberColumn& column : columns) names.insert(names.end(), {column.head, column.name});
   for (const ListedRun& run : runs) add_sweep_names(run.cells, names);
   if (std::find(names.begin(), names.end(), by) == names.end()) {
-    throw UsageError("there is no column '" + by + "'", {.hint = suggestion(by, names)});
+    throw UsageError("unknown column '" + by + "'", {.hint = suggestion(by, names)});
   }
   std::vector<std::pair<SortKey, std::size_t>> keys;
   for (std::size_t i = 0; i < runs.size(); ++i) keys.emplace_back(key_of(runs[i], by, columns), i);

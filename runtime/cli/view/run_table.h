@@ -16,31 +16,31 @@
 namespace trivet {
 
 struct ListedRun {
-  std::string name;                          // what people call it: "3/2", or its directory
-  std::string state;                         // of the work unit, else of the run
+  std::string name;                          // the displayed name: "3/2", or the directory
+  std::string state;                         // that of the work unit, else of the run
   RunStatus run;                             // with its numbers where all are shown
   std::string directory;                     // of a work unit
-  std::optional<UnitId> unit;                // nothing for a run that was not launched
+  std::optional<UnitId> unit;                // empty for a run that was not launched
   std::string sweep = "{}";                  // a table, as JSON
-  SweepCells cells;                          // the same for people
+  SweepCells cells;                          // the same for display
   double time = -1;                          // last sign of life
   std::vector<NumberRange> ranges;           // of evaluations
   std::vector<std::optional<double>> shown;  // by number column
 };
 
-// A column of numbers: the last of its name, or the best of evaluations.
+// A column of numbers: the last value of a metric, or the best of its evaluations.
 struct NumberColumn {
-  std::string head, name;  // name: as people write it, "eval/accuracy"
+  std::string head, name;  // name: as users write it, "eval/accuracy"
   WhichNumber which = WhichNumber::last;
 };
-// "accuracy": what is better, by its name, or as "loss:min" and "score:max" say.
+// "accuracy": the better direction follows from the name; "loss:min" and "score:max" set it.
 NumberColumn best_column(const std::string& text);
 NumberColumn last_column(const std::string& name);
 
 std::optional<double> number_in(const ListedRun& run, const NumberColumn& column);
 
 // Orders by "run", "state", "step", "age", an argument of a sweep or the head or name of a column;
-// those without a value come last. Throws UsageError for another name.
+// runs without a value come last. Throws UsageError for any other name.
 void sort_runs(std::vector<ListedRun>& runs, const std::string& by, bool reverse,
                const std::vector<NumberColumn>& columns);
 
@@ -48,7 +48,7 @@ std::string run_table(const std::vector<ListedRun>& runs, const std::vector<Numb
                       int width);
 Value json_of_runs(const std::vector<ListedRun>& runs);
 
-// The step, with the one it goes to where that is known: "20/100", "-".
+// The step, with the target step if known: "20/100". "-" without a step.
 std::string step_text(const RunStatus& run);
 
 }  // namespace trivet

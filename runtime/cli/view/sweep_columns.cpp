@@ -8,7 +8,7 @@
 namespace trivet {
 namespace {
 
-// Takes a "text" without escapes off the front.
+// Removes a quoted string without escapes from the front.
 bool take_text(std::string_view& json, std::string& text) {
   const std::size_t end = json.starts_with('"') ? json.find('"', 1) : std::string_view::npos;
   if (end == std::string_view::npos) return false;
@@ -17,8 +17,8 @@ bool take_text(std::string_view& json, std::string& text) {
   return true;
 }
 
-// One of names and plain texts, numbers and words, which most are: listings read thousands. False
-// for any other.
+// Parses a table of names with simple strings, numbers and words. Most sweeps are such tables, and
+// listings read thousands. Returns false for other tables.
 bool read_flat(std::string_view json, SweepCells& cells) {
   if (json.find_first_of("\\[ ") != std::string_view::npos) return false;
   if (json.size() < 2 || json.rfind('{') != 0 || json.find('}') != json.size() - 1) return false;

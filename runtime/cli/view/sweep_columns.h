@@ -12,16 +12,16 @@
 
 namespace trivet {
 
-// Name and text of each argument: a text as it is, everything else as JSON.
+// The name and text of each argument: a string unquoted, all others as JSON.
 using SweepCells = std::vector<std::pair<std::string, std::string>>;
 SweepCells sweep_cells(const Value& sweep);
-// Of a table in JSON as the index has it.
+// The same for a table in JSON, as stored in the index.
 SweepCells sweep_cells_from_json(std::string_view json);
 
-// Adds the names that are not in `names` yet.
+// Adds the names that `names` lacks.
 void add_sweep_names(const SweepCells& cells, std::vector<std::string>& names);
 
-// "-" for a name that is not there.
+// "-" if the name is missing.
 std::string sweep_cell(const SweepCells& cells, const std::string& name);
 
 }  // namespace trivet

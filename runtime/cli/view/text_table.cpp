@@ -16,7 +16,7 @@ void TextTable::column(std::string head, Align align) {
 }
 
 void TextTable::row(std::vector<std::string> cells) {
-  if (cells.size() != columns_.size()) throw Error("a row of a table has other columns");
+  if (cells.size() != columns_.size()) throw Error("a table row has a different number of columns");
   for (std::size_t i = 0; i < cells.size(); ++i) {
     cells[i] = one_line(cells[i]);
     columns_[i].widest = std::max(columns_[i].widest, columns_of(cells[i]));

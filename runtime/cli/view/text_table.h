@@ -11,11 +11,11 @@ class TextTable {
  public:
   enum class Align { left, right };
   void column(std::string head, Align align = Align::left);
-  // As many cells as there are columns. Texts may hold anything; they are shown printable().
+  // Needs one cell per column. Cells may contain any text; printable() is applied.
   void row(std::vector<std::string> cells);
 
-  // A line for the head and one for every row, two blanks between columns. What does not fit into
-  // `width` columns loses whole columns at the end, but for the first; 0: all of it.
+  // Returns a line for the head and one for every row, with two blanks between columns. If the
+  // table is wider than `width`, omits columns at the end, but never the first. 0: no limit.
   std::string text(int width) const;
 
  private:

@@ -34,9 +34,9 @@ bool names_type(const std::vector<OverrideStep>& steps) {
   return steps.size() > 1 && steps.back().kind == Kind::name && steps.back().name == "type";
 }
 
-// Short paths come before long ones, so parts before what stands inside them, and a part's type
-// before the part, whose table may name none. What is taken out is taken out last, the end of a
-// list first, so that numbers are those of the list as it stands.
+// Short paths come before long ones, so tables come before their contents, and the type of a part
+// before its table, which may lack a type. Removals come last, from the end of a list, so that
+// indices stay valid.
 bool comes_before(const LocatedOverride& a, const LocatedOverride& b) {
   const auto& left = a.parsed.steps;
   const auto& right = b.parsed.steps;
@@ -72,8 +72,8 @@ std::vector<AppliedOverride> apply_in_order(Value& root, const TypedTree& tree,
   return applied;
 }
 
-// Replaces globs by the locations that they match once all other overrides are in. Globs may set
-// types that bring what other globs match, so this is tried until nothing new comes.
+// Replaces globs by the locations that they match after all other overrides. A glob may set a type
+// whose fields other globs match, so this repeats until nothing new is found.
 class GlobPlacer {
  public:
   GlobPlacer(const Value& root, const TypedTree& tree, const std::vector<LocatedOverride>& given)
@@ -105,7 +105,7 @@ class GlobPlacer {
     return path_text(steps);
   }
 
-  // Each glob on the tree as all others make it: on its own work it could match without end.
+  // Matches each glob on the tree without its own results, which could match without end.
   std::vector<LocatedOverride> matched(const std::vector<LocatedOverride>& last) {
     std::vector<LocatedOverride> all = plain_;
     for (const LocatedOverride& glob : globs_) {
@@ -113,7 +113,7 @@ class GlobPlacer {
       std::copy_if(last.begin(), last.end(), std::back_inserter(others),
                    [&](const auto& one) { return one.number != glob.number && !removes(one); });
       Value changed = root_;
-      Diagnostics ignored;  // the same again when they are applied
+      Diagnostics ignored;  // reported again when they are applied
       apply_in_order(changed, tree_, others, ignored);
       add_matches(glob, filled_copy(changed, tree_), all);
     }
@@ -136,8 +136,7 @@ class GlobPlacer {
     }
     if (all.size() == before) {
       add(glob, steps[0].at,
-          "this has no effect: other overrides name every location that it matches",
-          "leave it out");
+          "this has no effect: other overrides name every location that it matches", "remove it");
     }
   }
 
@@ -188,7 +187,7 @@ void apply_overrides(Value& root, const TypedTree& tree, const std::vector<Overr
   std::copy_if(placed.begin(), placed.end(), std::back_inserter(removing), removes);
   std::erase_if(placed, removes);
   const std::vector<AppliedOverride> applied = apply_in_order(root, tree, placed, diagnostics);
-  // One that failed may be what another one needs.
+  // A failed override may be the cause of other errors.
   if (applied.size() == placed.size()) check_effects(root, tree, applied, diagnostics);
   check_removed(applied, apply_in_order(root, tree, removing, diagnostics), diagnostics);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Overrides applied to a merged config tree.
+// Applies overrides to a merged config tree.
 #pragma once
 
 #include <string>
@@ -14,16 +14,16 @@
 
 namespace trivet {
 
-// True for the tables at the top of a config whose keys are free: xp, backend, defaults, sweep.
+// Whether a table at the top of a config has free keys: xp, backend, defaults, sweep.
 bool is_free_section(std::string_view name) noexcept;
 
-// Changes `root` as the overrides say; mistakes are added to `problems`, with the location in the
-// override. Unknown keys are set all the same: validation reports them best.
+// Applies the overrides to `root`. Errors are added to the diagnostics, with the location in the
+// override. Unknown keys are set anyway, because validation reports them best.
 //
-// The order of the overrides does not matter. Parts and their types are set before what stands
-// inside them (short paths before long ones), globs reach every location that no override names
-// itself, and what is taken out is taken out last. An override of which nothing is left, or whose
-// value another one of the same path replaces, is a mistake, unless it `is_lower`.
+// The order of the overrides does not matter. Parts and their types are set before their contents
+// (short paths before long ones). Globs apply to every location that no other override names.
+// Removals come last. An override without effect, or one that another override of the same path
+// replaces, is an error unless it `is_lower`.
 void apply_overrides(Value& root, const TypedTree& tree, const std::vector<Override>& overrides,
                      Diagnostics& diagnostics);
 

@@ -78,7 +78,7 @@ class Matcher {
         list.push_back({member.key, 0, &member.value, tree_.child(value, node, member.key)});
       }
     }
-    // What the schema knows but has no value yet can be set, too.
+    // Fields of the schema without a value can be set, too.
     if (const std::vector<Field>* fields = tree_.fields(value, node)) {
       for (const Field& field : *fields) {
         if (value.find(field.name) != nullptr || (top && is_consumed(field.name))) continue;
@@ -88,7 +88,7 @@ class Matcher {
     return list;
   }
 
-  // These are no values of the experiment.
+  // These are not values of the experiment.
   static bool is_consumed(std::string_view name) {
     constexpr std::array<std::string_view, 5> kConsumed{"experiment", "base", "defaults", "sweep",
                                                         "restrictions"};
@@ -104,7 +104,7 @@ class Matcher {
 
 }  // namespace
 
-// Backtracks to the last star only, so the cost is a product.
+// Backtracks only to the last star, so the cost is at most the product of the lengths.
 bool matches_glob(std::string_view pattern, std::string_view name) {
   std::size_t p = 0, n = 0, star = std::string_view::npos, retry = 0;
   while (n < name.size()) {

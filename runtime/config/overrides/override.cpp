@@ -19,7 +19,7 @@ namespace {
 using Form = FieldType::Form;
 using Kind = OverrideStep::Kind;
 
-// A name and an index for each level that a file may have.
+// A name and an index for each level of nesting.
 constexpr std::size_t kMostSteps = 2 * kDeepestNesting;
 
 class OverrideParser {
@@ -36,7 +36,7 @@ class OverrideParser {
     parse_path(parsed.steps);
     const bool has_value = at_ < text_.size();
     if (parsed.action == ParsedOverride::Action::remove) {
-      if (has_value) fail(at_, "~ takes a value out and needs no '='");
+      if (has_value) fail(at_, "~ removes a value and takes no '='");
       return parsed;
     }
     if (!has_value && given_.is_bare) {
@@ -64,7 +64,7 @@ class OverrideParser {
     if (peek() == '=') fail(at_, "the path before '=' is missing");
     for (;;) {
       if (steps.size() == kMostSteps) {
-        fail(at_, "more than " + std::to_string(kMostSteps) + " parts", "no config is as deep");
+        fail(at_, "more than " + std::to_string(kMostSteps) + " parts", "no config is that deep");
       }
       steps.push_back(peek() == '[' ? parse_index(steps.empty()) : parse_name());
       if (peek() == '=') return;
@@ -120,7 +120,7 @@ class OverrideParser {
       const char* end = inside.data() + inside.size();
       const auto result = std::from_chars(inside.data(), end, step.index);
       if (result.ec != std::errc{} || result.ptr != end) {
-        fail(at_ + 1, "brackets hold the number of an element, from 0, or *");
+        fail(at_ + 1, "brackets contain the index of an element, from 0, or *");
       }
     }
     at_ = close + 1;
@@ -151,7 +151,7 @@ bool looks_like_number(const std::string& text) {
   return at < text.size() && text[at] >= '0' && text[at] <= '9';
 }
 
-// True for a text that stands for something else where it is not in quotes: 5, true, [1], .5, null.
+// Whether a text without quotes has another type: 5, true, [1], .5, null.
 bool reads_as_other(const std::string& text) {
   constexpr std::array<std::string_view, 6> kWords{"True", "False", "null", "None", "none", ""};
   if (is_quoted(text) || !toml_number(text).empty() || text.starts_with('{') ||
@@ -195,12 +195,12 @@ ParsedOverride parse_override(const Override& given, int number) {
 
 namespace {
 
-// YAML's words as TOML has them, where the location is for no text of its own.
+// Translates YAML's words to TOML, if the field is not a string.
 std::string without_yaml_words(const std::string& text, const SchemaNode& node) {
   const Form form = node.type != nullptr ? node.type->form : Form::value;
   const bool optional = node.type != nullptr && (node.type->optional || form == Form::config);
   if (optional && (text == "null" || text == "None")) return "none";
-  // No file is meant by these: one of such a name is written in quotes.
+  // These words do not name files; a file of such a name is written in quotes.
   const bool none = text == "null" || text == "None" || text == "none";
   if (form == Form::path && none && !optional) return R"("")";
   if (form == Form::string || form == Form::path) return text;
@@ -211,7 +211,7 @@ std::string without_yaml_words(const std::string& text, const SchemaNode& node) 
   return number.empty() ? text : number;
 }
 
-// 1e5 and 10.0 where an integer is wanted: exactly that integer.
+// 1e5 and 10.0 for an integer field: exactly that integer.
 Value whole(Value value, const SchemaNode& node) {
   const bool wanted = node.type != nullptr && node.type->form == Form::integer;
   constexpr double kLargest = 9007199254740992.0;  // 2^53: all integers up to here are exact
@@ -262,7 +262,7 @@ Value override_value(const Override& given, const ParsedOverride& parsed, const 
   const Form form = node.type != nullptr ? node.type->form : Form::value;
   if (given.is_bare && form != Form::boolean && form != Form::value) {
     throw ConfigError(Diagnostic{
-        {}, {}, "this option needs a value behind '='", "write " + given.shown + "=VALUE"});
+        {}, {}, "this option needs a value after '='", "write " + given.shown + "=VALUE"});
   }
   return read_override_value(parsed.value, node);
 }

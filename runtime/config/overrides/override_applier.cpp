@@ -43,7 +43,7 @@ const FieldType& text_type() {
 
 Value filled_copy(const Value& root, const TypedTree& tree) {
   Value filled = root;
-  Diagnostics ignored;  // the same again when everything is filled
+  Diagnostics ignored;  // reported again when everything is filled
   const Value* by_type = root.find("defaults");
   const Value none;
   DefaultsFiller(tree, by_type != nullptr ? *by_type : none, ignored).fill(filled);
@@ -106,7 +106,7 @@ AppliedOverride OverrideApplier::set_value(Location& location) {
   return applied;
 }
 
-// A table in one word is the whole part, but for a type that it does not name.
+// A table in one word replaces the part, but keeps the type if it names none.
 void OverrideApplier::replace(Location& location, Value value) {
   const std::string type =
       location.node.is_config() ? tree_.key_at(*location.value, location.node) : "";
@@ -129,7 +129,7 @@ AppliedOverride OverrideApplier::set_type(Location& location) {
   return applied;
 }
 
-// A key that is new to a free table is more often a slip than not.
+// A new key in a free table is usually a typo.
 void OverrideApplier::require_key(const Location& location, const OverrideStep& step) {
   const bool free_table =
       location.free || (location.node.type != nullptr && location.node.is_free());
@@ -139,7 +139,7 @@ void OverrideApplier::require_key(const Location& location, const OverrideStep& 
   }
   const std::string path = joined_path(location.path, step.name);
   if (location.value->find(step.name) != nullptr || filled().find_path(path) != nullptr) return;
-  fail(step.at, path, "there is no key '" + step.name + "' in this free table",
+  fail(step.at, path, "this free table has no key '" + step.name + "'",
        "write +" + path + "=... to add it");
 }
 
@@ -181,7 +181,7 @@ void OverrideApplier::descend_list(Location& location, const OverrideStep& step)
   Value::Array& items = location.value->items();
   if (step.index >= items.size()) {
     fail(step.at, path, "the list has " + std::to_string(items.size()) + " elements",
-         "they are numbered from 0");
+         "indices start at 0");
   }
   location = {&items[step.index], tree_.element(location.node), path, location.free};
 }
@@ -227,10 +227,10 @@ void OverrideApplier::report_absent(const OverrideStep& step) {
   const std::vector<OverrideStep>& steps = placed_.parsed.steps;
   const std::string path = path_text(steps);
   if (filled().find_path(path) != nullptr) {
-    fail(steps[0].at, path, "there is nothing to take out: this is the default",
+    fail(steps[0].at, path, "nothing to remove: this is the default",
          "set it instead; an optional part is switched off by =none");
   }
-  fail(step.at, path, "there is nothing to take out");
+  fail(step.at, path, "nothing to remove");
 }
 
 }  // namespace trivet

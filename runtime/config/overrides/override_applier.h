@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One override without globs, applied to a config tree.
+// Applies one override without globs to a config tree.
 #pragma once
 
 #include <optional>
@@ -14,19 +14,19 @@
 
 namespace trivet {
 
-// An override at one location: `parsed` names it, globs replaced.
+// An override for one location, `parsed`, in which globs are replaced.
 struct LocatedOverride {
   const Override* given = nullptr;
-  int number = 0;  // from 1, in the order of the user
+  int number = 0;  // from 1, in the user's order
   ParsedOverride parsed{};
 };
 
-// What it has set, and where.
+// The value that it set, and the location.
 struct AppliedOverride {
   const LocatedOverride* placed = nullptr;
-  std::string path;  // of the value, with the names that the schemas have today
+  std::string path;  // of the value, with the current names of the schemas
   SchemaNode node;
-  Value value;  // a type alone is {type = "..."}; null where something was taken out
+  Value value;  // a type alone is {type = "..."}; null for a removal
 };
 
 // A copy of `root` with every default filled in.
@@ -34,7 +34,7 @@ Value filled_copy(const Value& root, const TypedTree& tree);
 
 class OverrideApplier {
  public:
-  // All must outlive it.
+  // All arguments must outlive this object.
   OverrideApplier(Value& root, const TypedTree& tree, const LocatedOverride& placed)
       : root_(root), tree_(tree), placed_(placed) {}
 
@@ -42,7 +42,7 @@ class OverrideApplier {
   AppliedOverride apply();
 
  private:
-  // Where a walk has come to.
+  // The current location of a walk.
   struct Location {
     Value* value;
     SchemaNode node;

@@ -26,7 +26,7 @@ bool is_same(const Value& found, const Value& wanted) {
          (number(found) && number(wanted) && found.as_float() == wanted.as_float());
 }
 
-// Whether the value of an override has something of its own at `path`.
+// Whether the value of an override sets something at `path`.
 bool gives(const AppliedOverride& one, const std::string& path) {
   if (!is_below(path, one.path)) return false;
   const Value whole = Value::table({{"it", one.value}});
@@ -36,10 +36,10 @@ bool gives(const AppliedOverride& one, const std::string& path) {
 Diagnostic vain(const AppliedOverride& one, std::string what) {
   const OverrideStep& first = one.placed->parsed.steps.front();
   return {override_origin(*one.placed->given, one.placed->number, first.at), one.path,
-          std::move(what), "leave one of them out"};
+          std::move(what), "remove one of them"};
 }
 
-// What stands at a path, under today's names of fields or old ones, and what may stand there.
+// The value at a path, under current or old field names, and its schema.
 std::pair<const Value*, SchemaNode> find_at(const Value& root, const TypedTree& tree,
                                             const std::string& path) {
   const Value* found = &root;
@@ -64,7 +64,7 @@ std::pair<const Value*, SchemaNode> find_at(const Value& root, const TypedTree& 
   return {found, node};
 }
 
-// Compares what was set with what is there.
+// Compares the values that were set with the result.
 class Comparison {
  public:
   explicit Comparison(const TypedTree& tree) : tree_(tree) {}
@@ -100,7 +100,7 @@ class Comparison {
       Field named;
       named.name = member.key;
       const Field& field = inner.field != nullptr ? *inner.field : named;
-      // Under another type a key means something else.
+      // Under another type a key has another meaning.
       const Value::Member* there = other ? nullptr : find_member(found, field);
       compare(member.value, there != nullptr ? &there->value : nullptr, inner,
               joined_path(path, field.name));
@@ -136,8 +136,8 @@ class EffectCheck {
     if (!said_inside && !gives_way(one)) report(one);
   }
 
-  // A table may keep something of an earlier value of the same path, or nothing of it: that would
-  // depend on the order of the two.
+  // A table may keep a part of an earlier value of the same path: the result would depend on the
+  // order of the two.
   void check_rivals(std::size_t i) {
     const AppliedOverride& one = applied_[i];
     for (std::size_t j = 0; j < i; ++j) {
@@ -160,7 +160,7 @@ class EffectCheck {
     return is_same(left, right);
   }
 
-  // Whether the path ends with ".type", so that it says nothing about the rest of the part.
+  // Whether the path ends with ".type" and so does not set the rest of the part.
   static bool sets_type(const AppliedOverride& one) {
     const std::vector<OverrideStep>& steps = one.placed->parsed.steps;
     return steps.size() > 1 && steps.back().name == "type";
@@ -182,7 +182,7 @@ class EffectCheck {
 
   static bool is_lower(const AppliedOverride& one) { return one.placed->given->is_lower; }
 
-  // The last one applied that touches the location is what replaced it.
+  // The last applied override of the location replaced it.
   void report(const AppliedOverride& one) {
     if (!reported_.insert(one.placed->number).second) return;
     std::string what = "this has no effect";
@@ -216,7 +216,7 @@ void check_removed(const std::vector<AppliedOverride>& applied,
         continue;
       }
       diagnostics.add(
-          vain(one, "this has no effect: '" + gone.placed->given->shown + "' takes it out"));
+          vain(one, "this has no effect: '" + gone.placed->given->shown + "' removes it"));
       break;
     }
   }

@@ -13,16 +13,16 @@
 
 namespace trivet {
 
-// Adds a problem for every override, in the order in which they were applied, of which nothing is
-// left in `root`, or of which something was lost that no override of a location inside says anew.
+// Adds an error for every override, in the order of application, that has no effect in `root`, or
+// that lost a part which no override of an inner location set again.
 void check_effects(const Value& root, const TypedTree& tree,
                    const std::vector<AppliedOverride>& applied, Diagnostics& diagnostics);
-// The same for what others then took out, all of it or some.
+// The same for values that later overrides removed, fully or partly.
 void check_removed(const std::vector<AppliedOverride>& applied,
                    const std::vector<AppliedOverride>& removed, Diagnostics& diagnostics);
 
-// True where the tree has at `path` all that `wanted` says: more keys do no harm, 1 is 1.0, and the
-// short form of a part is its table. Throws Error for what is no path.
+// Whether the tree at `path` contains all values of `wanted`: additional keys are allowed, 1 equals
+// 1.0, and the short form of a part equals its table. Throws Error if `path` is invalid.
 bool says(const Value& root, const TypedTree& tree, const std::string& path, const Value& wanted);
 
 }  // namespace trivet

@@ -38,7 +38,7 @@ Value none_for_null(Value value) {
   return value;
 }
 
-// A stretch of the text.
+// A range of the text.
 struct Piece {
   std::size_t begin = 0, end = 0;
 };
@@ -94,13 +94,13 @@ class ValueReader {
   std::string read_value(const Piece& piece) const;
   std::string read_list(const Piece& piece) const;
   std::string read_item(const Piece& piece) const;
-  Override made(const Piece& key, const Piece& value, const std::string& value_text) const;
+  Override make_override(const Piece& key, const Piece& value, const std::string& value_text) const;
 
   const std::string& text_;
   const std::string shown_;
 };
 
-// At commas outside quotes and brackets.
+// Splits at commas outside quotes and brackets.
 std::vector<Piece> ValueReader::split_pairs() const {
   std::vector<Piece> pieces;
   std::size_t begin = 0, open = std::string::npos;
@@ -115,11 +115,10 @@ std::vector<Piece> ValueReader::split_pairs() const {
     const bool value = text_.find('=', begin) < at;
     if (c == '[' && value) {
       if (open != std::string::npos)
-        fail(at, "lists in lists are too much for pairs",
-             "write it as JSON: {\"key\": [[1, 2], [3]]}");
+        fail(at, "pairs cannot contain nested lists", "write it as JSON: {\"key\": [[1, 2], [3]]}");
       open = at;
     } else if (c == ']' && value) {
-      if (open == std::string::npos) fail(at, "there is no '[' for this");
+      if (open == std::string::npos) fail(at, "this ']' has no '['");
       open = std::string::npos;
     } else if (c == ',' && open == std::string::npos) {
       pieces.push_back({begin, at});
@@ -142,7 +141,7 @@ std::vector<Override> ValueReader::pairs() {
     const Piece key = inside({pair.begin, equals});
     const Piece value = inside({equals + 1, pair.end});
     if (key.begin == key.end) fail(equals, "the key before '=' is missing");
-    overrides.push_back(made(key, value, read_value(value)));
+    overrides.push_back(make_override(key, value, read_value(value)));
   }
   return overrides;
 }
@@ -151,7 +150,7 @@ std::string ValueReader::read_value(const Piece& piece) const {
   if (piece.begin == piece.end) return {};
   const char first = text_[piece.begin];
   if (first == '{') {
-    fail(piece.begin, "tables are too much for pairs",
+    fail(piece.begin, "pairs cannot contain tables",
          "write a dotted key for each value, or all of it as JSON");
   }
   if (first == '[') return read_list(piece);
@@ -164,7 +163,7 @@ std::string ValueReader::read_value(const Piece& piece) const {
 
 std::string ValueReader::read_list(const Piece& piece) const {
   if (text_[piece.end - 1] != ']') {
-    fail(text_.find(']', piece.begin) + 1, "there is something behind the list", "expected ','");
+    fail(text_.find(']', piece.begin) + 1, "unexpected text after the list", "expected ','");
   }
   const Piece body = inside({piece.begin + 1, piece.end - 1});
   std::string list = "[";
@@ -194,7 +193,7 @@ std::string ValueReader::read_item(const Piece& piece) const {
   return number && std::any_of(text.begin(), text.end(), is_digit) ? text : to_toml(Value(text));
 }
 
-// At commas of the object's own level; the text is known to be JSON.
+// Splits at the commas of the outermost object. The text is valid JSON.
 std::vector<Piece> ValueReader::split_members(std::size_t begin, std::size_t end) const {
   std::vector<Piece> pieces;
   int depth = 0;
@@ -220,18 +219,19 @@ std::vector<Piece> ValueReader::split_members(std::size_t begin, std::size_t end
 std::vector<Override> ValueReader::json() {
   try {
     const auto parsed = nlohmann::json::parse(text_);
-    if (!parsed.is_object()) fail(0, "the JSON text is no object");
+    if (!parsed.is_object()) fail(0, "the JSON text is not an object");
   } catch (const nlohmann::json::parse_error& error) {
     fail(error.byte > 0 ? std::min(error.byte - 1, text_.size()) : 0, "this is not JSON");
   }
-  if (const auto deep = find_too_deep_nesting(text_)) fail(*deep, "this is nested too deep");
+  if (const auto deep = find_too_deep_nesting(text_)) fail(*deep, "this is nested too deeply");
   std::vector<Override> overrides;
   std::set<std::string> taken;
   add_members({text_.find('{'), text_.rfind('}') + 1}, {}, overrides, taken);
   return overrides;
 }
 
-// One override for each value: what an object does not name stays. At the top a key may be a path.
+// One override for each value: members that an object does not name are kept. At the top a key may
+// be a path.
 void ValueReader::add_members(const Piece& object, const std::string& path,
                               std::vector<Override>& overrides,
                               std::set<std::string>& taken) const {
@@ -248,7 +248,7 @@ void ValueReader::add_members(const Piece& object, const std::string& path,
       add_members(value, here, overrides, taken);
       continue;
     }
-    // It may be new to a free table: elsewhere, what is unknown is refused all the same.
+    // '+' allows new keys in free tables. In other tables, unknown keys are still an error.
     Override made{"+" + here + "=", shown_, kOption.size() + member.begin};
     made.value_shift = value.begin - member.begin;
     made.value = none_for_null(value_from_json(text_of(value), "value"));
@@ -257,8 +257,8 @@ void ValueReader::add_members(const Piece& object, const std::string& path,
   }
 }
 
-Override ValueReader::made(const Piece& key, const Piece& value,
-                           const std::string& value_text) const {
+Override ValueReader::make_override(const Piece& key, const Piece& value,
+                                    const std::string& value_text) const {
   Override made{text_of(key) + "=" + value_text, shown_, kOption.size() + key.begin};
   made.value_at = key.end - key.begin + 1;
   made.value_shift = value.begin - key.end - 1;

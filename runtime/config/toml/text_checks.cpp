@@ -6,8 +6,8 @@
 namespace trivet {
 namespace {
 
-// Knows just enough of TOML's grammar to tell brackets and dots of keys from those inside strings
-// and comments. On malformed text it may miscount; the parser reports such text anyway.
+// Implements just enough of TOML's grammar to distinguish brackets and dots of keys from those
+// inside strings and comments. It may miscount malformed text, which the parser reports anyway.
 class NestingScanner {
  public:
   explicit NestingScanner(std::string_view text) : text_(text) {}
@@ -93,9 +93,9 @@ class NestingScanner {
 
   std::string_view text_;
   std::size_t at_ = 0;
-  std::vector<std::size_t> levels_;  // of each open bracket: dots of the key before it
+  std::vector<std::size_t> levels_;  // for each open bracket: dots of the key before it
   std::size_t dots_in_keys_ = 0;     // sum of levels_
-  std::size_t dots_ = 0;             // of the key being read
+  std::size_t dots_ = 0;             // dots of the current key
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Checks on the bytes of a config before a parser sees them: toml++ 3.3 aborts on some malformed
-// UTF-8 when built with assertions, and a tree nested without limit would exhaust the stack of
-// everything that walks it.
+// UTF-8 when built with assertions, and a deeply nested tree would overflow the stack of recursive
+// functions.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace trivet {
 // Levels of tables and arrays, counting the parts of dotted keys.
 inline constexpr std::size_t kDeepestNesting = 100;
 
-// The offset where TOML text goes deeper than kDeepestNesting. Strings and comments are skipped.
+// The offset at which TOML text exceeds kDeepestNesting. Strings and comments are skipped.
 std::optional<std::size_t> find_too_deep_nesting(std::string_view text);
 
 // Line and column of an offset, both from 1; columns count characters, not bytes.

@@ -51,7 +51,8 @@ class Converter {
       default:
         break;
     }
-    diagnostics_.add({origin_of(node.source(), file_), path, "a config has no dates and times",
+    diagnostics_.add({origin_of(node.source(), file_), path,
+                      "dates and times are not supported in a config",
                       "write it in quotes, as a string"});
     return "";
   }
@@ -108,7 +109,7 @@ std::string_view line_at(std::string_view text, std::uint32_t number) {
   return text.substr(0, text.find_first_of("\r\n"));
 }
 
-// What to write where the text that failed in this line is JSON or YAML.
+// The hint for a line that fails because it is JSON or YAML.
 std::string hint_of_other_language(std::string_view text, std::uint32_t line) {
   constexpr const char* kToml = "configs are TOML: [trainer] above train_steps = 5";
   constexpr std::string_view kBlank = " \t\r\n";
@@ -131,7 +132,7 @@ Value read_toml(std::string_view text, const std::string& file) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   if (text.starts_with(kByteOrderMark)) {
     throw ConfigError(Diagnostic{.where = {.file = file, .line = 1, .column = 1},
-                                 .what = "two byte order marks, one behind the other",
+                                 .what = "the file starts with two byte order marks",
                                  .hint = "save the file as UTF-8 without any"});
   }
   check_text(text, file);
@@ -156,7 +157,7 @@ Value read_toml_file(const std::filesystem::path& file, const Origin& named_at) 
 
 namespace {
 
-// The columns of a value that was read behind the prefix "v = ".
+// The columns of a value that was parsed after the prefix "v = ".
 void shift_columns(Value& value, int by) {
   Origin origin = value.origin();
   origin.column = std::max(1, origin.column - by);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The keys of a table stand before its sections: in TOML everything behind a [section] line belongs
+// The keys of a table come before its sections: in TOML everything after a [section] line belongs
 // to that section.
 #include "config/toml/toml_writer.h"
 
@@ -26,7 +26,7 @@ bool is_section(const Value& value) {
 
 void require_utf8(std::string_view text, const std::string& path) {
   if (!find_invalid_utf8(text)) return;
-  throw Error("this text is not UTF-8 and cannot be written to a config", {.path = path});
+  throw Error("this string is not UTF-8 and cannot be written to a config", {.path = path});
 }
 
 void check_utf8(const Value& value, const std::string& path) {
@@ -87,7 +87,7 @@ class Writer {
     write_origin(member.value.origin());
   }
 
-  // Of one reference; a list or a table would hide what is written.
+  // Only for single references: in a list or table, the comment would be ambiguous.
   void write_meaning(const Value& value, const std::string& path) {
     if (options_.meanings == nullptr || !value.is_string()) return;
     if (value.as_string().find("${") == std::string::npos) return;
@@ -97,7 +97,7 @@ class Writer {
     if (text.size() <= kLineLength) out_ += "  # " + comment(text);
   }
 
-  // One element a line; inline tables must not be broken.
+  // One element per line. Inline tables must stay on one line.
   static std::string folded_array(const Value& array) {
     std::string text = "[\n";
     for (const Value& item : array.items()) text += "  " + to_toml(item) + ",\n";
@@ -109,7 +109,7 @@ class Writer {
     out_ += '\n';
   }
 
-  // A table that holds nothing but sections needs no line of its own.
+  // A table that contains only sections needs no title line.
   void write_section(const Value& table, const std::string& path) {
     const Value::Table& members = table.members();
     const bool only_sections =

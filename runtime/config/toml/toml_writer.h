@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Value to TOML text that any TOML 1.0 reader understands and that reads back to an equal Value
-// (numbers to the same bits; nulls, which TOML lacks, are left out).
+// Writes a Value as TOML 1.0 text that parses to an equal Value (numbers have the same bits; nulls,
+// which TOML lacks, are omitted).
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@
 namespace trivet {
 
 struct TomlWriterOptions {
-  bool origins = false;  // a comment behind each value says where it came from
-  std::string header{};  // comment lines for the top, without '#'
-  // The same table with references resolved: a comment behind each reference says what it means.
+  bool origins = false;  // adds a comment with its origin to each value
+  std::string header{};  // comment lines for the top of the file, without '#'
+  // The same table with references resolved. Adds a comment with its value to each reference.
   const Value* meanings = nullptr;
 };
 
-// `table` is the whole file. Tables become [sections], arrays of tables [[sections]], everything
-// else `key = value` in the order of the members. Throws Error for text that is not UTF-8, which
-// TOML cannot hold.
+// `table` is the whole file. Tables become [sections], arrays of tables [[sections]], all other
+// values `key = value` in the order of the members. Throws Error for strings that are not UTF-8,
+// which TOML cannot represent.
 std::string write_toml(const Value& table, const TomlWriterOptions& options = {});
 
 }  // namespace trivet

@@ -11,8 +11,8 @@ namespace {
 
 using Form = FieldType::Form;
 
-// Far more tables than any experiment has: defaults that contain themselves twice would double
-// at each level long before they are too deep.
+// Far more tables than any experiment has. Defaults that contain themselves twice double at each
+// level, so the depth limit alone is not enough.
 constexpr std::size_t kMostTables = 100000;
 
 void mark_default(Value& value) {

@@ -13,18 +13,19 @@
 
 namespace trivet {
 
-// The note in the origin of values that come from a struct.
+// The note in the origin of values from a struct.
 inline constexpr const char* kDefaultNote = "default";
 
 class DefaultsFiller {
  public:
-  // `by_type` holds a table for each "plugin/Name"; null for none. All must outlive the filler.
+  // `by_type` has a table for each "plugin/Name"; null for none. All arguments must outlive this
+  // object.
   DefaultsFiller(const TypedTree& tree, const Value& by_type, Diagnostics& diagnostics)
       : tree_(tree), by_type_(by_type), diagnostics_(diagnostics) {}
 
-  // Adds what `root` lacks and has a known default, at every depth; writes ConfigOf values as
-  // tables with a `type`, gives old names their new ones, and puts members in the schema's order.
-  // Tolerates trees that are not valid. Defaults that contain themselves without end are reported.
+  // Adds missing fields with known defaults at every depth, writes ConfigOf values as tables with a
+  // `type`, replaces old field names by current ones, and orders members as in the schema. Accepts
+  // invalid trees. Reports defaults that contain themselves without end.
   void fill(Value& root);
 
  private:

@@ -17,8 +17,7 @@ bool is_default(const Value& value, const TypedTree& tree, const SchemaNode& nod
   return standard == given;
 }
 
-// A struct without anything left is what it is without being written; a ConfigOf still names its
-// type.
+// A struct without remaining members need not be written; a ConfigOf still names its type.
 bool says_nothing(const Value& value, const SchemaNode& node) {
   return node.type != nullptr && node.type->form == Form::table && !node.type->optional &&
          value.is_table() && value.members().empty();

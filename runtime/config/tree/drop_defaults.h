@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a config struct says beyond its defaults.
+// Removes default values from an encoded config struct.
 #pragma once
 
 #include "config/tree/typed_tree.h"
@@ -8,9 +8,9 @@
 
 namespace trivet {
 
-// Takes out of `value` every member that is what the struct would hold anyway. A struct that was
-// encoded whole then says only what its author chose, so that [defaults."plugin/Name"] reaches the
-// rest. Whoever chooses a value that is the default anyway cannot be told from one who does not.
+// Removes from `value` every member that equals the struct's default. A fully encoded struct then
+// contains only the author's choices, so that [defaults."plugin/Name"] applies to the rest. A
+// chosen value that equals the default is also removed.
 void drop_defaults(Value& value, const TypedTree& tree, const SchemaNode& node);
 
 }  // namespace trivet

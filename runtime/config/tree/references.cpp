@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Depth first: what a reference leads to is resolved before it is copied. `chain_` holds the
-// references under way; meeting one of them again, directly or inside a table, is a cycle.
+// Depth first: the target of a reference is resolved before it is copied. `chain_` contains the
+// references in progress; reaching one of them again, directly or inside a table, is a cycle.
 #include "config/tree/references.h"
 
 #include <algorithm>
@@ -14,11 +14,11 @@
 namespace trivet {
 namespace {
 
-// Copies could double at each level ("${a}${a}" of a string of "${b}${b}"...).
+// Copies could double at each level (a = "${b}${b}", b = "${c}${c}", ...).
 constexpr std::size_t kLongestText = std::size_t{1} << 20;
 constexpr std::size_t kMostCopies = 1000000;
 constexpr std::size_t kLongestChain = 100;
-// Nearest paths are worth their time for as many problems as are shown.
+// Suggestions take time, so only the errors that are shown get them.
 constexpr std::size_t kMostSuggestions = 50;
 
 std::size_t size_of(const Value& value) {
@@ -53,7 +53,7 @@ class ReferenceResolver {
     const Value* value;
     std::string path;
   };
-  // What a text with references becomes: another value, or a text.
+  // The result of a string with references: another value, or a string.
   struct Result {
     Value whole;
     std::string text;
@@ -63,7 +63,7 @@ class ReferenceResolver {
   std::optional<Result> expand(const Value& value, const std::string& path);
   bool add_target(const Value& target, bool alone, const Value& from, const std::string& path,
                   Result& result);
-  // The value behind a path, itself resolved; null when it or the path is bad.
+  // The resolved value at a path. Null if the value or the path is invalid.
   const Value* target(const std::string& name, const Value& from, const std::string& path);
   void report(const Value& from, const std::string& path, std::string what, std::string hint = {});
   void report_missing(const std::string& name, const Value& from, const std::string& path);
@@ -72,7 +72,7 @@ class ReferenceResolver {
   Value& root_;
   Diagnostics& diagnostics_;
   std::vector<Link> chain_;
-  // Only leaves are ever replaced, so addresses of values stay good.
+  // Only leaves are replaced, so addresses of values stay valid.
   std::set<const Value*> done_;
   std::set<const Value*> failed_;
   std::vector<Origin> failed_locations_;
@@ -91,7 +91,7 @@ void ReferenceResolver::report_missing(const std::string& name, const Value& fro
   std::vector<std::string> paths;
   if (reports_ < kMostSuggestions) list_paths(root_, {}, paths);
   const bool near = !nearest_names(name, paths).empty();
-  report(from, path, "bad reference: there is no value at '" + name + "'",
+  report(from, path, "bad reference: no value at '" + name + "'",
          near ? suggestion(name, paths) : "a reference is the whole path of a value");
 }
 
@@ -184,9 +184,9 @@ bool ReferenceResolver::add_target(const Value& target, bool alone, const Value&
     return true;
   }
   if (target.is_table() || target.is_array() || target.is_null()) {
-    report(from, path,
-           "bad reference: " + std::string(to_string(target.type())) +
-               " cannot stand inside a string");
+    report(
+        from, path,
+        "bad reference: " + std::string(to_string(target.type())) + " cannot be part of a string");
     return false;
   }
   result.text += target.is_string() ? target.as_string() : to_toml(target);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// "${other.path}" in a config refers to another value of the same config. As the whole string it
-// is that value, with its type, tables included; inside a longer string it is the value's text.
-// "$${" stands for a plain "${".
+// "${other.path}" in a config refers to another value of the same config. If it is the whole
+// string, it becomes that value with its type, including tables. Inside a longer string it becomes
+// the value's text. "$${" is a plain "${".
 #pragma once
 
 #include <string>
@@ -13,16 +13,16 @@
 
 namespace trivet {
 
-// Replaces every reference below `root`, except under the members of `root` named in `skipped`.
-// A path that leads nowhere (with the nearest ones) and references that lead back to themselves
-// (with the whole chain) are reported; the text then stays. Returns the locations of those.
+// Replaces every reference below `root`, except below the members of `root` named in `skipped`.
+// Reports invalid paths (with the nearest ones) and reference cycles (with the whole chain); their
+// text stays. Returns the locations of these references.
 std::vector<Origin> resolve_references(Value& root, const std::vector<std::string>& skipped,
                                        Diagnostics& diagnostics);
 
-// The paths that references anywhere in `value` name, as they are written there.
+// The paths that references in `value` name, unchanged.
 std::vector<std::string> reference_targets(const Value& value);
 
-// The opposite, for writing a config that is read again: "${" becomes "$${" in every string.
+// The inverse, for writing a config that is read again: "${" becomes "$${" in every string.
 void escape_references(Value& value);
 
 }  // namespace trivet

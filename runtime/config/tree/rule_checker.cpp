@@ -40,7 +40,7 @@ void RuleChecker::check_table(const Value& table, const std::string& kind, const
 
 void RuleChecker::check_restrictions(const Value& experiments, const std::string& path,
                                      const Value& whole) {
-  if (!experiments.is_array()) return;  // reported by validate(), as are keys that are no text
+  if (!experiments.is_array()) return;  // reported by validate(), like keys that are not strings
   std::size_t index = 0;
   for (const Value& key : experiments.items()) {
     const std::string here = joined_path(path, index++);
@@ -61,7 +61,7 @@ void RuleChecker::add_missing(Diagnostic problem, const Origin& where, const std
   if (problem.path.empty()) {
     problem.where = where;
     problem.path = path;
-    problem.hint = "install its plugin, or leave it out to do without its rules; " + problem.hint;
+    problem.hint = "install its plugin, or remove it to skip its rules; " + problem.hint;
   }
   diagnostics_.add(std::move(problem));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rules of a config that only the plugins know: the `validate` of every config struct in it,
-// and the restrictions of experiments.
+// Checks the rules that only plugins know: the `validate` of every config struct, and the
+// restrictions of experiments.
 #pragma once
 
 #include <exception>
@@ -16,21 +16,21 @@ namespace trivet {
 
 class RuleChecker {
  public:
-  // All must outlive it. What the rules say is added to `problems`.
+  // All arguments must outlive this object. Errors are added to the diagnostics.
   RuleChecker(const TypedTree& tree, ConfigCatalog& catalog, Diagnostics& diagnostics)
       : tree_(tree), catalog_(catalog), diagnostics_(diagnostics) {}
 
-  // Asks the struct behind every table with a `type`, at any depth of a tree that has been filled,
-  // and loads the plugins that the tree names. Tables that the schemas refuse are left out.
+  // Validates the struct of every table with a `type`, at any depth of a filled tree, and loads the
+  // plugins that the tree names. Skips tables that do not match their schema.
   void check_tree(const Value& root) { visit(root, tree_.root(), {}); }
   // The same for one table of an item.
   void check_table(const Value& table, const std::string& kind, const std::string& key,
                    const std::string& path);
-  // The restrictions of the registered experiments in a list, which stands at `path`, on the whole
-  // config. Loads their plugins. One that is not there is a problem.
+  // Checks the whole config against the restrictions of the registered experiments in the list at
+  // `path`. Loads their plugins. A missing experiment is an error.
   void check_restrictions(const Value& experiments, const std::string& path, const Value& whole);
 
-  // The error of the first plugin that cannot be used, to be thrown if nothing else is wrong.
+  // The error of the first unusable plugin, to throw if there are no other errors.
   std::exception_ptr refused() const { return refused_; }
 
  private:

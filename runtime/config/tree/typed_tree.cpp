@@ -17,7 +17,7 @@ const Value* type_of(const Value& table) noexcept {
   return type != nullptr && type->is_string() ? type : nullptr;
 }
 
-// Under how many of its names a table has this field.
+// The number of names under which a table has this field.
 std::size_t names_given(const Value& table, const Field& field) {
   std::size_t count = table.find(field.name) != nullptr ? 1 : 0;
   for (const std::string& alias : field.aliases) count += table.find(alias) != nullptr ? 1 : 0;
@@ -73,7 +73,7 @@ std::optional<ScalarShorthand> TypedTree::for_number(const std::string& kind) co
   try {
     return lookup_.for_number(kind);
   } catch (const Error&) {
-    return std::nullopt;  // more than one item claims numbers: validation says so, with the
+    return std::nullopt;  // several items accept numbers: validation reports it with the
                           // location
   }
 }
@@ -167,7 +167,7 @@ void TypedTree::merge_members(Value& lower, Value upper, const SchemaNode& node)
   std::vector<const Field*> owners;
   for (const Value::Member& member : upper.members()) {
     const Field* field = find_field(known, member.key);
-    // Old and new name in one layer: kept apart, for validation to report.
+    // Old and new name in one layer: both are kept, and validation reports them.
     owners.push_back(field != nullptr && names_given(upper, *field) > 1 ? nullptr : field);
   }
   std::size_t index = 0;

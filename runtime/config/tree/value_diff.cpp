@@ -6,7 +6,7 @@
 namespace trivet {
 namespace {
 
-// Lists of tables of one length are compared entry by entry, others as a whole.
+// Lists of tables of equal length are compared by entry, others as a whole.
 bool are_alike_lists(const Value* before, const Value* after) {
   const auto is_list = [](const Value* value) {
     if (value == nullptr || !value->is_array() || value->items().empty()) return false;

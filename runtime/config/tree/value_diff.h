@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs between two configs.
+// Computes the differences between two configs.
 #pragma once
 
 #include <string>
@@ -11,13 +11,12 @@ namespace trivet {
 
 struct ValueDifference {
   std::string path;           // "trainer.train_steps"
-  std::string before, after;  // TOML; empty where there is no such value
-  bool is_default = false;    // `after` is there because its struct says so (see DefaultsFiller)
+  std::string before, after;  // TOML; empty if missing
+  bool is_default = false;    // `after` is a struct's default (see DefaultsFiller)
 };
 
-// Leaves that differ, in the order of `before`, then those that are new. Arrays of tables are
-// compared entry by entry where they are of one length, other arrays are leaves; null and no value
-// are one.
+// Leaves that differ, in the order of `before`, then the new ones. Arrays of tables of equal length
+// are compared by entry, other arrays are leaves. Null equals a missing value.
 std::vector<ValueDifference> differences(const Value& before, const Value& after);
 
 }  // namespace trivet

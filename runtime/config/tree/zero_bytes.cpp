@@ -7,8 +7,7 @@ namespace {
 void check(const std::string& text, const Origin& where, const std::string& path,
            Diagnostics& diagnostics) {
   if (text.find('\0') == std::string::npos) return;
-  diagnostics.add({where, path, "this text has a zero byte, at which a program would end it",
-                   "leave \\u0000 out"});
+  diagnostics.add({where, path, "this string contains a zero byte", "remove \\u0000"});
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Zero bytes in texts: words of a command line and names of files end at the first.
+// Zero bytes in strings: words of a command line and file names end at the first one.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace trivet {
 
-// Adds a problem for every text and key at or below `value` that has one.
+// Adds an error for every string and key at or below `value` that contains one.
 void refuse_zero_bytes(const Value& value, const std::string& path, Diagnostics& diagnostics);
 
 }  // namespace trivet

@@ -61,7 +61,7 @@ LaunchedExperiment::LaunchedExperiment(fs::path directory, ConfigCatalog& catalo
                                         {}})) {
   Impl& impl = *impl_;
   if (!holds_experiment(impl.directory)) {
-    throw RunError(impl.directory.string() + " holds no experiment");
+    throw RunError(impl.directory.string() + " contains no experiment");
   }
   impl.facts = experiment_facts(impl.directory);
   impl.launch = resolve_record(impl.directory / "launch.toml", catalog);
@@ -93,7 +93,7 @@ Orchestrator& LaunchedExperiment::orchestrator() {
   return *impl_->orchestrator;
 }
 
-// What a further unit is made of; looked at when there is the first one to add.
+// The data for additional units. Loaded when the first one is added.
 void LaunchedExperiment::Impl::plan() {
   const Value* recorded = facts.find("files");
   location.working_directory = facts.string_or("working_directory");

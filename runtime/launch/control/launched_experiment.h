@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LaunchedExperiment: an experiment that has been launched: its records, which can add units, and
-// its orchestrator.
+// LaunchedExperiment: a launched experiment with its records, which can add units, and its
+// orchestrator.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@
 
 namespace trivet {
 
-// What this process writes from now on is for the owner only, and so is what the jobs write, which
-// inherit that; unless the experiment is shared.
+// From now on, only the owner can read the files of this process and of the jobs, which inherit the
+// mask, unless the experiment is shared.
 void keep_private(const launch::Experiment& experiment);
 
 class LaunchedExperiment {
  public:
-  // Calls keep_private(). `plugin_dirs`: what the catalog searches beside those that are recorded;
-  // a supervisor is started with both. Throws RunError for a directory that holds no experiment.
+  // Calls keep_private(). The catalog searches `plugin_dirs` and the recorded folders; a supervisor
+  // gets both. Throws RunError if the directory contains no experiment.
   LaunchedExperiment(std::filesystem::path directory, ConfigCatalog& catalog,
                      const std::vector<std::string>& plugin_dirs = {});
   ~LaunchedExperiment();

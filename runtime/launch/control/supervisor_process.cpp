@@ -30,16 +30,16 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kHeartbeatSeconds = 5;
-// The descriptor that a supervisor which is started here gets beside the usual three.
+// The descriptor that a new supervisor gets besides the standard three.
 constexpr int kReady = 3;
 
 fs::path lock_file(const fs::path& experiment) {
   return experiment / "supervisor.lock";
 }
 
-// A lock of the process, not of the open file: it must not live on in a shim that a supervisor
-// has just made when it is killed. Such a lock goes with the first descriptor of the file that the
-// process closes, so a supervisor opens it once.
+// A lock of the process, not of the open file: when a supervisor is killed, a shim that it has just
+// started must not keep the lock. The process loses this lock when it closes any descriptor of the
+// file, so a supervisor opens the file once.
 struct flock whole_file() {
   struct flock lock {};
   lock.l_type = F_WRLCK;
@@ -47,7 +47,7 @@ struct flock whole_file() {
   return lock;
 }
 
-// Nothing when another process holds it.
+// Returns nothing if another process holds the lock.
 UniqueFd try_lock(const fs::path& experiment) {
   UniqueFd file = open_file(lock_file(experiment), O_RDWR | O_CREAT);
   struct flock lock = whole_file();
@@ -62,13 +62,13 @@ fs::path full_path(const fs::path& path) {
   return fs::absolute(path).lexically_normal();
 }
 
-// The experiment that this process supervises; empty for none.
+// The experiment that this process supervises. Empty if none.
 fs::path& own_experiment() {
   static fs::path experiment;
   return experiment;
 }
 
-// One file descriptor that tells of SIGTERM and SIGINT, of further units and of requests.
+// One file descriptor that signals SIGTERM, SIGINT, new units and requests.
 class Wake {
  public:
   explicit Wake(const fs::path& experiment) {
@@ -80,9 +80,9 @@ class Wake {
     signals_ = UniqueFd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
     files_ = UniqueFd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
     all_ = UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
-    if (!signals_ || !all_) throw RunError("the system has no more file descriptors");
+    if (!signals_ || !all_) throw RunError("the system is out of file descriptors");
     add(signals_);
-    // Without it (the system allows a number of them) the supervisor looks once a second.
+    // Without inotify (the system limits the instances) the supervisor polls once a second.
     if (!files_) return;
     for (const char* name : {"units.jsonl", "requests.jsonl"}) {
       const fs::path file = experiment / name;
@@ -97,7 +97,7 @@ class Wake {
 
   int fd() const { return all_.get(); }
 
-  // Reads everything that has come; whether a signal has, ever.
+  // Reads all events. Returns whether a signal has ever arrived.
   bool quiet() {
     signalfd_siginfo signal{};
     while (::read(signals_.get(), &signal, sizeof signal) > 0) stopped_ = true;
@@ -154,7 +154,7 @@ bool is_done(const fs::path& experiment) {
   });
 }
 
-// Nothing is ever written to it.
+// Nobody writes to this pipe.
 void wait_for_end(const UniqueFd& pipe) {
   char nothing = 0;
   while (::read(pipe.get(), &nothing, 1) < 0 && errno == EINTR) {
@@ -168,10 +168,10 @@ bool has_supervisor_at_work(const fs::path& experiment) {
   std::error_code ignored;
   if (!fs::exists(lock_file(experiment), ignored)) return false;
   const UniqueFd file = open_file(lock_file(experiment), O_RDONLY);
-  // Asks without taking it, so that a look never stands in the way of a start.
+  // Tests the lock without taking it, so that a test never blocks a start.
   struct flock lock = whole_file();
   if (::fcntl(file.get(), F_GETLK, &lock) != 0) {
-    throw_system_error("look at", lock_file(experiment), errno);
+    throw_system_error("test the lock", lock_file(experiment), errno);
   }
   return lock.l_type != F_UNLCK;
 }
@@ -180,7 +180,7 @@ void start_supervisor(const fs::path& experiment, const std::vector<std::string>
   if (has_supervisor_at_work(experiment)) return;
   const std::string program = own_program().string();
   int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw RunError("the system has no more file descriptors");
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw RunError("the system is out of file descriptors");
   const UniqueFd ready(ends[0]);
   UniqueFd given(ends[1]);
   std::vector<std::string> words = {program, "supervise", experiment.string(),
@@ -198,7 +198,7 @@ void start_supervisor(const fs::path& experiment, const std::vector<std::string>
   posix_spawn_file_actions_adddup2(&actions, given.get(), kReady);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  // Signals as a fresh process has them, whatever this one blocks.
+  // The child starts with default signals, even if this process blocks some.
   sigset_t none, all;
   sigemptyset(&none);
   sigfillset(&all);
@@ -214,7 +214,7 @@ void start_supervisor(const fs::path& experiment, const std::vector<std::string>
   if (failure != 0) {
     throw RunError("cannot start the supervisor: " + std::generic_category().message(failure));
   }
-  // Its end of the pipe is open until it is at work or has ended.
+  // The supervisor keeps its end of the pipe open until it is running or has ended.
   given = UniqueFd();
   wait_for_end(ready);
 }
@@ -234,13 +234,13 @@ void supervise(const fs::path& experiment, ConfigCatalog& catalog, UniqueFd read
     supervision.wake_fd = wake.fd();
     supervision.should_stop = [&] {
       heartbeat.beat();
-      // Where somebody has removed the experiment there is nothing left to look after.
+      // If the experiment was removed, there is nothing left to supervise.
       stopped = wake.quiet() || !holds_experiment(experiment);
       return stopped;
     };
     launched.orchestrator().supervise(supervision);
-    // The lock is given back before the last look: whoever adds units now either finds it free or
-    // is seen.
+    // Releases the lock before the last check: a process that adds units either finds the lock free
+    // or is noticed by the check.
     own_experiment().clear();
   } while (!stopped && !is_done(experiment));
 }

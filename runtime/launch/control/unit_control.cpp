@@ -37,10 +37,10 @@ std::vector<WorkUnit> units_of(LaunchedExperiment& experiment,
   return units;
 }
 
-// Has the jobs of these states wait to be started, with all their retries.
-std::vector<std::int64_t> start_afresh(LaunchedExperiment& experiment,
-                                       const std::vector<std::int64_t>& wids,
-                                       const std::vector<JobState>& states) {
+// Resets the jobs in these states to pending, with all their retries.
+std::vector<std::int64_t> reset_jobs(LaunchedExperiment& experiment,
+                                     const std::vector<std::int64_t>& wids,
+                                     const std::vector<JobState>& states) {
   std::vector<JobEvent> events;
   std::vector<std::int64_t> touched;
   for_each_job(experiment, wids, [&](const WorkUnit& unit, const Job& job, JobStatus status) {
@@ -52,20 +52,21 @@ std::vector<std::int64_t> start_afresh(LaunchedExperiment& experiment,
     events.push_back({unit.wid, job.name, fresh});
   });
   if (events.empty()) return {};
-  // Taken back before the events: a supervisor must not cancel what has been started afresh.
+  // The requests are withdrawn before the events are written: a supervisor must not cancel
+  // restarted jobs.
   experiment.records().request(touched, "retry");
   experiment.records().record(events, Durability::synced);
   return touched;
 }
 
-// Reads what has become of the jobs since somebody last looked.
-void look(LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids) {
+// Updates the states of the jobs.
+void refresh_states(LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids) {
   if (has_supervisor_at_work(experiment.records().directory())) return;
   experiment.orchestrator().refresh(wids);
 }
 
-// An orchestrator that makes its units may have more of them to make.
-void go_on(LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids) {
+// An orchestrator that generates units may add more.
+void launch_units(LaunchedExperiment& experiment, const std::vector<std::int64_t>& wids) {
   if (wids.empty() && !experiment.orchestrator().makes_units()) return;
   experiment.orchestrator().launch(units_of(experiment, wids));
 }
@@ -104,8 +105,8 @@ void request_for_all(LaunchedExperiment& experiment, const UnitChoice& chosen,
 
 std::size_t cancel_units(LaunchedExperiment& experiment, const UnitChoice& chosen) {
   std::set<std::int64_t> cancelled = open_units(experiment, chosen);
-  // First, so that the end of a unit is not the reason for one more. A supervisor that hears of it
-  // may cancel units at once.
+  // First, so that the end of a unit does not trigger a new one. A supervisor that reads the
+  // request may cancel units at once.
   request_for_all(experiment, chosen, "cancel");
   experiment.records().refresh();
   const std::set<std::int64_t> open = open_units(experiment, chosen);
@@ -120,32 +121,32 @@ std::size_t cancel_units(LaunchedExperiment& experiment, const UnitChoice& chose
 std::size_t retry_units(LaunchedExperiment& experiment, const UnitChoice& chosen) {
   request_for_all(experiment, chosen, "retry");
   std::vector<std::int64_t> wids = chosen_units(experiment, chosen);
-  // What a search has stopped as hopeless would be stopped again. Who names such a unit means it.
+  // A search would stop these trials again. A unit that the user names is restarted anyway.
   const std::optional<SearchView> search = read_search(experiment.records().directory());
   if (search && !chosen) {
     const std::set<std::int64_t> stopped = search->stopped_units();
     std::erase_if(wids, [&](std::int64_t one) { return stopped.contains(one); });
   }
-  look(experiment, wids);
-  const std::vector<std::int64_t> touched = start_afresh(
+  refresh_states(experiment, wids);
+  const std::vector<std::int64_t> touched = reset_jobs(
       experiment, wids, {JobState::failed, JobState::lost, JobState::cancelled, JobState::skipped});
-  go_on(experiment, touched);
+  launch_units(experiment, touched);
   return touched.size();
 }
 
 std::size_t resume_units(LaunchedExperiment& experiment, const UnitChoice& chosen) {
   const std::vector<std::int64_t> wids = chosen_units(experiment, chosen);
-  look(experiment, wids);
-  std::vector<std::int64_t> going_on = start_afresh(experiment, wids, {JobState::lost});
-  // Jobs that were given up because they waited for one of those.
-  start_afresh(experiment, going_on, {JobState::skipped});
+  refresh_states(experiment, wids);
+  std::vector<std::int64_t> continued = reset_jobs(experiment, wids, {JobState::lost});
+  // Jobs that were cancelled because they waited for one of these.
+  reset_jobs(experiment, continued, {JobState::skipped});
   for_each_job(experiment, wids, [&](const WorkUnit& unit, const Job&, const JobStatus& status) {
-    const bool known = std::find(going_on.begin(), going_on.end(), unit.wid) != going_on.end();
-    if (!is_final(status.state) && !known) going_on.push_back(unit.wid);
+    const bool known = std::find(continued.begin(), continued.end(), unit.wid) != continued.end();
+    if (!is_final(status.state) && !known) continued.push_back(unit.wid);
   });
-  std::sort(going_on.begin(), going_on.end());
-  go_on(experiment, going_on);
-  return going_on.size();
+  std::sort(continued.begin(), continued.end());
+  launch_units(experiment, continued);
+  return continued.size();
 }
 
 }  // namespace trivet

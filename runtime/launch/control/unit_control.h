@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What people do to work units that have been launched.
+// User actions on launched work units.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 
 namespace trivet {
 
-// Numbers of work units; nothing: the whole experiment.
+// Numbers of work units. Without a value: the whole experiment.
 using UnitChoice = std::optional<std::set<std::int64_t>>;
 
-// Each throws UsageError for a number that is not there, before it does anything.
+// Each throws UsageError for an unknown unit before it changes anything.
 
-// Marks the units that have not ended as cancelled and has their jobs ended; how many there were.
-// As a whole the experiment makes no more units, either.
+// Marks the units that have not ended as cancelled and ends their jobs. Returns the number of
+// units. A cancelled experiment also adds no more units.
 std::size_t cancel_units(LaunchedExperiment& experiment, const UnitChoice& chosen);
 
-// Starts the jobs afresh that ended without success; how many units they belong to. Those that have
-// completed keep what they did.
+// Restarts the jobs that ended without success. Returns the number of their units. Completed jobs
+// do not change.
 std::size_t retry_units(LaunchedExperiment& experiment, const UnitChoice& chosen);
 
-// Goes on with the units that have not ended, for instance after the machine went down, and with
-// jobs that were lost; how many units that are.
+// Continues the units that have not ended, for instance after a machine failure, and restarts lost
+// jobs. Returns the number of units.
 std::size_t resume_units(LaunchedExperiment& experiment, const UnitChoice& chosen);
 
 }  // namespace trivet

@@ -6,7 +6,7 @@
 namespace trivet {
 namespace {
 
-// Units that are handed over at once; fewer are looked at without another thread.
+// Size of a batch of units. Fewer units are checked without another thread.
 constexpr std::size_t kBatch = 256;
 
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BackgroundWatch: whether the files of any of many units are no longer as they were read. Another
-// thread looks at them while the caller goes on: a look at each is most of what a listing costs.
+// BackgroundWatch: detects whether files of many units changed since they were read. Another thread
+// calls stat() on them while the caller continues, because these calls take most of the time of a
+// listing.
 #pragma once
 
 #include <atomic>
@@ -18,18 +19,18 @@ namespace trivet {
 
 class BackgroundWatch {
  public:
-  // Which outlive it.
+  // The arguments must outlive this object.
   explicit BackgroundWatch(const std::vector<ExperimentStore::Location>& locations)
       : locations_(locations) {}
   ~BackgroundWatch();
   BackgroundWatch(const BackgroundWatch&) = delete;
   BackgroundWatch& operator=(const BackgroundWatch&) = delete;
 
-  // Those of an experiment one after the other.
+  // Add the units of an experiment consecutively.
   void add(UnitFiles unit);
-  // Of those that were looked at until now.
+  // Whether a change was found so far.
   bool has_seen_change() const { return changed_; }
-  // Of all that were added; waits for the other thread.
+  // Whether any added unit changed. Waits for the other thread.
   bool has_any_changed();
 
  private:

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Null where it cannot be made: in a directory that is not ours to write.
+// Null if it cannot be created, for example in a read-only directory.
 UniqueFd open_lock(const fs::path& file) {
   UniqueFd lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (lock) ::flock(lock.get(), LOCK_SH);
@@ -30,12 +30,12 @@ bool is_supervised(const fs::path& experiment) {
   try {
     return has_supervisor_at_work(experiment);
   } catch (const RunError&) {
-    return false;  // nobody here may look
+    return false;  // not readable by this user
   }
 }
 
-// Of an experiment whose supervisor ends between two looks, this one must come before that at the
-// files: an experiment that has no supervisor then shows all that it will ever have.
+// Check the supervisor before the files: if it ends in between, the files of an experiment without
+// a supervisor are final.
 std::set<std::int64_t> supervised_of(const std::vector<ExperimentStore::Location>& locations) {
   std::set<std::int64_t> xids;
   for (const ExperimentStore::Location& location : locations) {
@@ -87,10 +87,10 @@ std::vector<ExperimentStore::Location> ExperimentIndex::locations(
 }
 
 void ExperimentIndex::open() {
-  lock_ = UniqueFd();  // given back first: it may be the one that keeps all others out
+  lock_ = UniqueFd();  // closed first: it may hold the lock
   lock_ = open_lock(file("index.lock"));
   database_ = std::make_unique<Database>(file("index.sqlite"));
-  // A power cut must not leave rows behind that look right and are not.
+  // A power failure must not leave rows that look right but are wrong.
   database_->execute("PRAGMA synchronous = NORMAL");
   if (has_index_tables(*database_)) return;
   Transaction whole(*database_);
@@ -107,7 +107,7 @@ void ExperimentIndex::step_down(const DatabaseError& failure) {
   use_memory(failure.is_out_of_reach() ? StartWith::file : StartWith::nothing);
 }
 
-// Only where no other process has it open, whose journal would be taken for one of the new file.
+// Only if no other process has the file open, because its journal would be applied to the new file.
 bool ExperimentIndex::remove_damaged() {
   replaced_ = true;
   if (!lock_ || ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) return false;
@@ -127,13 +127,14 @@ void ExperimentIndex::use_memory(StartWith start) {
   }
 }
 
-// Does it with the file, anew with a fresh one where that is damaged, or with one in memory.
+// Runs the action with the file; if the file is damaged, with a new one; else with a database in
+// memory.
 template <class Action>
 auto ExperimentIndex::guarded(const Action& action) {
   while (true) {
     try {
       if (database_ == nullptr) open();
-      // Not every action looks for changes.
+      // Not every action updates the index.
       if (lost_) sync({.xid = {}, .runs = true});
       lost_ = false;
       return action();
@@ -163,7 +164,7 @@ void ExperimentIndex::rebuild() {
   });
   if (!why_in_memory_.empty() && in_memory_) {
     throw RunError("the index cannot be written: " + why_in_memory_,
-                   {.hint = "the other commands do without it, more slowly"});
+                   {.hint = "the other commands work without it, but slower"});
   }
 }
 
@@ -185,14 +186,14 @@ ExperimentView ExperimentIndex::experiment(std::int64_t xid, std::optional<std::
     if (row) row->supervised = supervised;
     return row;
   });
-  if (!view) throw UsageError(fmt::format("there is no experiment {} any more", xid));
+  if (!view) throw UsageError(fmt::format("experiment {} no longer exists", xid));
   if (wid) unit_of(*view, *wid);
   return std::move(*view);
 }
 
 std::vector<UnitRun> ExperimentIndex::units(std::optional<std::int64_t> xid) {
   return guarded([&] {
-    // Mostly nothing is new, and one look at all units is enough.
+    // Usually nothing changed, and one check of all units is enough.
     sync({.xid = xid});
     if (auto rows = current_unit_rows(*database_, xid, locations(xid))) return std::move(*rows);
     sync({.xid = xid, .runs = true});

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ExperimentIndex: what the files of all experiments below a root say, in a form that is looked up
-// quickly: ROOT/.trivet/index.sqlite. The files are the truth; the index is brought up to date with
-// them, by what stat() tells, before anything is read from it, and can be deleted. One that is
-// damaged or of another version is made anew; where it is locked or cannot be written, one in
-// memory replaces it.
+// ExperimentIndex: a cache of the files of all experiments below a root for fast lookup,
+// ROOT/.trivet/index.sqlite. The files are authoritative. Each read first updates the index from
+// files that changed according to stat(). The index can be deleted. A damaged index or one of
+// another version is rebuilt. If it is locked or read-only, an index in memory replaces it.
 #pragma once
 
 #include <cstdint>
@@ -28,33 +27,33 @@ namespace trivet {
 class ExperimentIndex {
  public:
   explicit ExperimentIndex(std::filesystem::path root);
-  // For the experiment that this names: of its root or, where it was named by its directory, in
-  // memory of it alone.
+  // The index for the named experiment: that of its root or, if the experiment is named by its
+  // directory, one in memory for it alone.
   explicit ExperimentIndex(const ExperimentId& id);
   ~ExperimentIndex();
 
-  // Forgets everything and reads it again. Throws RunError when the file cannot be written.
+  // Clears the index and reads all files again. Throws RunError if the file cannot be written.
   void rebuild();
 
-  // All of them, by number, without their units.
+  // All experiments by number, without their units.
   std::vector<ExperimentView> experiments();
-  // With its units, or one of them, and their jobs. Throws UsageError when there is no experiment
-  // or unit of this number.
+  // One experiment with all units or one unit, and their jobs. Throws UsageError if the experiment
+  // or unit does not exist.
   ExperimentView experiment(std::int64_t xid, std::optional<std::int64_t> wid = {});
 
-  // Units of all experiments or of one, by number, with their runs. The functions below are for
-  // after a call of it: they do not look for changes.
+  // Units of all experiments or of one, by number, with their runs. Call this before the functions
+  // below: they do not update the index.
   std::vector<UnitRun> units(std::optional<std::int64_t> xid = {});
 
-  // The number of this name of every unit that has one. `kind` is train or eval, or nothing: that
-  // of evaluations, else of training.
+  // The metric of this name of every unit that has it. `kind` is train or eval. Without `kind`:
+  // that of evaluations, else of training.
   UnitNumbers numbers(const std::string& name, std::optional<RecordKind> kind, WhichNumber which);
-  // The names of values of a kind, over the units of one experiment or of all.
+  // The names of the metrics of a kind, in the units of one experiment or of all.
   std::vector<std::string> number_names(RecordKind kind, std::optional<std::int64_t> xid = {});
-  // All numbers of all units, or of one.
+  // All metrics of all units, or of one.
   std::map<UnitId, RunNumbers> all_numbers(std::optional<UnitId> unit = {});
 
-  // Units of all experiments with jobs that run now, by number.
+  // Units of all experiments with running jobs, by number.
   std::vector<UnitAtWork> at_work();
 
  private:
@@ -74,7 +73,7 @@ class ExperimentIndex {
   UniqueFd lock_;
   std::unique_ptr<Database> database_;
   bool replaced_ = false, in_memory_ = false;
-  bool lost_ = false;  // what was there before has to be read again
+  bool lost_ = false;  // all earlier rows must be read again
   std::string why_in_memory_;
 };
 

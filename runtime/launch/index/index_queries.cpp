@@ -41,18 +41,18 @@ std::vector<std::string> problems_of(Statement& row) {
     diagnostics.push_back(what + "; " + launch_again + " writes it again");
   }
   if (const std::string what = row.text(4); !what.empty()) {
-    diagnostics.push_back(what + "; what it says is not known");
+    diagnostics.push_back(what + "; its data is unknown");
   }
   if (const std::int64_t bad = row.integer(5); bad > 0) {
     diagnostics.push_back(
-        fmt::format("{}/units.jsonl: {} no record of a work unit; {} adds units that "
-                    "are missing",
+        fmt::format("{}/units.jsonl: {} not a record of a work unit; {} adds the "
+                    "missing units",
                     directory, lines_text(bad), launch_again));
   }
   if (const std::int64_t bad = row.integer(6); bad > 0) {
     diagnostics.push_back(fmt::format(
-        "{0}/events.jsonl: {1} no event of a job in {0}/units.jsonl and left out; {2} "
-        "adds units that are missing, 'trivet resume {3}' finds out how jobs have ended",
+        "{0}/events.jsonl: {1} not an event of a job in {0}/units.jsonl and skipped; {2} "
+        "adds the missing units, 'trivet resume {3}' updates the states of jobs",
         directory, lines_text(bad), launch_again, row.integer(0)));
   }
   return diagnostics;
@@ -67,7 +67,7 @@ ExperimentView view_of(Statement& row) {
   return view;
 }
 
-// Columns `first` on: name, directory, retries and those of the status.
+// The columns from `first`: name, directory, retries, then those of the status.
 JobView job_of_row(Statement& row, int first) {
   return {row.text(first), row.text(first + 1), row.integer(first + 2),
           status_of_row(row, first + 3)};
@@ -75,7 +75,7 @@ JobView job_of_row(Statement& row, int first) {
 
 std::vector<JobView> jobs_of(Database& database, const UnitId& unit) {
   Statement select(database, fmt::format("SELECT name, directory, retries, {} FROM jobs "
-                                         "WHERE xid = ? AND wid = ? ORDER BY place",
+                                         "WHERE xid = ? AND wid = ? ORDER BY position",
                                          kStatusColumns));
   select.bind(1, unit.first).bind(2, unit.second);
   std::vector<JobView> jobs;
@@ -102,7 +102,7 @@ std::vector<UnitId> units_with_work(Database& database, std::optional<std::int64
   return units;
 }
 
-// Of units with a job that should be at work.
+// Units with a job that should be running.
 std::map<UnitId, JobState> states_now(Database& database, std::optional<std::int64_t> xid) {
   std::map<UnitId, JobState> states;
   for (const UnitId& unit : units_with_work(database, xid)) {
@@ -136,7 +136,7 @@ void add_units(Database& database, ExperimentView& view, std::optional<std::int6
                    "j.retries, j.state, j.attempt, failures, exit_code, signal, j.time, j.started, "
                    "j.host, detail FROM units u LEFT JOIN jobs j ON j.xid = u.xid AND "
                    "j.wid = u.wid WHERE u.xid = ?1 AND (?2 IS NULL OR u.wid = ?2) "
-                   "ORDER BY u.wid, j.place");
+                   "ORDER BY u.wid, j.position");
   select.bind(1, view.xid);
   bind_number(select, 2, wid);
   while (select.step()) {
@@ -153,7 +153,7 @@ void add_units(Database& database, ExperimentView& view, std::optional<std::int6
   }
 }
 
-// As they are now.
+// The current states.
 void look_at_jobs(UnitView& unit) {
   bool any = false;
   for (JobView& job : unit.jobs) {
@@ -173,7 +173,7 @@ RunStatus run_of_row(Statement& row, int first) {
   run.host = row.text(first + 3);
   run.boot_id = row.text(first + 4);
   run.message = row.text(first + 5);
-  if (row.is_null(first + 6)) return run;  // no status.json was seen
+  if (row.is_null(first + 6)) return run;  // no status.json was found
   run.step = row.integer(first + 6);
   run.target = row.integer(first + 7);
   run.attempt = row.integer(first + 8);
@@ -200,7 +200,7 @@ UnitRun unit_of_row(Statement& row) {
   return unit;
 }
 
-// Nothing as soon as `watch` sees a change.
+// Returns nothing once `watch` finds a change.
 std::optional<std::vector<UnitRun>> rows_of_units(Database& database,
                                                   std::optional<std::int64_t> xid,
                                                   std::optional<std::int64_t> wid,
@@ -297,7 +297,7 @@ std::vector<UnitAtWork> units_at_work(Database& database) {
 
 std::vector<std::string> indexed_number_names(Database& database, RecordKind kind,
                                               std::optional<std::int64_t> xid) {
-  // From name to name, not over every number.
+  // Jumps from name to name instead of reading every number.
   Statement next(database,
                  "SELECT MIN(name) FROM numbers WHERE name > ? AND kind = ? AND part = 'value'");
   Statement has(database,
@@ -323,7 +323,7 @@ UnitNumbers indexed_numbers(Database& database, const std::string& name,
                                          "{0} IS NOT NULL",
                                          column_of(which)));
   UnitNumbers numbers;
-  // Evaluations first, and values before rates: of two of a unit the first stays.
+  // Reads evaluations first, and values before rates: for each unit the first metric counts.
   for (const RecordKind each : {RecordKind::eval, RecordKind::train}) {
     if (kind && *kind != each) continue;
     select.bind(1, name_of(each)).bind(2, name);
@@ -362,7 +362,7 @@ std::map<UnitId, RunNumbers> all_indexed_numbers(Database& database, std::option
     const RecordKind kind =
         select.view(2) == name_of(RecordKind::train) ? RecordKind::train : RecordKind::eval;
     const std::string name = select.text(4);
-    // A name that the last record lacks has only what it reached before.
+    // A metric that the last record lacks has only its earlier range.
     if (!select.is_null(5) &&
         select.integer(5) == select.integer(kind == RecordKind::train ? 11 : 12)) {
       auto& last = kind == RecordKind::train ? numbers.last.train : numbers.last.eval;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is asked of the tables of the index. States are as of now: jobs that should be at work are
-// looked at.
+// Queries of the index. States are current: jobs that should be running are checked.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +25,10 @@ using UnitId = std::pair<std::int64_t, std::int64_t>;  // xid, wid
 struct UnitRun {
   UnitId id;
   std::string directory;
-  std::string sweep;  // a table, as JSON
+  std::string sweep;  // a table as JSON
   launch::JobState state = launch::JobState::pending;
-  double changed = 0;  // the last change of a job's state, since 1970; 0: none
-  RunStatus run;       // without path and numbers; state "unknown" where there is no run
+  double changed = 0;  // last change of a job's state, since 1970; 0: none
+  RunStatus run;       // without path and metrics; state "unknown" if there is no run
 };
 
 struct RunNumbers {
@@ -37,24 +36,25 @@ struct RunNumbers {
   std::vector<NumberRange> ranges;  // of evaluations
 };
 
-// A unit with jobs that run now.
+// A unit with running jobs.
 struct UnitAtWork {
   UnitRun unit;
   RunNumbers numbers;
-  std::vector<JobView> jobs;  // those
+  std::vector<JobView> jobs;  // the running jobs
 };
 
 enum class WhichNumber { last, low, high };
-// By unit, one of each.
+// One value per unit.
 using UnitNumbers = std::vector<std::pair<UnitId, double>>;
 std::optional<double> number_of(const UnitNumbers& numbers, const UnitId& unit);
 
-// These two leave ExperimentView::supervised to the caller.
+// The caller must set ExperimentView::supervised.
 std::vector<ExperimentView> experiment_rows(Database& database);
-// With its units, or one of them, and their jobs; nothing when there is no such experiment.
+// One experiment with all units or one unit, and their jobs. Nothing if the experiment does not
+// exist.
 std::optional<ExperimentView> experiment_row(Database& database, std::int64_t xid,
                                              std::optional<std::int64_t> wid = {});
-// Of all experiments, or of one; nothing when the files of a run are no longer as they were read.
+// Units of all experiments, or of one. Nothing if the files of a run changed since they were read.
 std::optional<std::vector<UnitRun>> current_unit_rows(
     Database& database, std::optional<std::int64_t> xid,
     const std::vector<ExperimentStore::Location>& locations);

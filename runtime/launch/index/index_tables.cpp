@@ -6,8 +6,8 @@
 namespace trivet {
 namespace {
 
-// To be raised with every change of a table, or of what is written into it.
-constexpr std::int64_t kIndexVersion = 3;
+// Increase this with every change of a table or of its contents.
+constexpr std::int64_t kIndexVersion = 4;
 
 constexpr const char* kDrop = R"(
 DROP TABLE IF EXISTS experiments;
@@ -21,10 +21,10 @@ CREATE TABLE experiments (
   xid INTEGER PRIMARY KEY, directory TEXT NOT NULL,
   facts TEXT,             -- experiment.json
   facts_problem TEXT, lines_problem TEXT,  -- why files could not be read
-  bad_units INTEGER, bad_events INTEGER,   -- lines that are no records
+  bad_units INTEGER, bad_events INTEGER,   -- lines that are not records
   facts_mark TEXT, units_mark TEXT, events_mark TEXT);
 
--- A work unit and, where its directory holds a run, what status.json and metrics.jsonl say.
+-- A work unit, with the data of status.json and metrics.jsonl if its directory contains a run.
 CREATE TABLE units (
   xid INTEGER, wid INTEGER, directory TEXT NOT NULL,
   sweep TEXT,             -- JSON
@@ -37,14 +37,14 @@ CREATE TABLE units (
   PRIMARY KEY (xid, wid)) WITHOUT ROWID;
 
 CREATE TABLE jobs (
-  xid INTEGER, wid INTEGER, place INTEGER, name TEXT NOT NULL, directory TEXT, retries INTEGER,
+  xid INTEGER, wid INTEGER, position INTEGER, name TEXT NOT NULL, directory TEXT, retries INTEGER,
   state TEXT, attempt INTEGER, failures INTEGER, exit_code INTEGER, signal INTEGER,
   time REAL, started REAL, host TEXT, detail TEXT,
-  PRIMARY KEY (xid, wid, place)) WITHOUT ROWID;
+  PRIMARY KEY (xid, wid, position)) WITHOUT ROWID;
 CREATE INDEX jobs_at_work ON jobs (xid, wid) WHERE state = 'running';
 
--- Numbers of runs: as the record of `step` has them (null: not finite), and the lowest and highest
--- of evaluations.
+-- Metrics of runs: the value in the record of `step` (null: not finite), and the lowest and highest
+-- value of evaluations.
 CREATE TABLE numbers (
   name TEXT, kind TEXT, part TEXT, xid INTEGER, wid INTEGER,
   step INTEGER, value REAL, low REAL, low_step INTEGER, high REAL, high_step INTEGER,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// IndexUpdate: brings the tables of the index up to date with the files of experiments. Files that
-// have not changed since they were read are not opened; what is damaged is noted, and the rest goes
-// on.
+// IndexUpdate: updates the tables of the index from the files of experiments. Files that have not
+// changed since they were read are not opened. Damaged files are recorded and skipped.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +16,11 @@ namespace trivet {
 class IndexUpdate {
  public:
   struct Scope {
-    std::optional<std::int64_t> xid{};  // of one experiment; nothing: of all, and those that are
-                                        // gone are forgotten
-    bool runs = false;                  // status.json and metrics.jsonl of units, too
+    std::optional<std::int64_t> xid{};  // only this experiment; nothing: all, and rows of
+                                        // removed ones are deleted
+    bool runs = false;                  // also status.json and metrics.jsonl of units
   };
-  // Both outlive it.
+  // Both must outlive this object.
   IndexUpdate(Database& database, const std::vector<ExperimentStore::Location>& locations)
       : database_(database), locations_(locations) {}
 

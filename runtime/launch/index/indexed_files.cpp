@@ -20,13 +20,13 @@ using launch::JobStatus;
 
 constexpr std::uint64_t kMostFactsBytes = 1 << 20;
 
-// A killed process leaves the start of a line, which the next one that appends closes: it never
-// counted.
+// A killed process leaves an incomplete line. The next process that appends ends the line, and it
+// does not count.
 bool is_cut_short(std::string_view line) {
   return line.starts_with('{') && !line.ends_with('}');
 }
 
-// What listings show of the unit's point in a sweep.
+// The arguments of the unit's point in a sweep, for listings.
 std::string sweep_text(const launch::WorkUnit& unit) {
   Value sweep = Value::table();
   const auto& members = unit.sweep.shown.empty() ? unit.sweep.args : unit.sweep.shown;
@@ -108,7 +108,7 @@ void IndexedFiles::take_facts() {
   facts_problem_.clear();
   try {
     const Value facts = value_from_json(read_file_at_most(file, kMostFactsBytes), file.string());
-    if (!facts.is_table()) throw RunError(file.string() + " holds no table");
+    if (!facts.is_table()) throw RunError(file.string() + " contains no table");
     facts_ = to_json(facts);
   } catch (const RunError& unreadable) {
     facts_problem_ = unreadable.message();
@@ -128,14 +128,14 @@ void IndexedFiles::take_lines() {
     events.start_anew();
   }
   lines_problem_.clear();
-  // Events first: the units they are of were recorded before them.
+  // Reads events first: their units were recorded before them.
   Events changes;
   events_mark_ = read(events, [&](std::string_view line) { take_event(line, changes); });
   units_mark_ = read(units, [&](std::string_view line) { take_unit(line); });
   store(changes);
 }
 
-// One file that cannot be read leaves what the other says.
+// If one file cannot be read, the data of the other is kept.
 LineStamp IndexedFiles::read(AppendedLines& lines,
                              const std::function<void(std::string_view)>& take) {
   try {
@@ -168,7 +168,7 @@ void IndexedFiles::take_unit(std::string_view line) {
   row.bind(1, location_.xid).bind(2, unit.wid).bind(3, unit.directory.native());
   row.bind(4, sweep_text(unit)).run();
   Statement job_row(database_,
-                    "INSERT INTO jobs (xid, wid, place, name, directory, retries, state) "
+                    "INSERT INTO jobs (xid, wid, position, name, directory, retries, state) "
                     "VALUES (?, ?, ?, ?, ?, ?, 'pending')");
   std::int64_t location = 0;
   for (const launch::Job& job : unit.jobs) {
@@ -186,7 +186,7 @@ void IndexedFiles::take_event(std::string_view line, Events& events) {
   }
 }
 
-// The last event of a job counts.
+// Only the last event of a job counts.
 void IndexedFiles::store(const Events& events) {
   Statement row(database_, fmt::format("UPDATE jobs SET ({}) = (?, ?, ?, ?, ?, ?, ?, ?, ?) "
                                        "WHERE xid = ? AND wid = ? AND name = ? RETURNING 1",

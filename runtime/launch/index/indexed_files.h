@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the index has of one experiment: experiment.json, units.jsonl and events.jsonl.
+// Reads one experiment into the index: experiment.json, units.jsonl and events.jsonl.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ namespace trivet {
 
 class IndexedFiles {
  public:
-  // The row of an experiment, if there is one.
+  // The row of an experiment, if it exists.
   IndexedFiles(Database& database, const ExperimentStore::Location& location);
 
   bool is_behind() const;
@@ -48,7 +48,7 @@ class IndexedFiles {
   LineStamp units_mark_, events_mark_;
 };
 
-// The status of a job as the index has it, in columns `first` on.
+// The status of a job, read from a row starting at column `first`.
 inline constexpr const char* kStatusColumns =
     "state, attempt, failures, exit_code, signal, time, started, host, detail";
 launch::JobStatus status_of_row(Statement& row, int first);

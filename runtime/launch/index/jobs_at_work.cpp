@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The shim of a job's process, 0 where it does not run on this machine.
+// The process id of a job's shim. 0 if it does not run on this machine.
 pid_t shim_of(const JobView& job) {
   try {
     return launch::read_attempt(job_of(job), job.status.attempt).shim;
@@ -34,7 +34,7 @@ std::optional<double> logged(const Logs& logs, std::string_view name) {
 
 void set_numbers(JobAtWork& job, const LastRecords& last) {
   if (!last.train) return;
-  // The status is written every few seconds, a record at each of its steps; either may be newer.
+  // The status is written every few seconds, a record at certain steps; either may be newer.
   job.run.step = std::max(job.run.step, last.train->step);
   job.steps_per_second = logged(last.train->rates, "steps_per_second");
   job.examples_per_second = logged(last.train->rates, "examples_per_second");
@@ -93,7 +93,7 @@ void JobsAtWork::add_launched(const ProcessTable& processes, std::vector<JobAtWo
       job.started = view.status.started;
       job.run = unit.unit.run;
       set_numbers(job, unit.numbers.last);
-      set_usage(job, processes.below(shim_of(view)));
+      set_usage(job, processes.usage_below(shim_of(view)));
     }
   }
 }

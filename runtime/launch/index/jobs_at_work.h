@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Jobs and runs that are at work now: how far they are and what they use.
+// The running jobs and runs: their progress and resource use.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ namespace trivet {
 
 struct JobAtWork {
   std::string name;            // XID/WID/JOB, or the directory of a run that was not launched
-  std::optional<UnitId> unit;  // nothing for such a run
+  std::optional<UnitId> unit;  // empty for such a run
   std::string state, host;
-  double started = 0;  // since 1970; 0: not known
-  RunStatus run;       // step -1 where the job is no run of trivet
-  // Nothing where they are not known: no record yet, another machine.
+  double started = 0;  // since 1970; 0: unknown
+  RunStatus run;       // step -1 if the job is not a trivet run
+  // Empty if unknown: no record yet, or another machine.
   std::optional<double> steps_per_second{}, examples_per_second{}, loss{}, cores{};
   std::optional<std::int64_t> memory_bytes{};
   int processes = 0;
@@ -35,8 +35,8 @@ class JobsAtWork {
   // The experiments and runs below `root`.
   explicit JobsAtWork(std::filesystem::path root);
 
-  // As of now. `cores`, how much of processors' time a job takes, is that since the last call, at
-  // the first since the job's start.
+  // The current state. `cores` is the CPU time per second since the last call; in the first call,
+  // since the job's start.
   std::vector<JobAtWork> look();
 
  private:

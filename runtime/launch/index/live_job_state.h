@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a job is now, where its last event may be of another time.
+// The current state of a job, which may be newer than its last event.
 #pragma once
 
 #include "launch/store/experiment_view.h"
 
 namespace trivet {
 
-// An event is as old as whoever could write it; the files of the attempt know better. What of them
-// is damaged is told in `detail`.
+// The last event may be old; the files of the attempt are newer. `detail` reports damaged files.
 launch::JobStatus status_now(const JobView& job);
 
-// Enough of a job to find its attempts and to tell what becomes of it.
+// The part of a job that is needed to find its attempts and its state.
 launch::Job job_of(const JobView& job);
 
 }  // namespace trivet

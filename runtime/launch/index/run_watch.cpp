@@ -31,7 +31,7 @@ void take_status(Database& database, const UnitFiles& unit, RunRow& row) {
   row.status_mark = stamp_of(unit.status()).settled();
   RunStatus info;
   try {
-    // None where the unit's job is another program, or has not begun.
+    // No file exists if the unit's job is another program, or has not started.
     if (row.status_mark.is_there()) read_status(unit.status(), info);
   } catch (const RunError& unreadable) {
     row.problem = unreadable.message();
@@ -52,7 +52,7 @@ std::vector<NumberRange> known_ranges(Database& database, const UnitFiles& unit)
   return ranges;
 }
 
-// The numbers of an older record: the last one need not have all of them.
+// Clears the values of older records: the last one may lack some of them.
 void forget_record(Database& database, const UnitFiles& unit, RecordKind kind) {
   for (const char* sql :
        {"DELETE FROM numbers WHERE xid = ? AND wid = ? AND kind = ? AND low IS NULL",
@@ -103,7 +103,7 @@ void forget_numbers(Database& database, const UnitFiles& unit) {
   }
 }
 
-// Reads what has been added; false when the file cannot be read.
+// Reads new records. Returns false if the file cannot be read.
 bool take_lines(AppendedLines& lines, MetricsTally& tally, LineStamp& mark, std::string& problem) {
   try {
     lines.read([&](std::string_view line) { tally.take(line); });
@@ -140,7 +140,7 @@ void take_metrics(Database& database, const UnitFiles& unit, RunRow& row) {
 
 bool UnitFiles::have_changed(const StampsBelow& experiment) const {
   if (experiment.of(status()) != status_mark) return true;
-  // Another job may still evaluate what a run has left.
+  // Another job may still evaluate the checkpoints of an ended run.
   if (experiment.of(eval_metrics()) != eval_mark.file) return true;
   return !is_over && experiment.of(metrics()) != metrics_mark.file;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the index has of the run in a work unit's directory: status.json and metrics.jsonl.
+// Reads the run in a work unit's directory into the index: status.json and metrics.jsonl.
 #pragma once
 
 #include <cstdint>
@@ -21,26 +21,26 @@ struct UnitFiles {
   std::string directory;
   FileStamp status_mark;
   LineStamp metrics_mark, eval_mark;
-  bool is_over = false;  // by status.json
+  bool is_over = false;  // according to status.json
 
   std::string status() const { return directory + "/status.json"; }
   std::string metrics() const { return launch::metrics_files(directory)[0].string(); }
-  // Of a job that evaluates the checkpoints of another one.
+  // The file of a job that evaluates the checkpoints of another job.
   std::string eval_metrics() const { return launch::metrics_files(directory)[1].string(); }
-  // A run says last that it is over, and first that it goes on: until then its records stay.
+  // A run writes its end last and its continuation first: in between, its records do not change.
   bool have_changed(const StampsBelow& experiment) const;
 };
 
-// Of the table of units, for unit_files_of_row().
+// Columns of the units table for unit_files_of_row().
 inline constexpr const char* kUnitFilesColumns =
     "xid, wid, directory, status_mark, metrics_mark, "
     "reported IN ('done', 'failed', 'interrupted', 'preempted'), eval_mark";
-UnitFiles unit_files_of_row(Statement& row);  // these columns first
+UnitFiles unit_files_of_row(Statement& row);  // starts with these columns
 
-// Looks at the files of unit after unit, those of an experiment one after the other.
+// Checks the files of one unit after another. Pass the units of an experiment consecutively.
 class RunWatch {
  public:
-  // Which outlive it.
+  // The arguments must outlive this object.
   explicit RunWatch(const std::vector<ExperimentStore::Location>& locations)
       : locations_(locations) {}
   bool has_changed(const UnitFiles& unit);
@@ -51,7 +51,7 @@ class RunWatch {
   std::optional<StampsBelow> experiment_;
 };
 
-// Reads what has changed into the tables.
+// Reads changed files into the tables.
 void take_run(Database& database, const UnitFiles& unit);
 
 }  // namespace trivet

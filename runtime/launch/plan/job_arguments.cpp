@@ -40,7 +40,7 @@ std::vector<Argument> arguments_of(const Value& args) {
 std::string value_text(const Value& value, ValueText language) {
   if (value.is_string()) return value.as_string();
   if (language == ValueText::json && value.is_float() && !std::isfinite(value.as_float())) {
-    // As Python's json module writes and reads them.
+    // The spelling of Python's json module.
     if (std::isnan(value.as_float())) return "NaN";
     return value.as_float() < 0 ? "-Infinity" : "Infinity";
   }

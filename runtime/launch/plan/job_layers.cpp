@@ -14,7 +14,7 @@ bool is_merged(std::string_view field) {
   return field == "args" || field == "env" || field == "files";
 }
 
-// The value of a name in a table, or in the last table of a list that has it.
+// The value of a name in a table, or in the last table of a list that contains the name.
 const Value* find_named(const Value& args, const std::string& name) {
   if (args.is_table()) return args.find(name);
   if (!args.is_array()) return nullptr;
@@ -67,7 +67,8 @@ bool is_hidden(const Value& all, const Value& own) {
   return has_from_command_line(all) && !(own == all) && !is_from_command_line(own);
 }
 
-// The names in args, env or files. A list under a table loses nothing; one under a list, all.
+// The names in args, env or files that the upper layer hides. A table over a list hides nothing; a
+// list over a list hides everything.
 void add_hidden_members(const std::string& field, const Value& all, const Value& own,
                         std::vector<HiddenValue>& hidden) {
   if (all.is_array() && own.is_array() && is_hidden(all, own)) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How what several sources say of a job becomes one table. `args`, `env` and `files` are merged
-// member by member; of everything else the upper one counts. A table of args laid over a list adds
-// its names to it, so that the words of the list stay.
+// Merges the tables that several sources give for a job. `args`, `env` and `files` are merged by
+// member; other fields take the upper value. A table of args over a list adds its names, so that
+// the words of the list stay.
 #pragma once
 
 #include <string>
@@ -13,25 +13,25 @@
 
 namespace trivet {
 
-// Lays one job over another: [xp.jobs.NAME] over that of a provider. A list of args replaces what
-// is below it.
+// Merges one job over another: [xp.jobs.NAME] over that of a provider. A list of args replaces the
+// lower args.
 void lay_over(Value& lower, const Value& upper);
 
-// Gives the job what `all` says for all jobs and it does not: a named argument that stands in [xp]
-// reaches a job whose args are a list, too, behind them.
+// Adds the values of `all` that the job does not set. A named argument of [xp] is appended to a job
+// whose args are a list.
 Value with_fallback(const Value& all, const Value& job);
 
-// Whether every value in it was given on the command line, or any.
+// Whether all values of the table, or any, came from the command line.
 bool is_from_command_line(const Value& value);
 bool has_from_command_line(const Value& value);
 
-// A value for all jobs of which a job's own leaves nothing.
+// A value for all jobs that a job's own value hides completely.
 struct HiddenValue {
   std::string path;  // "platform", "args.lr"
   const Value* hidden = nullptr;
   const Value* by = nullptr;
 };
-// Of those that the command line sets, where the job's own comes from somewhere else.
+// The hidden values from the command line if the job's own value comes from another source.
 std::vector<HiddenValue> hidden_options(const Value& all, const Value& job);
 
 }  // namespace trivet

@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 using launch::JobConfig;
 using launch::JobParams;
 
-// What is said: a null is not. Encoded jobs and filled tables have every field.
-Value said(const Value& job) {
+// Keeps only fields that are set: null is unset. Encoded jobs and filled tables have every field.
+Value without_nulls(const Value& job) {
   Value kept = Value::table();
   for (const Value::Member& member : job.members()) {
     if (!member.value.is_null()) kept.set(member.key, member.value);
@@ -38,7 +38,7 @@ class Planner {
   std::vector<JobPlan> plan() {
     collect();
     if (jobs_.empty()) {
-      diagnostics_.add({launch_.xp.origin(), "xp.jobs", "there is no job to launch",
+      diagnostics_.add({launch_.xp.origin(), "xp.jobs", "no job to launch",
                         "add [xp.jobs.NAME] with a target, or launch a run's config"});
       diagnostics_.throw_if_any();
     }
@@ -57,7 +57,7 @@ class Planner {
     if (launch_.experiment.jobs_provider.has_value()) {
       const std::unique_ptr<JobsProvider> provider = make(launch_.experiment.jobs_provider);
       for (const auto& [name, job] : provider->jobs(run)) {
-        jobs_.emplace_back(name, said(encode(job)));
+        jobs_.emplace_back(name, without_nulls(encode(job)));
       }
     }
     const Value* own = launch_.xp.find("jobs");
@@ -66,9 +66,9 @@ class Planner {
       const auto found = std::find_if(jobs_.begin(), jobs_.end(),
                                       [&](const auto& job) { return job.first == member.key; });
       if (found == jobs_.end()) {
-        jobs_.emplace_back(member.key, said(member.value));
+        jobs_.emplace_back(member.key, without_nulls(member.value));
       } else {
-        lay_over(found->second, said(member.value));
+        lay_over(found->second, without_nulls(member.value));
       }
     }
   }
@@ -121,7 +121,7 @@ class Planner {
     return fields;
   }
 
-  // An option must not be ignored in favor of what a file says.
+  // A file must not silently override an option of the command line.
   void refuse_hidden_options(const std::string& name, const Value& all, const Value& job) {
     for (const HiddenValue& hidden : hidden_options(all, job)) {
       const Origin& where = hidden.by->origin();
@@ -132,7 +132,7 @@ class Planner {
     }
   }
 
-  // Of [xp.jobs.NAME]; that of the provider for its own.
+  // The location of [xp.jobs.NAME], or of the provider for its jobs.
   Origin location_of(const std::string& name) const {
     const Value* own = launch_.xp.find("jobs");
     if (own != nullptr && own->is_table()) {
@@ -162,7 +162,7 @@ class Planner {
       }
       diagnostics_.add({plan.where,
                         joined_path(path + ".files", name),
-                        "there is no file '" + file.text + "'",
+                        "no such file: '" + file.text + "'",
                         {}});
     }
   }
@@ -178,7 +178,7 @@ class Planner {
       for (const launch::Dependency& dependency : plan.after) {
         if (by_name.count(dependency.job) != 0) continue;
         diagnostics_.add({plan.where, joined_path("xp.jobs", plan.name) + ".after",
-                          "there is no job '" + dependency.job + "'",
+                          "unknown job '" + dependency.job + "'",
                           suggestion(dependency.job, names)});
         return;
       }

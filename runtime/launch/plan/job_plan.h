@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JobPlan: the jobs of an experiment before it is known in which work unit they run.
+// JobPlan: the jobs of an experiment, independent of work units. The layers are
 //
-//   those of xp.jobs_provider < [xp.jobs.NAME] laid over them < fields of [xp] where they say
-//   nothing
+//   jobs of xp.jobs_provider < [xp.jobs.NAME] over them < fields of [xp] that they
+//   do not set
 //
-// A value that the command line sets for all jobs (--xp.platform=, --xp.args.lr=) and a file for
-// one of them is an error: it would be ignored otherwise.
+// It is an error if the command line sets a value for all jobs (--xp.platform=, --xp.args.lr=) and
+// a file sets it for one of them: the option would be ignored.
 #pragma once
 
 #include <map>
@@ -24,20 +24,19 @@ namespace trivet {
 
 struct JobPlan {
   std::string name;
-  Origin where;              // of its table, for messages
+  Origin where;              // the location of its table, for messages
   launch::JobConfig config;  // merged; its args are in `arguments`
   std::vector<Argument> arguments;
   std::vector<launch::Dependency> after;
   JobProgram program;
   std::map<std::string, LaunchFile> files;
 
-  // Whether the job gets what the sweep says of a name.
+  // Whether the job takes a swept name.
   bool gets(const std::string& swept) const;
 };
 
-// Takes what the jobs use into `files`. Throws ConfigError with everything that is wrong:
-// conflicts, no job at all, jobs without a target, unknown or cyclic `after`, programs, scripts and
-// files that are missing.
+// Adds the files of the jobs to `files`. Throws ConfigError with all errors: conflicts, no jobs,
+// jobs without a target, unknown or cyclic `after`, missing programs, scripts and files.
 std::vector<JobPlan> plan_jobs(const ResolvedLaunch& launch, LaunchFiles& files);
 
 }  // namespace trivet

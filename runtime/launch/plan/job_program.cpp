@@ -22,7 +22,7 @@ bool is_executable(const fs::path& path) {
   return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
 }
 
-// "#!/usr/bin/env python3"; empty for a file that names no interpreter.
+// "#!/usr/bin/env python3". Empty if the file names no interpreter.
 std::string shebang_of(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   char head[2] = {};
@@ -38,8 +38,8 @@ std::string shebang_of(const fs::path& file) {
   throw ConfigError(Diagnostic{.path = path, .what = what, .hint = hint});
 }
 
-// A file of somebody's own has a '/'; what is found on PATH belongs to the machine, and may look
-// for its parts beside itself.
+// A path with '/' is a user's file. A program on PATH belongs to the machine and may need the files
+// next to it.
 bool is_own(const std::string& target) {
   return target.find('/') != std::string::npos;
 }
@@ -54,10 +54,10 @@ JobProgram executable(const std::string& target, Snapshot snapshot, LaunchFiles&
                          ? std::optional(files.absolute(target))
                          : find_program(target, files.absolute("."));
   if (!found) {
-    refuse(path, "there is no program '" + target + "'",
-           is_own(target)
-               ? "it must be a file that may be executed"
-               : "nothing on PATH has this name; write ./" + target + " for one in this directory");
+    refuse(path, "no such program: '" + target + "'",
+           is_own(target) ? "it must be an executable file"
+                          : "no program on PATH has this name; write ./" + target +
+                                " for one in this directory");
   }
   const std::string shebang = shebang_of(files.content(*found));
   JobProgram program;
@@ -72,10 +72,10 @@ JobProgram executable(const std::string& target, Snapshot snapshot, LaunchFiles&
 JobProgram script(const std::string& target, const std::string& interpreter, Snapshot snapshot,
                   LaunchFiles& files, const std::string& path) {
   const auto found = find_program(interpreter, files.absolute("."));
-  if (!found) refuse(path, "there is no interpreter '" + interpreter + "'");
+  if (!found) refuse(path, "no such interpreter: '" + interpreter + "'");
   std::error_code ignored;
   if (!fs::is_regular_file(files.content(target), ignored)) {
-    refuse(path, "there is no script '" + target + "'");
+    refuse(path, "no such script: '" + target + "'");
   }
   JobProgram program;
   program.interpreter = {found->string()};

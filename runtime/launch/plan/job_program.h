@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a job starts: a program, or a script with its interpreter in front.
+// The program of a job: an executable, or a script with its interpreter.
 #pragma once
 
 #include <filesystem>
@@ -14,17 +14,17 @@
 namespace trivet {
 
 struct JobProgram {
-  std::vector<std::string> interpreter;  // "/usr/bin/python3"; empty: the file is started itself
+  std::vector<std::string> interpreter;  // "/usr/bin/python3"; empty: the file is executable
   LaunchFile file;
   bool is_script = false;
-  bool is_python = false;  // looks for modules beside itself
+  bool is_python = false;  // finds modules next to itself
 };
 
-// Throws ConfigError for a target that is not there, at `path`.
+// Throws ConfigError at `path` if the target does not exist.
 JobProgram find_job_program(const launch::JobParams& job, launch::Snapshot snapshot,
                             LaunchFiles& files, const std::string& path);
 
-// An executable as a shell finds it, absolute; nothing when there is none.
+// The absolute path of an executable, found as a shell does. Nothing if it does not exist.
 std::optional<std::filesystem::path> find_program(const std::string& target,
                                                   const std::filesystem::path& working_directory);
 

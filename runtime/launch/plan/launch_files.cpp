@@ -27,18 +27,18 @@ std::string digest_of(const fs::path& file) {
   return digest(read_text_file(file, kMostCopied));
 }
 
-// Who may read it may start it.
+// Users who may read the file may execute it.
 void make_executable(const fs::path& file) {
   const auto readable = static_cast<unsigned>(fs::status(file).permissions()) & 0444u;
   fs::permissions(file, static_cast<fs::perms>(readable >> 2), fs::perm_options::add);
 }
 
-// Whole or not at all: jobs of another launch may be reading it. One launch at a time makes copies
-// in an experiment.
+// Creates the copy atomically: jobs of another launch may be reading it. Only one launch at a time
+// copies files in an experiment.
 void make_copy(const LaunchFile& file, const fs::path& to) {
   const std::string text = read_text_file(file.original, kMostCopied);
   if (digest(text) != file.digest) {
-    throw RunError("cannot copy " + file.original.string() + ": it has changed meanwhile");
+    throw RunError("cannot copy " + file.original.string() + ": it changed during the launch");
   }
   const bool is_program =
       (fs::status(file.original).permissions() & fs::perms::owner_exec) != fs::perms::none;
@@ -91,11 +91,11 @@ LaunchFile LaunchFiles::take(const fs::path& file, Use use) {
     found = files_.emplace(original, LaunchFile{original, digest_of(original), {}}).first;
   }
   LaunchFile& taken = found->second;
-  // What an experiment of an older version has not recorded is used where it lies.
+  // Files that an older version did not record are used in place.
   if (copied && taken.copy.empty() && !taken.digest.empty() && directory_.empty()) {
     taken.copy = fs::path("files") / taken.digest / original.filename();
   }
-  // Another job may use the copy of a file that this one uses where it lies.
+  // Another job may use the copy of a file that this job uses in place.
   return copied ? taken : LaunchFile{original, taken.digest, {}};
 }
 

@@ -39,13 +39,13 @@ void resolve_as(const ConfigRequest& told, const LaunchRequest& request, ConfigC
 void resolve(const LaunchRequest& request, ConfigCatalog& catalog, LaunchPlan& plan) {
   const ConfigRequest base = without_swept(request.config, request.sweeps);
   resolve_as(base, request, catalog, plan);
-  // Where --sweep varies arguments, the config that all units share has every override.
+  // If --sweep varies arguments, the config that all units share has every override.
   const bool is_left_out = base.overrides.size() != request.config.overrides.size();
   if (is_left_out && !vary_config(plan.sweep.items))
     resolve_as(request.config, request, catalog, plan);
 }
 
-// Where the orchestrator makes the units there are none at first, and no sweep.
+// If the orchestrator generates the units, the launch has no units and no sweep.
 void ask_orchestrator(LaunchPlan& plan) {
   DiskRecords none(plan.root);
   OrchestratorContext context{plan.root, none, [] {}};
@@ -57,13 +57,13 @@ void ask_orchestrator(LaunchPlan& plan) {
   const bool is_swept = plan.sweep.items.size() != 1 || !plan.sweep.items.front().args.empty();
   if (is_swept || experiment.repeats > 1) {
     const std::string path = is_swept ? "xp.sweep" : "xp.repeats";
-    throw ConfigError(
-        Diagnostic{.where = {},
-                   .path = path,
-                   .what = fmt::format("{} is set, but {} makes the work units itself", path,
-                                       experiment.orchestrator.key()),
-                   .hint = is_swept ? "set xp.sweep to false, or take another orchestrator"
-                                    : "leave it out, or take another orchestrator"});
+    throw ConfigError(Diagnostic{.where = {},
+                                 .path = path,
+                                 .what = fmt::format("{} is set, but {} generates the work units",
+                                                     path, experiment.orchestrator.key()),
+                                 .hint = is_swept
+                                             ? "set xp.sweep to false, or use another orchestrator"
+                                             : "remove it, or use another orchestrator"});
   }
   plan.sweep.items.clear();
 }
@@ -80,7 +80,7 @@ LaunchPlan plan_launch(const LaunchRequest& request, ConfigCatalog& catalog) {
   if (plan.name.empty()) plan.name = fs::path(request.source).stem().string();
   plan.author = experiment.author.empty() ? user_name() : experiment.author;
   plan.root = root_directory(experiment, plan.name, plan.author, plan.main_cell());
-  // So that the record is complete.
+  // Completes the record.
   if (experiment.root_dir.empty()) plan.launch.xp.set("root_dir", plan.root.string());
   if (experiment.name.empty()) plan.launch.xp.set("name", plan.name);
   ask_orchestrator(plan);

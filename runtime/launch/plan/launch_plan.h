@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LaunchPlan: what a launch was told, resolved: jobs, the items of the sweep, the run's config. It
-// knows of no number and of no directory below the root.
+// LaunchPlan: the resolved input of a launch: jobs, sweep items and the run's config. It does not
+// depend on the experiment's number or directory.
 #pragma once
 
 #include <filesystem>
@@ -28,18 +28,18 @@ struct LaunchRequest {
 struct LaunchPlan {
   ResolvedLaunch launch;
   std::vector<JobPlan> jobs;
-  SweepItems sweep;   // no items where the orchestrator makes the units
-  UnitConfig config;  // where there is a run's config
+  SweepItems sweep;   // no items if the orchestrator generates the units
+  UnitConfig config;  // if there is a run's config
   LaunchFiles files{std::filesystem::current_path()};
   std::string name, author;
   std::filesystem::path root;
   bool makes_units = false;
-  std::vector<std::string> intent;  // of an orchestrator that makes the units
+  std::vector<std::string> intent;  // if the orchestrator generates the units
 
   std::string main_cell() const { return jobs.front().config.cell.value_or(""); }
 };
 
-// Throws ConfigError with what is wrong with it.
+// Throws ConfigError with all errors.
 LaunchPlan plan_launch(const LaunchRequest& request, ConfigCatalog& catalog);
 
 }  // namespace trivet

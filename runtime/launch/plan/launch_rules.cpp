@@ -32,7 +32,7 @@ void refuse_lost_names(const SweepItems& sweep, const std::vector<JobPlan>& plan
         continue;
       }
       throw ConfigError(Diagnostic{.path = "xp.jobs",
-                                   .what = "'" + name + "' is swept, and no job gets it",
+                                   .what = "'" + name + "' is swept, but no job takes it",
                                    .hint = "add it to the `swept` of a job"});
     }
   }
@@ -48,7 +48,7 @@ void refuse_shared_directories(const std::vector<WorkUnit>& units,
         Diagnostic{.path = "xp.subdir_format.wu_dirname",
                    .what = fmt::format("work units {} and {} would share the directory {}",
                                        found->second, unit.wid, unit.directory.string()),
-                   .hint = "take {wid} into the name"});
+                   .hint = "include {wid} in the name"});
   };
   for (const WorkUnit& unit : there) take(unit);
   for (const WorkUnit& unit : units) take(unit);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What must hold for the units of a launch.
+// Checks the rules for the units of a launch.
 #pragma once
 
 #include <vector>
@@ -12,11 +12,10 @@
 
 namespace trivet {
 
-// --sweep says what is swept, and where the names belong: a sweep_info is not needed beside it.
+// Chooses a sweep_info for --sweep, so that the config need not set one.
 void imply_sweep(ResolvedLaunch& launch);
 
-// Throws ConfigError for a swept name that no job gets: units of different names would do the same
-// work.
+// Throws ConfigError for a swept name that no job takes: different units would do the same work.
 void refuse_lost_names(const SweepItems& sweep, const std::vector<JobPlan>& plans);
 
 // Throws ConfigError for two units in one directory, which would overwrite each other.

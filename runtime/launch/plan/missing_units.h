@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which work units an experiment lacks: those of its sweep that are not recorded, told by what they
-// do.
+// The work units that an experiment lacks: units of its sweep without a recorded unit of the same
+// identity.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,11 @@ namespace trivet {
 
 struct MissingUnits {
   std::vector<launch::WorkUnit> units;
-  std::vector<std::size_t> items;  // of each, its item in the sweep, from 1
-  std::size_t duplicates = 0;      // items that say the same as another
+  std::vector<std::size_t> items;  // the sweep item of each unit, from 1
+  std::size_t duplicates = 0;      // items equal to another item
 };
 
-// Numbered behind those that are recorded; each item `repeats` times.
+// Numbers continue after the recorded units. Each item is repeated `repeats` times.
 MissingUnits missing_units(const UnitBuilder& builder, const SweepItems& sweep,
                            std::int64_t repeats, const std::vector<launch::WorkUnit>& recorded);
 

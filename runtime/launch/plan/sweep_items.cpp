@@ -17,12 +17,12 @@
 namespace trivet {
 namespace {
 
-// What xp.sweep says; nothing when it says nothing.
+// The value of xp.sweep; nothing if unset.
 struct SweepChoice {
   bool on = false;
   std::vector<std::string> names;
 };
-std::optional<SweepChoice> choice(const Value& sweep) {
+std::optional<SweepChoice> parse_choice(const Value& sweep) {
   if (sweep.is_null()) return std::nullopt;
   if (sweep.is_boolean()) return SweepChoice{sweep.as_boolean(), {}};
   if (sweep.is_array()) {
@@ -41,8 +41,8 @@ bool is_blank(const std::string& text) {
   return text.find_first_not_of(' ') == std::string::npos;
 }
 
-// Where lists and quotes are closed. A quote opens where a value begins or stands in a list: "it's"
-// is a word. False where something is not closed.
+// The commas outside lists and quotes. A quote opens at the start of a value or inside a list:
+// "it's" is a word. False if something is not closed.
 bool split_at_commas(const std::string& text, std::vector<std::string>& parts) {
   parts.assign(1, {});
   int depth = 0;
@@ -86,13 +86,14 @@ Value dimension(const std::string& text, const std::string& option) {
   Value values = Value::array();
   std::vector<std::string> parts;
   if (!split_at_commas(text, parts)) {
-    throw UsageError("--sweep " + option + " has a quote or bracket that is not closed",
-                     {.hint = "put a text with quotes in others: \"it's\""});
+    throw UsageError(
+        "--sweep " + option + " has a quote or bracket that is not closed",
+        {.hint = "enclose a text that contains a quote in the other kind of quotes: \"it's\""});
   }
   for (const std::string& part : parts) {
     if (is_blank(part)) {
       throw UsageError("--sweep " + option + " has an empty value",
-                       {.hint = "leave a comma out, or write \"\" for a text without letters"});
+                       {.hint = "remove a comma, or write \"\" for an empty string"});
     }
     values.push_back(toml_or_text(part));
   }
@@ -105,8 +106,7 @@ Value command_line_sweep(const std::vector<std::string>& further) {
   for (const std::string& text : further) {
     const std::size_t equals = text.find('=');
     if (equals == 0 || equals == std::string::npos) {
-      throw UsageError("--sweep " + text + " does not say what is swept",
-                       {.hint = "write --sweep PATH=V1,V2"});
+      throw UsageError("--sweep " + text + " has no PATH=", {.hint = "write --sweep PATH=V1,V2"});
     }
     const std::string path = text.substr(0, equals);
     if (table.find(path) != nullptr) throw UsageError("--sweep names '" + path + "' twice");
@@ -124,14 +124,14 @@ bool vary_config(const std::vector<SweepItem>& items) {
 }
 
 SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::string>& further) {
-  const std::optional<SweepChoice> chosen = choice(launch.experiment.sweep);
+  const std::optional<SweepChoice> chosen = parse_choice(launch.experiment.sweep);
   const bool asked = (chosen && chosen->on) || !further.empty();
   const Value* at = launch.xp.find("sweep");
   const Origin where = at != nullptr ? at->origin() : Origin();
   SweepItems nothing{{SweepItem()}, {}};
   if (!launch.experiment.sweep_info.has_value()) {
     if (!asked) return nothing;
-    throw ConfigError(Diagnostic{where, "xp.sweep", "there is no sweep to run",
+    throw ConfigError(Diagnostic{where, "xp.sweep", "no sweep is configured",
                                  "set xp.sweep_info: sweeps/TrainerSweep varies the run's config, "
                                  "sweeps/ConfigSweep arguments of programs"});
   }
@@ -147,14 +147,14 @@ SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::stri
   if (!further.empty() && !sweep->needs_names()) {
     throw ConfigError(Diagnostic{where, "xp.sweep_info",
                                  "this sweep is given in full and takes no --sweep",
-                                 "leave --sweep out, or take sweeps/TrainerSweep"});
+                                 "remove --sweep, or use sweeps/TrainerSweep"});
   }
   const bool off = chosen && !chosen->on && further.empty();
   if (off || (sweep->needs_names() && !asked)) return nothing;
   SweepItems found{sweep->items(), sweep->tags()};
   if (found.items.empty()) {
     throw ConfigError(Diagnostic{where, "xp.sweep", "the sweep has no items",
-                                 "an empty list of values makes a sweep of nothing"});
+                                 "an empty list of values gives an empty sweep"});
   }
   if (found.items.size() > kMostUnits) {
     throw ConfigError(Diagnostic{
@@ -164,7 +164,7 @@ SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::stri
   }
   if (vary_config(found.items) && !launch.run) {
     throw ConfigError(Diagnostic{where, "xp.sweep_info",
-                                 "the sweep varies a run's config, and there is none",
+                                 "the sweep varies a run's config, but no config is given",
                                  "name one: --cfg=FILE"});
   }
   refuse_conflicts(launch, found.items);
@@ -182,7 +182,7 @@ void refuse_conflicts(const ResolvedLaunch& launch, const std::vector<SweepItem>
       if (name.find('*') != std::string::npos || !seen.insert(name).second) continue;
       const Value* set = launch.run->tree.find_path(name);
       if (set == nullptr || set->origin().file != kCommandLine) continue;
-      diagnostics.add({set->origin(), name, "this is both swept and set", "leave one of them out"});
+      diagnostics.add({set->origin(), name, "this is both swept and set", "remove one of them"});
     }
   }
   diagnostics.throw_if_any();

@@ -26,8 +26,8 @@ using launch::Job;
 using launch::JobConfig;
 using launch::WorkUnit;
 
-std::string expanded(const SubdirFormat& format, const std::string& text,
-                     const DirProperties& properties, const std::string& path) {
+std::string expand(const SubdirFormat& format, const std::string& text,
+                   const DirProperties& properties, const std::string& path) {
   try {
     return format.expand(text, properties);
   } catch (const Error& error) {
@@ -35,35 +35,36 @@ std::string expanded(const SubdirFormat& format, const std::string& text,
   }
 }
 
-// Found before anything is made: the system's limits, with room for the files of an attempt.
+// Checks the system's limits before anything is created, with room for the files of an attempt.
 void check_length(const fs::path& directory, const std::string& path) {
   constexpr std::size_t kRoom = std::string_view("/jobs//1000000/started.json.tmp").size();
   const bool is_long = std::any_of(directory.begin(), directory.end(), [](const fs::path& part) {
     return part.native().size() > NAME_MAX;
   });
   if (!is_long && directory.native().size() + kRoom + launch::kMostJobName < PATH_MAX) return;
-  throw ConfigError(
-      Diagnostic{.path = path,
-                 .what = fmt::format("the path '{}...' is too long: {} bytes",
-                                     directory.string().substr(0, 100), directory.native().size()),
-                 .hint = fmt::format("a name may have {} bytes, a path with what is in it {}",
-                                     NAME_MAX, PATH_MAX - 1)});
+  throw ConfigError(Diagnostic{
+      .path = path,
+      .what = fmt::format("the path '{}...' is too long: {} bytes",
+                          directory.string().substr(0, 100), directory.native().size()),
+      .hint = fmt::format("the limit is {} bytes for a name, {} for a path with its files",
+                          NAME_MAX, PATH_MAX - 1)});
 }
 
-// "a/b" may make nested directories; nothing may lead out of the directory above.
-fs::path below(const fs::path& parent, const std::string& name, const std::string& path) {
+// "a/b" gives nested directories. A name must not leave the parent directory.
+fs::path join_below(const fs::path& parent, const std::string& name, const std::string& path) {
   const fs::path relative = fs::path(name).lexically_normal();
   if (!stays_below(relative)) {
-    throw ConfigError(Diagnostic{.path = path,
-                                 .what = "'" + name + "' is no directory below " + parent.string(),
-                                 .hint = "a relative name without '..', not empty"});
+    throw ConfigError(
+        Diagnostic{.path = path,
+                   .what = "'" + name + "' is not a directory below " + parent.string(),
+                   .hint = "a relative name without '..', not empty"});
   }
   const fs::path directory = parent / (relative.has_filename() ? relative : relative.parent_path());
   check_length(directory, path);
   return directory;
 }
 
-// Nor may a symbolic link on the way.
+// A symbolic link must not leave it, either.
 void refuse_way_out(const fs::path& root, const fs::path& directory, const std::string& path) {
   const fs::path real = fs::weakly_canonical(directory);
   if (stays_below(real.lexically_relative(fs::weakly_canonical(root)))) return;
@@ -72,7 +73,7 @@ void refuse_way_out(const fs::path& root, const fs::path& directory, const std::
                                        " by a symbolic link, out of " + root.string()});
 }
 
-// What fills the braces in a job's strings beside the placeholders of directories.
+// The placeholders of a job's strings, besides those of directories.
 struct Proxies {
   const DirProperties& properties;
   const ExperimentLocation& location;
@@ -95,7 +96,7 @@ class JobText final : public SubdirFormat {
     if (name == "xp_dir") return proxies_.location.directory.string();
     if (name != "cfg") return dirs_.own_placeholder(name, properties);
     if (!proxies_.config_file.empty()) return proxies_.config_file.string();
-    throw Error("{cfg} has no value: there is no run's config", {.hint = "name one: --cfg=FILE"});
+    throw Error("{cfg} has no value: no run config is given", {.hint = "name one: --cfg=FILE"});
   }
 
   Value with_format(std::string_view name, std::string_view format) const override {
@@ -105,7 +106,7 @@ class JobText final : public SubdirFormat {
     if (found != files.end()) return found->second.path(proxies_.location.directory).string();
     std::vector<std::string> known;
     for (const auto& entry : files) known.push_back(entry.first);
-    throw Error(fmt::format("there is no file '{}' in the job's `files`", format),
+    throw Error(fmt::format("the job's `files` contain no '{}'", format),
                 {.hint = suggestion(format, known)});
   }
 
@@ -114,10 +115,10 @@ class JobText final : public SubdirFormat {
   const Proxies& proxies_;
 };
 
-// Every text in a value, in tables and lists as well.
+// Every string in a value, including nested tables and lists.
 Value expanded_value(const SubdirFormat& format, const Value& value,
                      const DirProperties& properties, const std::string& path) {
-  if (value.is_string()) return expanded(format, value.as_string(), properties, path);
+  if (value.is_string()) return expand(format, value.as_string(), properties, path);
   if (value.is_array()) {
     Value array = Value::array();
     for (const Value& item : value.items()) {
@@ -143,7 +144,7 @@ std::string environment_text(const Value& value) {
   return value.is_null() ? std::string() : to_json(value);
 }
 
-// What argv begins with.
+// The first words of argv.
 std::vector<std::string> program_words(const JobProgram& program, const fs::path& directory) {
   std::vector<std::string> words = program.interpreter;
   words.push_back(program.file.path(directory).string());
@@ -153,10 +154,10 @@ std::vector<std::string> program_words(const JobProgram& program, const fs::path
 void refuse_nul(const std::string& text, const std::string& path) {
   if (text.find('\0') == std::string::npos) return;
   throw ConfigError(Diagnostic{
-      .path = path, .what = "a text with a zero byte cannot be passed to a program", .hint = {}});
+      .path = path, .what = "a string with a zero byte cannot be passed to a program", .hint = {}});
 }
 
-// A script in Python looks for its modules where it was written, beside what it is told.
+// Python scripts find their modules in the directory of the original, besides PYTHONPATH.
 void add_module_path(Job& job, const JobProgram& program) {
   if (!program.is_python || program.file.copy.empty()) return;
   constexpr const char* kName = "PYTHONPATH";
@@ -185,8 +186,7 @@ bool has_argument(const JobPlan& plan, std::string_view name) {
                      [&](const Argument& given) { return given.name == name; });
 }
 
-// Overrides as a job is told them. One with a mode of its own, as that of standalone_eval, keeps
-// it.
+// The overrides of a job. A job with its own mode, such as that of standalone_eval, keeps it.
 std::vector<std::string> as_options(const std::vector<std::string>& overrides,
                                     const JobPlan& plan) {
   const bool has_mode = has_argument(plan, "mode");
@@ -205,10 +205,9 @@ fs::path root_directory(const launch::Experiment& experiment, const std::string&
   properties.name = name;
   properties.author = author;
   properties.cell = cell;
-  const std::string text =
-      experiment.root_dir.empty()
-          ? experiments_root(nullptr).string()
-          : expanded(SubdirFormat(), experiment.root_dir, properties, "xp.root_dir");
+  const std::string text = experiment.root_dir.empty() ? experiments_root(nullptr).string()
+                                                       : expand(SubdirFormat(), experiment.root_dir,
+                                                                properties, "xp.root_dir");
   const fs::path path = fs::absolute(text).lexically_normal();
   return path.has_filename() ? path : path.parent_path();
 }
@@ -222,7 +221,7 @@ fs::path experiment_directory(const SubdirFormat& format, const fs::path& root,
   properties.cell = cell;
   constexpr const char* kPath = "xp.subdir_format.xp_dirname";
   const fs::path directory =
-      below(root, expanded(format, format.config().xp_dirname, properties, kPath), kPath);
+      join_below(root, expand(format, format.config().xp_dirname, properties, kPath), kPath);
   refuse_way_out(root, directory, kPath);
   return directory;
 }
@@ -247,13 +246,13 @@ std::vector<Argument> UnitBuilder::arguments(const JobPlan& plan, const SweepIte
     if (!plan.gets(name)) continue;
     if (!sweeps_config && !launch::is_argument_name(name)) {
       throw ConfigError(Diagnostic{.path = "xp.sweep",
-                                   .what = "'" + name + "' is swept, and is no name of an argument",
-                                   .hint = "leave the dashes out"});
+                                   .what = "'" + name + "' is swept, but is not an argument name",
+                                   .hint = "omit the dashes"});
     }
     if (sweeps_config && name == "mode" && has_argument(plan, name)) {
       throw ConfigError(Diagnostic{.path = "xp.sweep",
-                                   .what = "the job '" + plan.name + "' has a mode of its own",
-                                   .hint = "leave mode out of the sweep, or set "
+                                   .what = "the job '" + plan.name + "' has its own mode",
+                                   .hint = "remove mode from the sweep, or set "
                                            "xp.jobs_provider.standalone_eval=false"});
     }
     if (sweeps_config) {
@@ -266,7 +265,7 @@ std::vector<Argument> UnitBuilder::arguments(const JobPlan& plan, const SweepIte
       throw ConfigError(Diagnostic{.where = found->value.origin(),
                                    .path = joined_path("xp.jobs", plan.name) + ".args",
                                    .what = "'" + name + "' is both swept and set",
-                                   .hint = "leave one of them out"});
+                                   .hint = "remove one of them"});
     }
     set_argument(arguments, name, value);
   }
@@ -291,7 +290,7 @@ std::string UnitBuilder::identity(const UnitWork& work) const {
     for (const Argument& argument : work.arguments[i]) {
       text += to_json(argument_text(argument)) + "\n";
     }
-    // In whatever order they were said. The config below has the others.
+    // Sorted, so that their order does not matter. The config has the others.
     std::vector<std::string> further;
     if (work.item.target == SweepTarget::config) {
       further = as_options(said_inside(overrides_, work.item), plan);
@@ -310,7 +309,7 @@ std::string UnitBuilder::identity(const UnitWork& work) const {
     const Value tree = without_launch(launch_.run->tree);
     const Value referring = without_launch(launch_.run->referring);
     text += to_json(tree) + "\n";
-    // What refers to a value is other work than what holds it.
+    // A reference to a value is different work from the value.
     if (!(referring == tree)) text += to_json(referring) + "\n";
   }
   return digest(text);
@@ -331,8 +330,8 @@ WorkUnit UnitBuilder::build(const UnitWork& work, std::int64_t wid, std::int64_t
   unit.wid = wid;
   unit.identity = work.identity;
   unit.repeat = work.repeat;
-  unit.directory = below(location_.directory,
-                         expanded(format_, format_.config().wu_dirname, properties, kPath), kPath);
+  unit.directory = join_below(
+      location_.directory, expand(format_, format_.config().wu_dirname, properties, kPath), kPath);
   unit.sweep = work.item;
   for (std::size_t i = 0; i < plans_.size(); ++i) {
     unit.jobs.push_back(job(plans_[i], work.arguments[i], properties, unit.directory));
@@ -364,7 +363,7 @@ Job UnitBuilder::job(const JobPlan& plan, const std::vector<Argument>& arguments
   }
   const std::size_t command = job.argv.size();
   for (Argument argument : arguments) {
-    // What a sweep gives is a value and holds no placeholders.
+    // Values of a sweep have no placeholders.
     const bool swept = std::any_of(item.args.begin(), item.args.end(), [&](const auto& given) {
       return argument.name == (sweeps_config ? "cfg." + given.first : given.first);
     });
@@ -374,7 +373,7 @@ Job UnitBuilder::job(const JobPlan& plan, const std::vector<Argument>& arguments
   }
   if (is_run(plan)) add_plugin_dirs(job, command + 1);
   if (sweeps_config) {
-    // The config of a program that is none of ours has the others.
+    // Other programs read the remaining overrides from the config.
     const auto& said = says_all ? overrides_ : said_inside(overrides_, item);
     for (std::string& word : as_options(said, plan)) job.argv.push_back(std::move(word));
   }

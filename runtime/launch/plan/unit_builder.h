@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UnitBuilder: work units of an experiment from its jobs and the items of its sweep.
+// UnitBuilder: builds the work units of an experiment from its jobs and sweep items.
 #pragma once
 
 #include <cstddef>
@@ -18,29 +18,29 @@
 
 namespace trivet {
 
-// What an experiment is called and where it lies.
+// The name and directories of an experiment.
 struct ExperimentLocation {
   std::int64_t xid = 0;
   std::string name;
   std::string author;
   std::filesystem::path directory;          // absolute
-  std::filesystem::path working_directory;  // where it is launched from; absolute
-  std::filesystem::path config_file;        // the run's, as the jobs get it; empty without one
-  std::filesystem::path unit_file;          // with overrides: for the runs that say them; or empty
-  std::vector<std::string> plugin_dirs{};   // of the launch, absolute: runs look there as well
+  std::filesystem::path working_directory;  // directory of the launch; absolute
+  std::filesystem::path config_file;        // the run's config for the jobs; empty without one
+  std::filesystem::path unit_file;          // for runs that get overrides as words; or empty
+  std::vector<std::string> plugin_dirs{};   // of the launch, absolute: runs search them, too
 };
 
-// With {author}, {name} and {cell} in root_dir; experiments_root() where it is not set. Absolute.
-// Throws ConfigError for other placeholders, and for a {cell} without one.
+// Expands {author}, {name} and {cell} in root_dir; experiments_root() if it is not set. Absolute.
+// Throws ConfigError for other placeholders, and for {cell} if no cell is set.
 std::filesystem::path root_directory(const launch::Experiment& experiment, const std::string& name,
                                      const std::string& author, const std::string& cell);
-// Of the experiment: below root_dir. Throws ConfigError for names that lead out of it.
+// The experiment's directory below root_dir. Throws ConfigError for names that leave it.
 std::filesystem::path experiment_directory(const SubdirFormat& format,
                                            const std::filesystem::path& root,
                                            const ExperimentLocation& location,
                                            const std::string& cell);
 
-// What a work unit does, wherever it is put and whatever its number.
+// The work of a unit, independent of its directory and number.
 struct UnitWork {
   SweepItem item;
   std::int64_t repeat = 1;                       // which of xp.repeats
@@ -50,7 +50,8 @@ struct UnitWork {
 
 class UnitBuilder {
  public:
-  // All must outlive it, but for `overrides`: what the runs of units say (UnitConfig::words).
+  // All arguments must outlive this object, except `overrides`: the words of the units' runs
+  // (UnitConfig::words).
   UnitBuilder(const ResolvedLaunch& launch, const std::vector<JobPlan>& plans,
               const SubdirFormat& format, const ExperimentLocation& location,
               std::vector<std::string> overrides = {});
@@ -58,7 +59,7 @@ class UnitBuilder {
   // Throws ConfigError for an argument that is both swept and set on the command line.
   UnitWork work(const SweepItem& item, std::int64_t repeat = 1) const;
 
-  // `units`: how many there are in all, for {wid}.
+  // `units`: the total number of units, for {wid}.
   launch::WorkUnit build(const UnitWork& work, std::int64_t wid, std::int64_t units) const;
 
  private:
@@ -67,7 +68,7 @@ class UnitBuilder {
   launch::Job job(const JobPlan& plan, const std::vector<Argument>& arguments,
                   const DirProperties& properties, const std::filesystem::path& directory) const;
 
-  // A run looks for plugins where the launch did.
+  // A run searches for plugins in the same folders as the launch.
   void add_plugin_dirs(launch::Job& job, std::size_t at) const;
 
   const ResolvedLaunch& launch_;

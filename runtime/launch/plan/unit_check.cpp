@@ -23,8 +23,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostProblems = 20;
 
-// What directories and listings say of a unit must be what it runs with. A reference or a glob says
-// nothing of its own.
+// The values that directories and listings show for a unit must be those of its config. References
+// and globs are not compared.
 void compare(const SweepItem& item, std::size_t number, const Value& config, const TypedTree& tree,
              Diagnostics& diagnostics) {
   for (const auto& [path, value] : item.args) {
@@ -32,15 +32,14 @@ void compare(const SweepItem& item, std::size_t number, const Value& config, con
     if (path.find('*') != std::string::npos || text.find("${") != std::string::npos) continue;
     if (says(config, tree, path, value)) continue;
     const Value* found = config.find_path(path);
-    diagnostics.add(
-        {value.origin(), path,
-         fmt::format("item {} of the sweep says {}, and its config has {}", number, to_toml(value),
-                     found != nullptr ? to_toml(*found) : "nothing there"),
-         "write the value as the config holds it"});
+    diagnostics.add({value.origin(), path,
+                     fmt::format("item {} of the sweep sets {}, but its config has {}", number,
+                                 to_toml(value), found != nullptr ? to_toml(*found) : "no value"),
+                     "write the value as the config has it"});
   }
 }
 
-// The request that the job's process will make of its words.
+// The request that the job's process will build from its words.
 ConfigRequest request_of(const launch::Job& job, const std::map<fs::path, std::string>& texts) {
   ConfigRequest request = parse_run_arguments(std::span(job.argv).subspan(2)).request;
   for (fs::path& file : request.files) {
@@ -103,7 +102,7 @@ void UnitCheck::check_config(const launch::WorkUnit& unit, const ConfigRequest& 
 
 namespace {
 
-// What is wrong with a value of a sweep in a file is told there. `given`: how many overrides stand
+// An error in a sweep value of a file is reported at that location. `given`: number of overrides
 // before those of the item.
 void set_location(Diagnostic& problem, const SweepItem& item, std::size_t number,
                   std::size_t given) {

@@ -18,8 +18,8 @@ namespace {
 using Kind = OverrideStep::Kind;
 using Steps = std::vector<OverrideStep>;
 
-// The member of [xp] that a reference names; empty for another one. What is no path is refused when
-// the reference is resolved.
+// The member of [xp] that a reference names; empty for other references. Resolving the reference
+// rejects an invalid path.
 std::string named_xp(const std::string& target, bool& all) {
   try {
     const std::vector<PathStep> steps = split_path(target);
@@ -31,8 +31,8 @@ std::string named_xp(const std::string& target, bool& all) {
   }
 }
 
-// The members of [xp] to which references lead, and those to which these lead, as they are written:
-// they may refer to what units vary.
+// The members of [xp] that references name, directly or indirectly, unresolved: they may refer to
+// values that units vary.
 Value referred_xp(const Value& xp, std::vector<std::string> targets) {
   Value kept = Value::table();
   bool all = false;
@@ -70,7 +70,7 @@ bool has_glob(const std::string& path) {
   return path.find('*') != std::string::npos;
 }
 
-// None for what is no path.
+// Empty for an invalid path.
 Steps steps_of(const std::string& path) {
   try {
     return parse_override(make_override(path + "="), 1).steps;
@@ -79,7 +79,7 @@ Steps steps_of(const std::string& path) {
   }
 }
 
-// Whether a step of a path is one that a pattern has there.
+// Whether a step of a path matches that of a pattern.
 bool fits(const OverrideStep& pattern, const OverrideStep& step) {
   if (pattern.kind == Kind::index || pattern.kind == Kind::any_index) {
     return step.kind == Kind::index &&
@@ -90,7 +90,7 @@ bool fits(const OverrideStep& pattern, const OverrideStep& step) {
                                     : matches_glob(pattern.name, step.name);
 }
 
-// Whether `path` from step `at` on goes on behind a location that `part` from step `from` on names.
+// Whether `path` from step `at` continues below a location that `part` from step `from` names.
 bool leads_inside(const Steps& part, std::size_t from, const Steps& path, std::size_t at) {
   if (at >= path.size()) return false;
   if (from == part.size()) return true;
@@ -100,7 +100,7 @@ bool leads_inside(const Steps& part, std::size_t from, const Steps& path, std::s
   return fits(part[from], path[at]) && leads_inside(part, from + 1, path, at + 1);
 }
 
-// A type may be swept by its own name.
+// A sweep may vary a type by its name.
 bool is_inside(const std::string& path, const std::string& swept) {
   Steps part = steps_of(swept);
   if (part.size() > 1 && part.back().kind == Kind::name && part.back().name == "type") {
@@ -127,7 +127,7 @@ UnitConfig unit_config(const ResolvedLaunch& launch, const std::vector<Override>
   if (config.words.empty()) return config;
   config.files_text = text_of(
       launch.run->from_files, *launch.run, targets,
-      "What files say. The command line of each work unit has the overrides of the launch.");
+      "The config of the files. Each work unit's command line has the overrides of the launch.");
   return config;
 }
 
@@ -139,10 +139,11 @@ std::vector<std::string> run_overrides(const std::vector<Override>& overrides) {
         given.is_lower && std::any_of(overrides.begin(), overrides.end(), [&](const auto& other) {
           return !other.is_lower && path_of(other.text) == path;
         });
-    // An empty table of --params_override changes nothing; as a word it would be the whole part.
+    // An empty table in --params_override changes nothing, but as a word it would replace the
+    // table.
     const bool is_empty = given.value && given.value->is_table() && given.value->members().empty();
     if (is_xp(path) || gives_way || is_empty) continue;
-    // A bare option is true; the word that says it again is none.
+    // A bare option is true; the word that repeats it has a value.
     const std::string text = given.is_bare ? given.text + "=true" : given.text;
     words.push_back(given.value ? path + "=" + override_value_text(*given.value) : text);
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The run's config of an experiment as its jobs get it. Where units vary it, their runs start from
-// what files say and say all overrides themselves, so that each resolves the same layers as one
-// command with the same words.
+// The run's config of an experiment for its jobs. If units vary it, their runs start from the
+// config of the files and get all overrides as words, so each resolves the same layers as a command
+// with the same words.
 #pragma once
 
 #include <string>
@@ -15,29 +15,29 @@
 
 namespace trivet {
 
-// References stand in both texts as they are written; of [xp] there is what they name.
+// Both texts keep references unresolved and contain the members of [xp] that they name.
 struct UnitConfig {
-  std::string text;                // what files and overrides say
-  std::string files_text;          // what files say: with `words`, where there are any
-  std::vector<std::string> words;  // what the run of each unit says beside its item
+  std::string text;                // files and overrides
+  std::string files_text;          // files only; used with `words`, if any
+  std::vector<std::string> words;  // overrides of each unit's run, besides its item
 };
 
-// `varied`: whether units vary the config, by `items` or by others that are made later.
+// `varied`: whether units vary the config, by `items` or by items that are added later.
 UnitConfig unit_config(const ResolvedLaunch& launch, const std::vector<Override>& overrides,
                        bool varied, const std::vector<SweepItem>& items);
 
-// The overrides of the run's config, each as a word that says it again.
+// The overrides of the run's config, each as a word.
 std::vector<std::string> run_overrides(const std::vector<Override>& overrides);
 
-// Those of `words` that stand inside what the item changes: they are no part of the config that all
-// units share. With globs, whose reach the item may change, all of them.
+// The `words` below values that the item changes: they are not part of the config that all units
+// share. All words if there are globs, whose matches the item may change.
 std::vector<std::string> said_inside(const std::vector<std::string>& words, const SweepItem& item);
 
-// Without the overrides that stand inside what --sweep (PATH=V1,V2) varies: they belong to the
-// units, and need not fit what the config has there.
+// Without the overrides below values that --sweep (PATH=V1,V2) varies: they belong to the units and
+// may not fit the shared config.
 ConfigRequest without_swept(ConfigRequest request, const std::vector<std::string>& sweeps);
 
-// The overrides for an item's values, number `number` of its sweep in messages.
+// The overrides for the values of an item; messages name it by `number`.
 std::vector<Override> item_overrides(const SweepItem& item, std::size_t number);
 
 }  // namespace trivet

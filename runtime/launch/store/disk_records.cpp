@@ -89,7 +89,7 @@ JobEvent job_event_from(const Value& value) {
   event.wid = value.integer_or("wid", 0);
   event.job = value.string_or("job");
   const auto state = enum_from_name<JobState>(value.string_or("state"));
-  if (!state || event.wid < 1) throw RunError("this is no event of a job");
+  if (!state || event.wid < 1) throw RunError("this is not an event of a job");
   event.status.state = *state;
   event.status.attempt = value.integer_or("attempt", 0);
   event.status.failures = value.integer_or("failures", 0);
@@ -115,8 +115,7 @@ DiskRecords::DiskRecords(fs::path directory, AddUnit add)
 }
 
 void DiskRecords::refresh() {
-  // A line that a killed process cut short and another closed never counted; nor do damaged ones,
-  // of which listings tell.
+  // Skips incomplete lines of killed processes, and damaged lines, which listings report.
   const auto each = [](LineFollower& lines, const auto& take) {
     for (const std::string& line : lines.next()) {
       try {
@@ -140,7 +139,7 @@ void DiskRecords::take_event(const JobEvent& event) {
 }
 
 WorkUnit DiskRecords::add(const SweepItem& item) {
-  if (!add_) throw Error("units cannot be added here");
+  if (!add_) throw Error("these records cannot add units");
   return add_(*this, item);
 }
 
@@ -203,7 +202,7 @@ JobState unit_state(std::span<const JobStatus> jobs) {
   for (const JobState state : kWhileGoingOn) {
     if (any(state)) return state;
   }
-  // Between two jobs of the unit it is under way, too.
+  // The unit is also running between two of its jobs.
   return any(JobState::completed) ? JobState::running : JobState::pending;
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DiskRecords: the records of an experiment, files of lines to which several processes append:
+// DiskRecords: the records of an experiment, JSON Lines files to which several processes append:
 //
 //   units.jsonl     the work units, to_value() of each
 //   events.jsonl    {"wid": 1, "job": "train", "state": "running", "attempt": 1, "failures": 0,
 //                    "exit_code": null, "signal": 0, "time": ..., "started": ..., "host": "...",
 //                    "detail": ""}
-//   requests.jsonl  {"wid": 1, "request": "cancel", "time": ...}: what people ask for; "retry"
-//                   takes a cancel back and lets the unit start afresh
+//   requests.jsonl  {"wid": 1, "request": "cancel", "time": ...}: requests of users; "retry"
+//                   withdraws a cancel and restarts the unit
 //
-// A line without its end is what a killed process left: it does not count and is closed by the next
-// that appends.
+// A killed process may leave a line without its end. Such a line does not count; the next process
+// that appends ends it.
 #pragma once
 
 #include <cstdint>
@@ -28,17 +28,17 @@
 
 namespace trivet {
 
-// Appends lines, each with its end, all or none. Safe against other processes that do the same.
+// Appends complete lines, all or none. Safe while other processes append.
 void append_lines(const std::filesystem::path& file, std::string_view lines, Durability durability);
 
-// Held while units are added, so that two that do so number them one after the other.
+// Held while units are added, so that two processes do not use the same numbers.
 UniqueFd lock_units(const std::filesystem::path& experiment);
 
-// Reads the lines of a growing file, each once.
+// Reads each line of a growing file once.
 class LineFollower {
  public:
   explicit LineFollower(std::filesystem::path file) : file_(std::move(file)) {}
-  // The whole lines since the last call; none for a file that is not there.
+  // The complete lines since the last call. None if the file does not exist.
   std::vector<std::string> next();
   const std::filesystem::path& file() const { return file_; }
 
@@ -52,10 +52,10 @@ launch::JobEvent job_event_from(const Value& value);
 
 class DiskRecords final : public launch::UnitRecords {
  public:
-  // Makes the unit that add() is asked for; without one add() is an error.
+  // Builds the unit for add(). Without it, add() is an error.
   using AddUnit = std::function<launch::WorkUnit(DiskRecords&, const SweepItem&)>;
 
-  // Reads everything. Throws RunError for files that cannot be read or hold something else.
+  // Reads all records. Throws RunError for files that cannot be read or have other contents.
   explicit DiskRecords(std::filesystem::path directory, AddUnit add = {});
 
   const std::filesystem::path& directory() const { return directory_; }
@@ -68,10 +68,10 @@ class DiskRecords final : public launch::UnitRecords {
   void refresh() override;
 
   const std::vector<launch::WorkUnit>& all_units() const { return units_; }
-  // Null when there is none.
+  // Null if there is none.
   const launch::WorkUnit* find_unit(std::int64_t wid) const;
 
-  // Records further units.
+  // Records new units.
   void append(std::span<const launch::WorkUnit> units);
   void request(std::span<const std::int64_t> wids, std::string_view what);
 
@@ -86,8 +86,8 @@ class DiskRecords final : public launch::UnitRecords {
   std::map<std::int64_t, bool> cancelled_;
 };
 
-// What becomes of a unit, from those of its jobs: running while one runs, failed if one failed, and
-// so on.
+// The state of a unit from the states of its jobs: running while one runs, failed if one failed,
+// and so on.
 launch::JobState unit_state(std::span<const launch::JobStatus> jobs);
 
 }  // namespace trivet

@@ -26,7 +26,7 @@ std::optional<std::int64_t> number(const std::string& text) {
   return value;
 }
 
-// 0 where experiment.json does not say.
+// 0 if experiment.json has no number.
 std::int64_t xid_of(const fs::path& directory) {
   const fs::path file = directory / "experiment.json";
   try {
@@ -44,13 +44,13 @@ ExperimentStore::Location by_number(const std::string& text, const ExperimentSto
   if (text == "@last" && !all.empty()) return all.back();
   const std::string root = store.root().string();
   if (xid && store.is_unfinished(*xid)) {
-    throw UsageError(
-        fmt::format("the launch of experiment {} in {} did not come to its end", *xid, root),
-        {.hint = fmt::format("launch it again with --xid={}", *xid)});
+    throw UsageError(fmt::format("the launch of experiment {} in {} was interrupted", *xid, root),
+                     {.hint = fmt::format("launch it again with --xid={}", *xid)});
   }
   throw UsageError(
-      text == "@last" || all.empty() ? fmt::format("there are no experiments in {}", root)
-                                     : fmt::format("there is no experiment '{}' in {}", text, root),
+      text == "@last" || all.empty()
+          ? fmt::format("no experiments in {}", root)
+          : fmt::format("experiment '{}' does not exist in {}", text, root),
       {.hint = all.empty() ? "--root DIR names the directory of the experiments"
                            : fmt::format("there are {}, the last one is {}; --root DIR names "
                                          "another directory",
@@ -67,7 +67,7 @@ ExperimentId find_experiment(const std::string& text, const fs::path& root) {
   const std::vector<std::string_view> words = split(text, '/');
   const std::vector<std::string> parts(words.begin(), words.end());
   if (parts.size() > 3) {
-    throw UsageError("'" + text + "' names no experiment",
+    throw UsageError("'" + text + "' does not name an experiment",
                      {.hint = "write XID, XID/WID or XID/WID/JOB"});
   }
   ExperimentId id;
@@ -77,7 +77,8 @@ ExperimentId find_experiment(const std::string& text, const fs::path& root) {
   id.directory = fs::absolute(location.directory).lexically_normal();
   if (parts.size() > 1) {
     id.wid = number(parts[1]);
-    if (!id.wid) throw UsageError("'" + parts[1] + "' in '" + text + "' is no work unit's number");
+    if (!id.wid)
+      throw UsageError("'" + parts[1] + "' in '" + text + "' is not the number of a work unit");
   }
   if (parts.size() > 2) id.job = parts[2];
   return id;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How people name experiments, work units and jobs: XID[/WID[/JOB]], with @last for the newest
-// experiment, or the directory of an experiment instead of XID.
+// Names of experiments, work units and jobs: XID[/WID[/JOB]]. XID may also be @last, the newest
+// experiment, or the directory of an experiment.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,15 @@
 namespace trivet {
 
 struct ExperimentId {
-  std::filesystem::path root;  // that it was found in by its number; empty for a directory
-  std::int64_t xid = 0;        // 0: not known
+  std::filesystem::path root;  // the root that contains it; empty for a directory
+  std::int64_t xid = 0;        // 0: unknown
   std::filesystem::path directory;
   std::optional<std::int64_t> wid;
   std::optional<std::string> job;
 };
 
-// Looks below `root`. Throws UsageError for text that names nothing there, with what there is.
+// Searches below `root`. Throws UsageError, with the existing numbers, if `text` names nothing
+// there.
 ExperimentId find_experiment(const std::string& text, const std::filesystem::path& root);
 
 // --root, else TRIVET_ROOT, else "runs".

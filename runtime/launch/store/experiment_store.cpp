@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The number a name begins with, which ends there or at '-'; 0 if there is none.
+// The number at the start of a name, followed by its end or '-'. 0 if there is none.
 std::int64_t experiment_number(const std::string& name) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
@@ -39,7 +39,7 @@ std::int64_t highest_experiment_number(const fs::path& directory) {
   return highest;
 }
 
-// Until the end of its life, this process alone gives numbers.
+// While this object exists, only this process assigns numbers.
 UniqueFd lock_numbers(const fs::path& root) {
   const fs::path file = root / ".trivet" / "lock";
   UniqueFd handle = open_file(file, O_RDWR | O_CREAT);
@@ -53,9 +53,10 @@ void make_new_directory(const fs::path& directory, bool may_be_there) {
   std::error_code ignored;
   if (errno == EEXIST && may_be_there && fs::is_directory(directory, ignored)) return;
   if (errno == EEXIST) {
-    throw RunError(directory.string() + " is there already",
-                   {.path = "xp.subdir_format.xp_dirname",
-                    .hint = "take {xid} into the name, so that every experiment has its own"});
+    throw RunError(
+        directory.string() + " already exists",
+        {.path = "xp.subdir_format.xp_dirname",
+         .hint = "include {xid} in the name, so that every experiment has its own directory"});
   }
   throw_system_error("make", directory, errno);
 }
@@ -95,7 +96,7 @@ std::int64_t ExperimentStore::next_xid() const {
 void ExperimentStore::enter(const Location& location) const {
   const bool was_left =
       entry(location.xid) == location.directory && !holds_experiment(location.directory);
-  // The entry first: it tells of a directory without an experiment whose it was to be.
+  // Writes the entry first: it records the owner of a directory without an experiment.
   const fs::path relative = location.directory.lexically_relative(root_);
   replace_file(index_file(location.xid), relative.string() + "\n", Durability::synced);
   try {
@@ -126,7 +127,7 @@ ExperimentStore::Location ExperimentStore::create_as(std::int64_t xid,
   return location;
 }
 
-// What the index says; nothing for what this program has not written.
+// The entry of the number; nothing if this program did not write it.
 std::optional<fs::path> ExperimentStore::entry(std::int64_t xid) const {
   std::error_code ignored;
   if (!fs::is_regular_file(index_file(xid), ignored)) return std::nullopt;

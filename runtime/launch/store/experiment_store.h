@@ -3,19 +3,19 @@
 // The experiments below a root directory:
 //
 //   ROOT/.trivet/experiments/3    the directory of experiment 3, relative to ROOT
-//   ROOT/.trivet/lock             held (flock) while a number is given
+// ROOT/.trivet/lock             held (flock) while a number is assigned
 //
-// and what lies in the directory of one:
+// Files in the directory of an experiment:
 //
-//   experiment.json   what it is: xid, name, author, note, tags, when and by what it was launched;
-//                     the last file a launch writes: without it there is no experiment yet
-//   launch.toml       [xp] and [sweep], resolved, above config.toml; launching it again adds what is
-//                     missing
-//   config.toml       the run's config as files and command line say it, references as they are
-//                     written: what the jobs start from
-//   unit.toml         the same as files say it, where units vary the config and say the overrides
-//                     of the launch themselves, see unit_config.h
-//   files/            copies of what the jobs use, see launch_files.h
+//   experiment.json   facts: xid, name, author, note, tags, time and command of the launch;
+//                     a launch writes it last: without it the experiment does not exist
+//   launch.toml       [xp] and [sweep], resolved, based on config.toml; launching it again adds
+//                     missing units
+//   config.toml       the run's config from files and command line, references
+//                     unresolved: the config of the jobs
+//   unit.toml         the run's config from files only, if units vary the config and get the
+//                     overrides of the launch as words, see unit_config.h
+//   files/            copies of the jobs' files, see launch_files.h
 //   units.jsonl, events.jsonl, requests.jsonl      see disk_records.h
 //   supervisor.json, supervisor.log                see supervisor_process.h
 #pragma once
@@ -32,15 +32,15 @@
 
 namespace trivet {
 
-// Whether an experiment lies there whose launch came to its end.
+// Whether the directory contains an experiment whose launch has completed.
 bool holds_experiment(const std::filesystem::path& directory);
 
-// Its experiment.json. Throws RunError when that cannot be read.
+// Reads experiment.json. Throws RunError if it cannot be read.
 Value experiment_facts(const std::filesystem::path& directory);
-// The folders of --plugin-dir at its launch.
+// The folders of --plugin-dir at the launch.
 std::vector<std::string> recorded_plugin_dirs(const Value& facts);
 
-// Whether a relative path names something below the directory that it is relative to.
+// Whether a relative path stays below its directory.
 bool stays_below(const std::filesystem::path& relative);
 
 class ExperimentStore {
@@ -50,24 +50,23 @@ class ExperimentStore {
 
   const std::filesystem::path& root() const { return root_; }
 
-  // Above all numbers in use, those of runs in the same directory included.
+  // Greater than all numbers in use, including those of runs in the same directory.
   std::int64_t next_xid() const;
 
   struct Location {
     std::int64_t xid = 0;
     std::filesystem::path directory;
   };
-  // Gives the next number and makes the directory that `directory_of` names for it. Several
-  // processes may do this at the same time. Throws RunError when it cannot be made, or is there.
+  // Assigns the next number and creates the directory that `directory_of` names for it. Safe while
+  // several processes do this. Throws RunError if the directory exists or cannot be created.
   Location create(const std::function<std::filesystem::path(std::int64_t)>& directory_of) const;
-  // The same for a number that somebody chose and that is not in use. What a launch that was killed
-  // has left of it is used.
+  // The same for a chosen number that is not in use. Reuses the remains of a killed launch.
   Location create_as(std::int64_t xid, const std::filesystem::path& directory) const;
 
-  // Where an experiment lies; nothing when there is none, or when its file below .trivet says
-  // nothing of use.
+  // The directory of an experiment. Nothing if it does not exist, or if its file below .trivet is
+  // invalid.
   std::optional<std::filesystem::path> find(std::int64_t xid) const;
-  // Whether the number was given to a launch that was killed before its end.
+  // Whether the number belongs to a launch that was killed before it completed.
   bool is_unfinished(std::int64_t xid) const;
   // By number: the experiments, and what such launches have left.
   std::vector<Location> all() const { return entries(Entry::experiment); }

@@ -21,7 +21,7 @@ using launch::JobStatus;
 
 namespace {
 
-// Whether nothing more happens by itself, and there is something to go on with.
+// Whether nothing is running and some work can be continued.
 bool waits_for_resume(const ExperimentView& view, bool has_supervisors) {
   if (view.supervised) return false;
   return std::any_of(view.counts.begin(), view.counts.end(), [&](const auto& entry) {
@@ -110,7 +110,7 @@ std::string unfinished_text(const std::filesystem::path& root) {
   std::string text;
   for (const auto& [xid, directory] : ExperimentStore(root).unfinished()) {
     text += fmt::format(
-        "experiment {} is unfinished: {}, the last file of a launch, is not there; "
+        "experiment {} is unfinished: {}, the last file of a launch, is missing; "
         "launch it again with --xid={}\n",
         xid, printable((directory / "experiment.json").string()), xid);
   }
@@ -129,16 +129,16 @@ std::string head_text(const ExperimentView& view) {
     text += "\n";
   }
   text += "  " + counts_text(view.counts);
-  // An orchestrator that works without a supervisor has left no lock.
+  // An orchestrator without a supervisor leaves no lock.
   std::error_code ignored;
   const bool had_one = std::filesystem::exists(view.directory / "supervisor.lock", ignored);
-  if (!view.supervised && had_one) text += "; no supervisor is at work";
+  if (!view.supervised && had_one) text += "; no supervisor is running";
   if (waits_for_resume(view, had_one))
     text += fmt::format("; trivet resume {} continues it", view.xid);
   return text + "\n" + problems_text(view);
 }
 
-// Why a job is as it is: "exit code 1, attempt 2".
+// The reason of a job's state: "exit code 1, attempt 2".
 std::string detail_text(const JobStatus& status) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the records of an experiment say, for listings.
+// The records of an experiment for listings.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct UnitView {
   std::filesystem::path directory;
   Value sweep = Value::table();
   launch::JobState state = launch::JobState::pending;
-  double changed = 0;  // the last change of a job's state, since 1970; 0: none
+  double changed = 0;  // last change of a job's state, since 1970; 0: none
   std::vector<JobView> jobs;
 };
 
@@ -36,29 +36,29 @@ struct ExperimentView {
   std::int64_t xid = 0;
   std::filesystem::path directory;
   Value facts = Value::table();          // experiment.json
-  std::vector<std::string> diagnostics;  // what is damaged, and what to do about it
+  std::vector<std::string> diagnostics;  // damaged files, with the remedy
   bool supervised = false;
-  std::map<launch::JobState, std::int64_t> counts;  // of units by state
+  std::map<launch::JobState, std::int64_t> counts;  // number of units by state
   std::vector<UnitView> units;
 
-  std::string fact(std::string_view name) const;  // a text; empty when it is not there
-  double launched() const;                        // since 1970; 0: not known
+  std::string fact(std::string_view name) const;  // a string; empty if missing
+  double launched() const;                        // since 1970; 0: unknown
   std::int64_t unit_count() const;
 };
 
 Value view_value(const ExperimentView& view);
 Value view_value(const UnitView& view);
 
-// The unit with this number. Throws UsageError when there is none.
+// The unit with this number. Throws UsageError if it does not exist.
 const UnitView& unit_of(const ExperimentView& view, std::int64_t wid);
 
-// Lines about the experiment as a whole.
+// Lines about the whole experiment.
 std::string head_text(const ExperimentView& view);
 // A line for each of its problems; may be empty.
 std::string problems_text(const ExperimentView& view);
-// A line for each experiment below a root whose launch did not come to its end; may be empty.
+// A line for each experiment below a root whose launch was interrupted; may be empty.
 std::string unfinished_text(const std::filesystem::path& root);
-// Why a job is as it is: "exit code 1, attempt 2"; may be empty.
+// The reason of a job's state: "exit code 1, attempt 2"; may be empty.
 std::string detail_text(const launch::JobStatus& status);
 // "3 completed, 1 running"
 std::string counts_text(const std::map<launch::JobState, std::int64_t>& counts);

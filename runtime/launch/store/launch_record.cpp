@@ -24,9 +24,9 @@ std::string launch_text(const ResolvedLaunch& launch, const std::string& config_
   if (!config_name.empty()) file.set("base", Value::array({config_name}));
   file.set("xp", launch.xp);
   escape_references(file);
-  // What a sweep refers to is the run's.
+  // References in a sweep are paths of the run's config.
   if (launch.sweeps.is_table()) file.set("sweep", launch.sweeps);
-  return write_toml(file, {.header = "What trivet launch was told, complete."});
+  return write_toml(file, {.header = "The complete input of trivet launch."});
 }
 
 std::vector<std::string> texts_in(const Value& facts, std::string_view key) {
@@ -69,7 +69,7 @@ ResolvedLaunch resolve_record(const fs::path& file, ConfigCatalog& catalog) {
     Diagnostics diagnostics;
     for (Diagnostic problem : error.diagnostics()) {
       if (!problem.hint.empty()) problem.hint += "; ";
-      problem.hint += "a plugin may be missing: --plugin-dir names the folder where it lies";
+      problem.hint += "a plugin may be missing: set --plugin-dir to its folder";
       diagnostics.add(std::move(problem));
     }
     throw ConfigError(diagnostics.list());

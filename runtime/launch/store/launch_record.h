@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the directory of an experiment says of its launch, and a launch that starts from there.
+// The record of a launch in the experiment's directory, and launches that start from it.
 #pragma once
 
 #include <filesystem>
@@ -14,25 +14,23 @@
 
 namespace trivet {
 
-// The [xp] and [sweep] of an experiment as a config file above the run's config of this name, or
-// above none.
+// The [xp] and [sweep] of an experiment as a config file, based on the run's config of this name,
+// if any.
 std::string launch_text(const ResolvedLaunch& launch, const std::string& config_name);
 
-// A file of this text in the directory: STEM.toml, of a name of its own where that has another
-// text.
+// Writes this text to STEM.toml in the directory, or to another name if that file has other text.
 std::filesystem::path file_for(const std::filesystem::path& directory, const std::string& stem,
                                const std::string& text);
 
-// A list in experiment.json; empty where there is none.
+// A list in experiment.json. Empty if it is missing.
 std::vector<std::string> texts_in(const Value& facts, std::string_view key);
 
-// Has a request that starts from the launch.toml of an experiment resolve what that one has
-// resolved: the files, and above them the overrides that its units say. What is said now wins over
-// an override of the same path.
+// Makes a request that starts from an experiment's launch.toml resolve the same layers: the files,
+// then the overrides of its units. A new override replaces an old one of the same path.
 void start_from_record(ConfigRequest& request);
 
-// launch.toml of an experiment. It was right when it was launched, so ConfigError says that a
-// plugin may be missing now.
+// Resolves launch.toml of an experiment. It was valid at the launch, so ConfigError adds that a
+// plugin may be missing.
 ResolvedLaunch resolve_record(const std::filesystem::path& file, ConfigCatalog& catalog);
 
 }  // namespace trivet

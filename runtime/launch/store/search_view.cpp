@@ -35,7 +35,7 @@ void take(const Value& line, std::vector<TrialView>& trials) {
   if (is_number) trial.value = value->as_float();
 }
 
-// Nothing for a text that is no table.
+// Nothing if the text is not a table.
 std::optional<Value> table_in(std::string_view text, const std::string& where) {
   try {
     Value value = value_from_json(text, where);

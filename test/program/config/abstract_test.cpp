@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `trivet summary` and `trivet check` of models that no machine here could hold.
+// `trivet summary` and `trivet check` of models that do not fit on this machine.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -21,7 +21,7 @@ nlohmann::json figures(const std::string& words) {
   return nlohmann::json::parse(result.output);
 }
 
-// The weights that no product multiplies: biases and factors of norms and of scales. The bias of a
+// The weights outside matrix products: biases and factors of norms and scales. The bias of a
 // softmax is a column of its product.
 double vectors_of(const nlohmann::json& seen) {
   double count = 0;
@@ -40,7 +40,7 @@ TEST_CASE("the seeds' C4 models have the sizes and FLOPs of their published shap
     std::int64_t parameters;
     double layers, heads, dims_per_head, length;
     std::int64_t devices, batch;
-    double flops_per_token, ideal_seconds;  // 0: the table has none
+    double flops_per_token, ideal_seconds;  // 0: not in the table
   };
   // Sizes by hand from the shapes; FLOP per token and step times of the table in PaLM's convention.
   const Expected all[] = {
@@ -65,7 +65,7 @@ TEST_CASE("the seeds' C4 models have the sizes and FLOPs of their published shap
         12 * expected.layers * expected.heads * expected.dims_per_head * expected.length;
     CHECK(tokens.at("closed_form_flops_per_token").get<double>() ==
           Approx(6 * parameters + attention).epsilon(1e-12));
-    // Op by op, vectors multiply nothing, and tables of positions are looked up.
+    // The count per op has no products for vectors, and position tables are looked up.
     double looked_up = vectors_of(seen);
     for (const auto& weights : seen.at("weights")) {
       if (weights.at("path") == "position_emb/table") {
@@ -82,7 +82,7 @@ TEST_CASE("the seeds' C4 models have the sizes and FLOPs of their published shap
   }
 }
 
-TEST_CASE("frozen weights have no gradients to compute, and the closed form is not theirs") {
+TEST_CASE("frozen weights need no gradients, and the closed form does not apply") {
   const auto tokens = [](const std::string& more) {
     return figures(lm("local") + " mode=train --abstract " + more).at("tokens");
   };
@@ -90,8 +90,8 @@ TEST_CASE("frozen weights have no gradients to compute, and the closed form is n
   const nlohmann::json some = tokens("'trainer.trainable=[\"transformer/layer_1/mlp_out/.*\"]'");
   CHECK(all.at("closed_form_flops_per_token") > 0);
   CHECK(some.at("closed_form_flops_per_token") == 0);
-  // Forward all, 2 N; and backward, for the last product alone, two as large, and for the softmax
-  // one: 256 tokens of 64.
+  // Forward, all products: 2 N. Backward, two products of that size for the last one, and one for
+  // the softmax: 256 tokens of 64.
   CHECK(some.at("flops_per_token").get<double>() ==
         Approx(all.at("flops_per_token").get<double>() / 3 + 2.0 * 256 * 64 + 2.0 * 256 * 64));
   const ShellResult told = trivet::test::trivet("summary " + lm("local") +
@@ -102,7 +102,7 @@ TEST_CASE("frozen weights have no gradients to compute, and the closed form is n
 TEST_CASE("GPT-2 has 124,439,808 weights") {
   const nlohmann::json seen = figures("--abstract " + lm("gpt2_124m"));
   CHECK(seen.at("parameters") == 124439808);
-  // Not in the run's directory, and no place where data could be.
+  // Not in the run's directory, where no data can be.
   const ShellResult without = trivet::test::trivet("check " + lm("gpt2_124m"));
   CHECK(without.exit_code != 0);
   CHECK_THAT(without.output, Contains("train*.bin"));
@@ -117,10 +117,10 @@ TEST_CASE("a device of a mesh has its share of weights, gradients, slots and ste
   for (const char* part : {"weights", "gradients", "m", "v"}) {
     INFO(part);
     CHECK(one.at(part) == 4 * 1104619904LL);
-    // 338,304 elements of vectors are on every device.
+    // Every device has the 338,304 elements of vectors.
     CHECK(four.at(part) == (1104619904LL - 338304) + 4 * 338304LL);
   }
-  // 32 examples each: data divides the batch, and nothing of a step.
+  // 32 examples each: data divides only the batch.
   CHECK(one.at("step") == four.at("step"));
   const nlohmann::json split =
       figures(lm("c4_1b_4") + " mesh.ici_mesh_shape=[1,2,2]").at("device_memory");
@@ -128,7 +128,8 @@ TEST_CASE("a device of a mesh has its share of weights, gradients, slots and ste
   CHECK(split.at("step").get<double>() > 0.9 * four.at("step").get<double>());
 }
 
-TEST_CASE("what is kept for gradients changes the memory of a step, and no FLOPs of the model") {
+TEST_CASE(
+    "activations kept for gradients change the memory of a step, but not the FLOPs of the model") {
   const std::string policy = " task.model.stacked_transformer_tpl.checkpoint_policy=";
   const nlohmann::json again = figures(lm("c4_1b_4") + policy + "save_nothing");
   const nlohmann::json kept = figures(lm("c4_1b_4") + policy + "save_everything");
@@ -137,7 +138,7 @@ TEST_CASE("what is kept for gradients changes the memory of a step, and no FLOPs
   CHECK(kept.at("tokens") == again.at("tokens"));
 }
 
-TEST_CASE("slices add replicas, which multiply the batch and divide no weight") {
+TEST_CASE("slices add replicas, which multiply the batch and do not divide weights") {
   const nlohmann::json one = figures(lm("c4_22b_1xv4_128"));
   const nlohmann::json four =
       figures(lm("c4_22b_1xv4_128") + " mesh.dcn_mesh_shape=[4,1,1] mesh.processes=64");
@@ -153,7 +154,7 @@ TEST_CASE("slices add replicas, which multiply the batch and divide no weight") 
       Contains("mesh.percore_batch_size makes it 256 (a global batch of 4096)"));
 }
 
-TEST_CASE("what is counted on a meta device is what a training step counts") {
+TEST_CASE("a meta device counts the same as a training step") {
   const std::string local = lm("local");
   const nlohmann::json here = figures(local), meta = figures(local + " --abstract");
   CHECK(here.at("abstract") == false);
@@ -162,11 +163,11 @@ TEST_CASE("what is counted on a meta device is what a training step counts") {
     INFO(name);
     CHECK(meta.at(name) == here.at(name));
   }
-  CHECK_FALSE(meta.contains("first_loss"));
+  CHECK_FALSE(meta.contains("initial_loss"));
   CHECK_FALSE(here.contains("device_memory"));
 }
 
-TEST_CASE("on a meta device neither a tokenizer nor data need be there") {
+TEST_CASE("on a meta device neither a tokenizer nor data must exist") {
   const std::string missing = lm("gpt2_124m") +
                               " task.tokenizer='{type=\"tokenizers/Bpe\", "
                               "file=\"/nonexistent/tokenizer.json\"}'";
@@ -174,7 +175,7 @@ TEST_CASE("on a meta device neither a tokenizer nor data need be there") {
   INFO(result.output);
   CHECK(result.exit_code == 0);
   CHECK_THAT(result.output, Contains("reach 196 of 196 trainable tensors"));
-  // Without a vocab_size it is the tokenizer that tells.
+  // Without a vocab_size the tokenizer gives it.
   const ShellResult unknown =
       trivet::test::trivet("check --abstract " + missing + " task.model.vocab_size=0");
   CHECK(unknown.exit_code != 0);
@@ -186,7 +187,7 @@ TEST_CASE("a run on a mesh of several devices is refused") {
   const ShellResult result = run(config("lm/c4_1b_4.toml"), dir.path() / "run");
   CHECK(result.exit_code == 2);
   CHECK_THAT(result.output,
-             Contains("c4_1b_4.toml:") && Contains("mesh: is of 4 devices, and a run uses one"));
+             Contains("c4_1b_4.toml:") && Contains("mesh: is of 4 devices, but a run uses one"));
   CHECK_FALSE(std::filesystem::exists(dir.path() / "run"));
   const ShellResult one = run(config("lm/local.toml"), dir.path() / "one",
                               "mesh.ici_mesh_shape=[1,1,1] trainer.train_steps=2 mode=train");

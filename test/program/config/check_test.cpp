@@ -23,7 +23,7 @@ std::string local() {
   return quoted(config("vision/local.toml").string());
 }
 
-// The configs that are for running, not for being based on.
+// The configs to run, without base files.
 std::vector<fs::path> shipped() {
   std::vector<fs::path> files;
   for (const auto& entry : fs::recursive_directory_iterator(config(""))) {
@@ -40,7 +40,7 @@ TEST_CASE("every shipped config passes the check") {
   const auto files = shipped();
   CHECK(files.size() >= 3);
   for (const fs::path& file : files) {
-    // Its data is nobody's but the user's.
+    // Only the user has its data.
     const bool without_data = file.filename() == "gpt2_124m.toml" || file.filename() == "kjv.toml";
     const ShellResult result = check(quoted(file.string()) + (without_data ? " --abstract" : ""));
     INFO(result.output);
@@ -76,31 +76,31 @@ TEST_CASE("a check and a summary write nothing") {
   }
 }
 
-TEST_CASE("a check says what the first loss was compared with") {
+TEST_CASE("a check reports the expected range of the initial loss") {
   const ShellResult fresh = check(local());
   CHECK_THAT(fresh.output, Contains("plausible between 1.15 and 4.30: ln(10) = 2.30 for 10"));
   const auto json = nlohmann::json::parse(check(local() + " --json").output);
   CHECK(json.at("ok") == true);
   CHECK(json.at("problems").empty());
   CHECK(json.at("expected_initial_loss").at("low") == Approx(std::log(10) / 2));
-  CHECK(json.at("first_loss") == Approx(std::log(10)).margin(1));
+  CHECK(json.at("initial_loss") == Approx(std::log(10)).margin(1));
   CHECK(json.at("eval").contains("validation_loss"));
   CHECK(json.at("memory").at("step_bytes") > 0);
   // Weights, their gradients, and Adam's two slots, four bytes each.
   CHECK(json.at("memory").at("persistent_bytes") >= 17098 * 4 * 4);
 }
 
-TEST_CASE("weights that start far too large are found by their first loss") {
+TEST_CASE("far too large initial weights are found by the initial loss") {
   const ShellResult result =
       check(local() + " task.model.init.method=normal task.model.init.scale=3");
   INFO(result.output);
   CHECK(result.exit_code == 1);
   CHECK_THAT(result.output,
-             Contains("problem: the first loss") && Contains("is not between 1.15 and 4.30"));
+             Contains("problem: the initial loss") && Contains("is not between 1.15 and 4.30"));
 }
 
 TEST_CASE("weights that no gradient reaches are named") {
-  // From zeros, the hidden layer and what is multiplied with it stay at zero.
+  // With zeros, the hidden layer and its products stay at zero.
   const ShellResult result =
       check(local() + " task.model.init.method=constant task.model.init.scale=0");
   INFO(result.output);
@@ -110,7 +110,7 @@ TEST_CASE("weights that no gradient reaches are named") {
   CHECK_THAT(result.output, Contains("reach 1 of 4 trainable tensors"));
 }
 
-TEST_CASE("a check and a summary look at every stage of a training") {
+TEST_CASE("a check and a summary cover every stage of a training") {
   const std::string stages = quoted(config("vision/progressive.toml").string());
   const ShellResult text = check(stages);
   INFO(text.output);
@@ -128,23 +128,23 @@ TEST_CASE("a check and a summary look at every stage of a training") {
   for (std::size_t i = 0; i < 3; ++i) {
     CHECK(seen[i].at("name") == names[i]);
     CHECK(seen[i].at("stage") == i + 1);
-    // 256 to 32 to 10, from the second stage on with 32 to 32 between.
+    // 256 to 32 to 10; from the second stage on also 32 to 32.
     CHECK(seen[i].at("parameters") == 257 * 32 + 33 * 10 + (i > 0 ? 33 * 32 : 0));
-    CHECK(seen[i].at("first_loss") == Approx(std::log(10)).margin(1));
+    CHECK(seen[i].at("initial_loss") == Approx(std::log(10)).margin(1));
     CHECK(seen[i].at("memory").at("step_bytes") > 0);
     CHECK(seen[i].at("eval").contains("validation_loss"));
   }
   const auto summary =
       nlohmann::json::parse(trivet::test::trivet("summary --json " + stages).output);
-  // The second stage's further layer, and its activation.
+  // The additional layer of the second stage, and its activation.
   CHECK(summary.at("stages")[0].at("layers").size() == 4);
   CHECK(summary.at("stages")[1].at("layers").size() == 6);
   const auto evaluated = nlohmann::json::parse(check(stages + " mode=eval --json").output);
   REQUIRE(evaluated.at("stages").size() == 3);
-  CHECK_FALSE(evaluated.at("stages")[1].contains("first_loss"));
+  CHECK_FALSE(evaluated.at("stages")[1].contains("initial_loss"));
 }
 
-TEST_CASE("what is wrong in a later stage is found before training, with its name") {
+TEST_CASE("an error in a later stage is found before training and names the stage") {
   const std::string stages = quoted(config("vision/progressive.toml").string());
   const ShellResult dead = check(stages +
                                  " trainer.stages[1].model.type=vision/Mlp"
@@ -169,26 +169,26 @@ TEST_CASE("what is wrong in a later stage is found before training, with its nam
   CHECK_THAT(transfer.output, Contains("trainer.stages[1].transfer"));
 }
 
-TEST_CASE("a check of a run that only evaluates takes no training step") {
+TEST_CASE("a check of a run that only evaluates runs no training step") {
   const auto json = nlohmann::json::parse(check(local() + " mode=eval --json").output);
   CHECK(json.at("ok") == true);
-  CHECK_FALSE(json.contains("first_loss"));
+  CHECK_FALSE(json.contains("initial_loss"));
   CHECK(json.at("examples") == 128);
 }
 
-TEST_CASE("a check of a wrong config is an error of the config") {
+TEST_CASE("a check of a wrong config is a config error") {
   const ShellResult wrong = check(local() + " trainer.train_steps=-1");
   CHECK(wrong.exit_code == 2);
   const ShellResult nothing = check(local() + " trainer.train_steps=0");
   CHECK(nothing.exit_code == 2);
-  CHECK_THAT(nothing.output, Contains("trainer.train_steps: is 0: there is nothing to train"));
+  CHECK_THAT(nothing.output, Contains("trainer.train_steps: is 0: nothing to train"));
   const ShellResult shapes = check(local() + " 'task.train_input.image_shape=[8,8,1]'");
   INFO(shapes.output);
   CHECK(shapes.exit_code != 0);
   CHECK_THAT(shapes.output, Contains("vision/Mlp") && Contains("[64, 8, 8, 1]"));
 }
 
-TEST_CASE("a summary has every layer with its shape, its numbers and its work") {
+TEST_CASE("a summary has every layer with its shape, parameters and FLOPs") {
   const ShellResult text = trivet::test::trivet("summary " + local());
   INFO(text.output);
   CHECK(text.exit_code == 0);

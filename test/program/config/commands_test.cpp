@@ -82,7 +82,7 @@ TEST_CASE("help names every command, and each has a page") {
   CHECK_THAT(location.run("--version").output, StartsWith("trivet 0."));
 }
 
-TEST_CASE("a wrong command line exits with 2 and says what would be right") {
+TEST_CASE("a wrong command line exits with 2 and a hint") {
   const Workplace location;
   struct Row {
     const char* words;
@@ -91,15 +91,14 @@ TEST_CASE("a wrong command line exits with 2 and says what would be right") {
   const Row row = GENERATE(
       Row{"confg", "error: unknown command 'confg' (did you mean 'config'?)\n"},
       Row{"--frobnicate",
-          "error: unknown option '--frobnicate' (options stand behind the command; "
+          "error: unknown option '--frobnicate' (options come after the command; "
           "see trivet --help)\n"},
-      Row{"config",
-          "error: 'trivet config' needs to know what to do (trivet config show CONFIG)\n"},
-      Row{"config shw", "error: 'trivet config' cannot 'shw' (trivet config show CONFIG)\n"},
+      Row{"config", "error: 'trivet config' needs an action (trivet config show CONFIG)\n"},
+      Row{"config shw", "error: 'trivet config' has no action 'shw' (trivet config show CONFIG)\n"},
       Row{"config show c.toml --orgin",
           "error: unknown option '--orgin' (did you mean '--origin'?)\n"},
       Row{"config show c.toml --format yaml",
-          "error: there is no format 'yaml' (known: toml, "
+          "error: unknown format 'yaml' (known: toml, "
           "json)\n"},
       Row{"config show c.toml --format",
           "error: the required argument for option '--format' is "
@@ -108,15 +107,15 @@ TEST_CASE("a wrong command line exits with 2 and says what would be right") {
           "error: a config file is missing (name one before the overrides, or "
           "--experiment KEY)\n"},
       Row{"config show c.toml d.toml",
-          "error: one config file is enough, 'd.toml' is another "
-          "(--config_file d.toml puts it above the first)\n"},
+          "error: only one config file is allowed; unexpected 'd.toml' (--config_file d.toml "
+          "merges it over the first)\n"},
       Row{"config show c.toml --experiment a/b --experiment c/d",
           "error: option '--experiment' is given more than once\n"},
       Row{"help nothing", "error: unknown command 'nothing'"},
-      Row{"completions fish", "error: there are no completions for 'fish' (known: bash, zsh)\n"},
-      Row{"schema lawyer", "error: there is no kind 'lawyer' (did you mean 'layer'?)\n"},
+      Row{"completions fish", "error: no completions exist for 'fish' (known: bash, zsh)\n"},
+      Row{"schema lawyer", "error: unknown kind 'lawyer' (did you mean 'layer'?)\n"},
       Row{"schema demo/Rely",
-          "error: there is no 'demo/Rely'\n       did you mean 'demo/Relu'?\n"});
+          "error: unknown key 'demo/Rely'\n       did you mean 'demo/Relu'?\n"});
   CAPTURE(row.words);
   const ShellResult result = location.run(row.words);
   CHECK(result.exit_code == 2);
@@ -147,7 +146,7 @@ TEST_CASE("config show prints a complete config, with origins on request") {
   CHECK(location.run("config show again.toml").output == first);
 }
 
-TEST_CASE("flags of the seeds mean overrides") {
+TEST_CASE("kxm and Model Garden flags are overrides") {
   const Workplace location;
   const std::string wanted = location.run("config show c.toml trainer.train_steps=7 xp.a=1").output;
   CHECK(location.run("config show --cfg.trainer.train_steps=7 c.toml --xp.a=1").output == wanted);
@@ -158,7 +157,7 @@ TEST_CASE("flags of the seeds mean overrides") {
              Contains("seed: this has no effect: 'seed=3' replaces it"));
 }
 
-TEST_CASE("any TOML reader understands the shown config, and finds what the JSON says") {
+TEST_CASE("any TOML reader parses the shown config to the values of the JSON") {
   if (trivet::test::shell("python3 -c 'import tomllib'").exit_code != 0) {
     WARN("no python3 with tomllib: not compared");
     return;
@@ -195,7 +194,7 @@ TEST_CASE("the schema of configs describes every registered type") {
   CHECK(mlp["properties"]["dropout"]["anyOf"][0]["minimum"] == 0.0);
   CHECK(mlp["properties"]["dropout"]["anyOf"][0]["exclusiveMaximum"] == 1.0);
   CHECK_FALSE(mlp.contains("required"));
-  // Every reference leads somewhere.
+  // Every reference resolves.
   const auto flat = schema.flatten();
   int references = 0;
   for (const auto& [path, value] : flat.items()) {
@@ -208,7 +207,7 @@ TEST_CASE("the schema of configs describes every registered type") {
   CHECK(references > 10);
 }
 
-TEST_CASE("the schema of one type insists on its required keys") {
+TEST_CASE("the schema of one type requires its required keys") {
   const Workplace location;
   const auto schema = nlohmann::json::parse(location.run("schema demo/Noise").output);
   CHECK(schema["definitions"]["input:demo.Noise"]["required"] ==
@@ -247,7 +246,7 @@ TEST_CASE("completion knows commands, options, keys, paths and values") {
   CHECK(location.opened().empty());
 }
 
-TEST_CASE("every mode is offered for --mode, and its help names it") {
+TEST_CASE("completion and help list every mode") {
   const Workplace location;
   const ShellResult offered = location.run("__complete -- run c.toml --mode ''");
   const ShellResult help = location.run("run --help");
@@ -259,7 +258,7 @@ TEST_CASE("every mode is offered for --mode, and its help names it") {
   CHECK(offered.output == all);
 }
 
-TEST_CASE("schemas open no library of a plugin, configs only those that they name") {
+TEST_CASE("schemas load no plugin library, configs only those that they name") {
   const Workplace location;
   for (const char* words : {"schema", "schema layer"}) {
     CHECK(location.run(words).exit_code == 0);
@@ -274,7 +273,7 @@ TEST_CASE("schemas open no library of a plugin, configs only those that they nam
   CHECK(location.opened() == "demo\n");
 }
 
-TEST_CASE("the script for bash completes behind '='") {
+TEST_CASE("the bash script completes after '='") {
   const Workplace location;
   const auto complete = [&](const std::string& line) {
     location.folder().write("script.sh", "trivet() { " + location.program() +
@@ -291,7 +290,7 @@ TEST_CASE("the script for bash completes behind '='") {
         std::vector<std::string>{"task.model.dropout="});
 }
 
-TEST_CASE("explain --config tells a field's meaning, its value and the line it is from") {
+TEST_CASE("explain --config prints a field's meaning, its value and its line") {
   const Workplace location;
   const auto explained = [&](const std::string& words) {
     return location.run("explain --config c.toml " + words).output;
@@ -299,7 +298,7 @@ TEST_CASE("explain --config tells a field's meaning, its value and the line it i
   CHECK(explained("trainer.train_steps") == "trainer." +
                                                 location.run("explain trainer.train_steps").output +
                                                 "  value  10\n  from   c.toml:10:15\n");
-  // A type that only the config names, a default, an override on either side.
+  // A type that only the config names, a default, an override before and after.
   CHECK_THAT(explained("trainer.learning_rate.value"),
              StartsWith("trainer.learning_rate.value  (float") &&
                  Contains("  value  0.5\n  from   c.toml:11:17\n"));
@@ -314,7 +313,7 @@ TEST_CASE("explain --config tells a field's meaning, its value and the line it i
   CHECK_THAT(explained("xp.note"), StartsWith("xp.note  (string") && Contains("  value  \"é"));
 }
 
-TEST_CASE("explain knows what is part of the program") {
+TEST_CASE("explain describes built-in items") {
   const Workplace location;
   const ShellResult key = location.run("explain trivet/Trainer");
   CHECK(key.exit_code == 0);
@@ -330,7 +329,7 @@ TEST_CASE("explain knows what is part of the program") {
   CHECK(location.run("explain ''").exit_code == 2);
 }
 
-TEST_CASE("explain --config says what is wrong with a path or a config") {
+TEST_CASE("explain --config reports errors in a path or a config") {
   const Workplace location;
   const auto fails = [&](const std::string& words, const std::string& text) {
     const ShellResult result = location.run("explain " + words);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program says about wrong configs, word for word: location, quoted line, caret,
-// suggestion, exit code 2, and nothing created.
+// The exact messages for wrong configs: location, quoted line, caret, suggestion, exit code 2, and
+// nothing created.
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -45,8 +45,8 @@ class Workplace {
                                plugins_.trivet() + " " + words);
   }
 
-  // The whole output of a command on this config that must be refused with exit code 2 and leave
-  // no trace. A run says the same as `config show`.
+  // The complete output of a command that must reject this config with exit code 2 and leave no
+  // trace. A run prints the same as `config show`.
   std::string refused(const std::string& words = "c.toml") const {
     const std::string text = refusal("config show " + words);
     CHECK(refusal("run " + words) == text);
@@ -59,7 +59,7 @@ class Workplace {
     ShellResult result = run(words);
     CHECK(result.exit_code == 2);
     CHECK(files() == before);
-    // Where plugins were looked for depends on the machine.
+    // The plugin search path depends on the machine.
     for (std::size_t at = 0; (at = result.output.find("; searched ", at)) != std::string::npos;) {
       result.output.erase(at, result.output.find('\n', at) - at);
     }
@@ -94,7 +94,7 @@ std::string replaced(const std::string& from, const std::string& to) {
 using Catch::Contains;
 using Catch::StartsWith;
 
-TEST_CASE("the good config is good") {
+TEST_CASE("the valid config is valid") {
   const ShellResult result = Workplace().run("config show c.toml");
   INFO(result.output);
   CHECK(result.exit_code == 0);
@@ -140,8 +140,8 @@ TEST_CASE("an unknown key, abbreviated") {
              Contains("did you mean 'batch_size'?"));
 }
 
-TEST_CASE("the caret stands below its word behind characters that are two columns wide, or none") {
-  // Three wide characters, and an accent that joins the letter before it.
+TEST_CASE("the caret is below its word after characters of width two or zero") {
+  // Three wide characters and a combining accent.
   CHECK_THAT(refused(replaced("= 16", "= 16\nextra = {\"准确率\" = 1, \"e\xCC\x81\" = 2, x = [}")),
              Contains("    8 | extra = {\"准确率\" = 1, \"e\xCC\x81\" = 2, x = [}\n"
                       "      |                                      ^"));
@@ -169,7 +169,7 @@ TEST_CASE("a name that is not one of an enum's") {
         "      |         ^^^^^^^ did you mean 'square'?\n");
 }
 
-TEST_CASE("a missing required key, and a config that says nothing at all") {
+TEST_CASE("a missing required key, and an empty config") {
   CHECK_THAT(refused(""), StartsWith("error: c.toml:1:1: the required key 'task' is missing\n"));
   CHECK_THAT(refused(replaced("batch_size = 16\n", "")),
              StartsWith("error: c.toml:5:1: task.train_input: the required key 'batch_size' is "
@@ -196,10 +196,10 @@ TEST_CASE("an unknown type, an unknown plugin, a type of another kind") {
       StartsWith("error: c.toml:14:1: backend.\"demo/Backend\".arena: unknown key 'arena'\n"));
 }
 
-// What is suggested includes defaults, which plugins built by clang 14 do not tell.
+// Suggestions include defaults, which plugins built by clang 14 lack.
 TEST_CASE("a bad reference and a reference cycle", "[nosan]") {
   CHECK(refused(replaced("= 16", "= \"${task.clases}\"")) ==
-        "error: c.toml:7:14: task.train_input.batch_size: bad reference: there is no value at "
+        "error: c.toml:7:14: task.train_input.batch_size: bad reference: no value at "
         "'task.clases'\n"
         "    7 | batch_size = \"${task.clases}\"\n"
         "      |              ^^^^^^^^^^^^^^^^ did you mean 'task.classes'?\n");
@@ -239,7 +239,7 @@ TEST_CASE("mistakes in overrides show the override with a caret") {
         "error: command line:1:5: bad override: ']' is missing\n"
         "      | seed[1\n"
         "      |     ^\n"
-        "error: command line:2:7: task.eval_input: there is nothing to take out\n"
+        "error: command line:2:7: task.eval_input: nothing to remove\n"
         "      | ~task.eval_input\n"
         "      |       ^^^^^^^^^^\n"
         "2 problems in the config\n");
@@ -271,10 +271,10 @@ TEST_CASE("a key given twice, text that is not TOML, text that is not UTF-8") {
         "      |         ^ save the file as UTF-8\n");
 }
 
-TEST_CASE("10 MB, 10,000 levels, a folder, nothing there") {
+TEST_CASE("10 MB, 10,000 levels, a folder, a missing file") {
   CHECK(refused("#" + std::string(10'000'000, 'x')) ==
         "error: c.toml: larger than 8 MiB, the limit of a config\n"
-        "       data belongs in files of its own that the config names\n");
+        "       put data into separate files that the config names\n");
   CHECK_THAT(refused("seed = " + std::string(10000, '[')),
              StartsWith("error: c.toml:1:108: nested deeper than 100 levels\n    1 | ...[[["));
   const Workplace location;
@@ -284,7 +284,7 @@ TEST_CASE("10 MB, 10,000 levels, a folder, nothing there") {
         "       did you mean 'c.toml'?\n");
 }
 
-TEST_CASE("everything that is wrong is reported in one go, in the order of the locations") {
+TEST_CASE("all errors are reported at once, in the order of their locations") {
   const std::string text = Workplace("seed = 'x'\n" + kGood + "[zzz]\n")
                                .refused("c.toml trainer.max_to_keep=-1 mode=trane");
   CHECK_THAT(text, StartsWith("error: c.toml:1:8: seed: ") &&
@@ -294,14 +294,15 @@ TEST_CASE("everything that is wrong is reported in one go, in the order of the l
                        Catch::EndsWith("4 problems in the config\n"));
 }
 
-TEST_CASE("the rules of a config struct are checked with everything else, before anything exists") {
+TEST_CASE(
+    "the rules of a config struct are checked with everything else, before anything is created") {
   const std::string broken =
       replaced("\"demo/Mlp\"", "\"demo/Mlp\"\ndropout = 0.5\nhas_bias = false");
   CHECK(refused(broken) ==
         "error: c.toml:5:11: task.model.dropout: needs a bias\n"
         "    5 | dropout = 0.5\n"
         "      |           ^^^ set has_bias = true\n");
-  // With a mistake of another table, with the rules of a base struct, and with an override.
+  // With an error in another table, with the rules of a base struct, and with an override.
   CHECK(Workplace("seed = 'x'\n" + broken)
             .refused("c.toml --set task.train_input.infeed_host_index=3") ==
         "error: c.toml:1:8: seed: expected an integer, found a string, \"x\"\n"
@@ -315,7 +316,7 @@ TEST_CASE("the rules of a config struct are checked with everything else, before
         "      | --set task.train_input.infeed_host_index=3\n"
         "      |                                          ^\n"
         "3 problems in the config\n");
-  // A default stands nowhere, so its table is shown.
+  // A default has no location, so its table is shown.
   CHECK_THAT(refused(replaced("batch_size = 16", "batch_size = 16\ninfeed_host_index = 1")),
              StartsWith("error: c.toml:8:21: task.train_input.infeed_host_index: "));
   CHECK_THAT(
@@ -323,14 +324,15 @@ TEST_CASE("the rules of a config struct are checked with everything else, before
       StartsWith("error: c.toml:14:10: backend.\"demo/Backend\".arenas: must be 1 or even\n"));
 }
 
-TEST_CASE("a table that its schema refuses is not asked for its rules as well") {
+TEST_CASE("a table that does not match its schema is not checked against its rules") {
   CHECK(refused(replaced("\"demo/Mlp\"", "\"demo/Mlp\"\ndropout = 2\nhas_bias = false")) ==
         "error: c.toml:5:11: task.model.dropout: must be in [0, 1), found 2\n"
         "    5 | dropout = 2\n"
         "      |           ^\n");
 }
 
-TEST_CASE("a plugin that cannot be loaded is found before anything exists, after other mistakes") {
+TEST_CASE(
+    "a plugin that cannot be loaded is reported before anything is created, after other errors") {
   const Workplace location;
   const PluginFolder others;
   others.copy("undefined_symbol");

@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A config whose training input is of text; which task has it does not matter here.
+// A config with a text input for training; the task does not matter here.
 struct TextConfigFile {
   TextConfigFile() {
     dir.write("a.txt", "In the beginning");
@@ -55,7 +55,7 @@ TEST_CASE("data show prints texts of inputs that have a tokenizer, numbers of ot
   CHECK(all.exit_code == 0);
   CHECK_THAT(all.output, Contains("task.train_input  data/Text  2 batches a pass\n"));
   CHECK_THAT(all.output, Contains("ids            i32 [1, 20]\n"));
-  // The second document goes on in the second row.
+  // The second document continues in the second row.
   CHECK_THAT(all.output, Contains("text           \"In the beginning<eos>\"\n"));
   CHECK_THAT(all.output, Contains("text           \" the\\n\\u001b[31mword<eos>\"\n"));
   CHECK_THAT(all.output,
@@ -67,12 +67,12 @@ TEST_CASE("data show prints texts of inputs that have a tokenizer, numbers of ot
   const auto inputs = nlohmann::json::parse(json.output);
   REQUIRE(inputs.size() == 1);
   CHECK(inputs[0].at("type") == "data/Text");
-  // Training data has no end; the rows are those asked for.
+  // Training data has no end; only the requested rows are printed.
   CHECK(inputs[0].at("rows").size() == 99);
   CHECK(inputs[0].at("rows")[0] == inputs[0].at("rows")[2]);
 }
 
-TEST_CASE("data show prints labels and tags beside their texts", "[data]") {
+TEST_CASE("data show prints labels and tags next to their texts", "[data]") {
   const TextConfigFile config;
   const std::string lines = config.dir.write("lines.jsonl", R"({"a": "Good.", "is": "yes", "t": "A"}
 {"a": "Bad.", "is": "no", "t": "B"}
@@ -104,7 +104,7 @@ TEST_CASE("data prepare writes token files that give the same rows, once", "[dat
   CHECK_THAT(made.output, Contains("1 file, 2 documents, 33 bytes, 33 tokens\n"));
   CHECK_THAT(made.output, Contains("input = {type = \"data/Tokens\""));
   CHECK_THAT(data("prepare " + config.word() + " -o " + quoted(folder)).output,
-             Contains("(there already)"));
+             Contains("(already exists)"));
 
   const std::string show = "show " + config.word() + " --json --input task.train_input ";
   const ShellResult shown =
@@ -116,7 +116,7 @@ TEST_CASE("data prepare writes token files that give the same rows, once", "[dat
         nlohmann::json::parse(data(show).output)[0].at("rows"));
 }
 
-TEST_CASE("data says what it cannot do", "[data]") {
+TEST_CASE("the data command reports wrong requests", "[data]") {
   const TextConfigFile config;
   const auto refused = [&](const std::string& words, int code, const std::string& why) {
     const ShellResult result = data(words);
@@ -130,7 +130,7 @@ TEST_CASE("data says what it cannot do", "[data]") {
   refused("show " + config.word() + " -n 0", 2, "at least 1");
   refused("prepare " + config.word(), 2, "needs -o DIR");
   refused("prepare " + config.word() + " -o /tmp/x --input task.eval_input", 2,
-          "data/Synthetic has nothing to prepare");
+          "data/Synthetic cannot be prepared");
   refused("show " + config.word() + " 'task.train_input.files=[\"/no/such/file\"]'", 1,
           "/no/such/file: there is no such file");
 }

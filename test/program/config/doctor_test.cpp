@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `trivet doctor --peak`, and what runs tell with it. Figures of time are compared with each other,
-// never with an expectation.
+// `trivet doctor --peak`, and the figures of runs that use it. Times are compared with each other,
+// never with fixed values.
 #include <catch2/catch.hpp>
 #include <filesystem>
 
@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Environment by which all that is measured is kept in `dir`.
+// Environment that stores all measurements in `dir`.
 std::string cache_in(const TempDir& dir) {
   return "XDG_CACHE_HOME=" + quoted(dir.path().string()) + " ";
 }
@@ -40,7 +40,7 @@ ShellResult language_run(const TempDir& cache, const fs::path& workdir,
 
 }  // namespace
 
-TEST_CASE("the doctor measures a peak and keeps it by backend and threads") {
+TEST_CASE("the doctor measures a peak and stores it by backend and threads") {
   const TempDir cache;
   CHECK(doctor("--threads 1", cache).at("peak_flops").is_null());
   CHECK_THAT(trivet::test::trivet("doctor", cache_in(cache)).output,
@@ -56,11 +56,10 @@ TEST_CASE("the doctor measures a peak and keeps it by backend and threads") {
 
   doctor("--peak --threads 1 --backend tiny/Backend", cache);
   doctor("--peak --threads 1", cache);
-  CHECK(json_of(peaks_of(cache)).at("peaks").size() ==
-        2);  // a new one takes the old one's location
+  CHECK(json_of(peaks_of(cache)).at("peaks").size() == 2);  // a new peak replaces the old one
 }
 
-TEST_CASE("MFU is tokens a second times FLOPs a token over the measured peak") {
+TEST_CASE("MFU is tokens per second times FLOPs per token over the measured peak") {
   const TempDir cache, dir;
   const double peak = doctor("--peak --threads 1", cache).at("peak_flops");
   const fs::path workdir = dir.path() / "run";
@@ -89,7 +88,7 @@ TEST_CASE("MFU is tokens a second times FLOPs a token over the measured peak") {
   CHECK(nlohmann::json::parse(meta.output).at("tokens").at("flops_per_token") == of_token);
 }
 
-TEST_CASE("a config's own peak comes before what was measured") {
+TEST_CASE("the peak in a config has priority over the measured peak") {
   const TempDir cache, dir;
   const ShellResult result = language_run(cache, dir.path() / "run", "runtime.peak_flops=1e12");
   CHECK(result.exit_code == 0);
@@ -105,7 +104,7 @@ TEST_CASE("without a peak there is no MFU, and without tokens neither") {
   const ShellResult result = language_run(cache, dir.path() / "run");
   INFO(result.output);
   CHECK(result.exit_code == 0);
-  CHECK_THAT(result.output, Contains("'trivet doctor --peak' lets runs report their MFU"));
+  CHECK_THAT(result.output, Contains("run 'trivet doctor --peak' to get the MFU"));
   const nlohmann::json summary = json_of(dir.path() / "run" / "summary.json");
   CHECK(summary.at("mfu").is_null());
   CHECK(summary.at("tokens_per_second").get<double>() > 0);
@@ -137,12 +136,12 @@ TEST_CASE("a damaged file of peaks is an error of the doctor and a warning of a 
   CHECK(result.exit_code == 0);
   CHECK_THAT(result.output,
              Contains("warning: ") && Contains("peaks.json") && Contains("the run reports no MFU"));
-  // Entries without figures are of nobody.
+  // Entries without figures are ignored.
   cache.write("trivet/peaks.json", "{\"peaks\": [3, {}, {\"backend\": \"cpu/OpenBlas\"}]}");
   CHECK(doctor("--threads 1", cache).at("peak_flops").is_null());
 }
 
-TEST_CASE("what the doctor cannot do is said") {
+TEST_CASE("the doctor reports wrong requests") {
   const TempDir cache;
   const auto fails = [&](const std::string& words, const std::string& text) {
     const ShellResult result = trivet::test::trivet("doctor " + words, cache_in(cache));
@@ -150,11 +149,11 @@ TEST_CASE("what the doctor cannot do is said") {
     CHECK(result.exit_code != 0);
     CHECK_THAT(result.output, Contains(text));
   };
-  fails("--threads many", "--threads takes a number from 0 to 1024, 'many' is none");
+  fails("--threads many", "--threads takes a number from 0 to 1024, not 'many'");
   fails("--backend cpu/Nothing", "cpu/Nothing");
-  fails("configs/x.toml", "'trivet doctor' takes no 'configs/x.toml'");
+  fails("configs/x.toml", "'trivet doctor' takes no argument 'configs/x.toml'");
   cache.write("trivet", "a file where the folder should be");
-  fails("--peak --threads 1", "cannot make");
+  fails("--peak --threads 1", "cannot create");
 }
 
 }  // namespace doctor_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `trivet experiments` and --experiment, run as a user does.
+// `trivet experiments` and --experiment, through the program.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A folder with the plugin demo, which registers demo/small, and this file beside it.
+// A folder with the plugin demo, which registers demo/small, and this file next to it.
 struct DemoFolder {
   explicit DemoFolder(std::string_view name = {}, std::string_view text = {}) {
     folder.copy("demo");
@@ -37,14 +37,15 @@ struct DemoFolder {
   TempDir scratch;
 };
 
-// The program with the plugins that are shipped.
+// The program with the shipped plugins.
 ShellResult with_plugins(const std::string& words) {
   return trivet::test::trivet(words);
 }
 
 }  // namespace
 
-TEST_CASE("trivet experiments lists registered ones and files, one line each, opening nothing") {
+TEST_CASE(
+    "trivet experiments lists registered ones and files, one line each, without loading plugins") {
   DemoFolder demo("other.toml",
                   "# SPDX-License-Identifier: MIT\n# Like small,\n# but 0.5 larger. And so on.\n"
                   "experiment = 'demo/small'\n");
@@ -74,22 +75,23 @@ TEST_CASE("an experiment that is a file resolves by its name") {
   CHECK_THAT(shown.output, Contains("backend = \"demo/Backend\"  # experiment demo/small"));
 }
 
-TEST_CASE("two experiments of one name are an error that names both") {
+TEST_CASE("two experiments with one name are an error that names both") {
   const DemoFolder demo("small.toml", "seed = 1\n");
   const ShellResult shown = demo.trivet("config show --experiment demo/small");
   CHECK(shown.exit_code == 2);
-  CHECK_THAT(shown.output, Contains("there are two experiments 'demo/small'") &&
+  CHECK_THAT(shown.output, Contains("two experiments are named 'demo/small'") &&
                                Contains("demo.so registers one") &&
                                Contains("demo/configs/small.toml is another"));
-  CHECK_THAT(demo.trivet("experiments").output, Contains("refused:") && Contains("two of this"));
+  CHECK_THAT(demo.trivet("experiments").output,
+             Contains("refused:") && Contains("two experiments have this"));
 }
 
-TEST_CASE("an experiment that is not there, or that others could change, says so") {
+TEST_CASE("a missing experiment, or one that others could change, is an error") {
   DemoFolder demo;
   const ShellResult missing = demo.trivet("config show --experiment demo/smal");
   CHECK(missing.exit_code == 2);
-  CHECK_THAT(missing.output, Contains("there is no experiment 'demo/smal'") &&
-                                 Contains("did you mean 'demo/small'?"));
+  CHECK_THAT(missing.output,
+             Contains("unknown experiment 'demo/smal'") && Contains("did you mean 'demo/small'?"));
   const fs::path open = demo.add("open.toml", "experiment = 'demo/small'\n");
   fs::permissions(open, fs::perms::others_write, fs::perm_options::add);
   const ShellResult unsafe = demo.trivet("config show --experiment demo/open");
@@ -97,7 +99,7 @@ TEST_CASE("an experiment that is not there, or that others could change, says so
   CHECK_THAT(unsafe.output, Contains("can be changed by others"));
 }
 
-TEST_CASE("a run by name does what the seeds' command line asks for") {
+TEST_CASE("a run by name applies a kxm or Model Garden command line") {
   const TempDir dir;
   const fs::path workdir = dir / "run";
   const fs::path more = dir.write("more.toml", "[trainer]\ntrain_steps = 30\nmax_to_keep = 1\n");
@@ -112,18 +114,18 @@ TEST_CASE("a run by name does what the seeds' command line asks for") {
   CHECK_THAT(config, Contains("train_steps = 30") && Contains("max_to_keep = 2") &&
                          Contains("steps_per_loop = 15"));
   CHECK(records(workdir, "train").size() == 2);
-  // What it left is a config of its own that says the same.
+  // Its config.toml is a complete config with the same values.
   const std::string again =
       with_plugins("config show " + quoted((workdir / "config.toml").string())).output;
   CHECK(config.substr(config.find("name = ")) == again);
-  // One that cannot be written is replaced when the run goes on, and binds as before.
+  // An unwritable file is replaced when the run continues, with the same restrictions.
   fs::permissions(workdir / "config.toml", fs::perms::owner_read);
   const ShellResult longer = run(workdir / "config.toml", workdir, "trainer.train_steps=45");
   INFO(longer.output);
   REQUIRE(longer.exit_code == 0);
   CHECK_THAT(read_file(workdir / "config.toml"),
              Contains("train_steps = 45") && Contains("restrictions = [\"vision/mnist_local\"]"));
-  // And is bound by what binds the experiment.
+  // The restrictions of the experiment apply.
   const ShellResult broken =
       run(workdir / "config.toml", workdir, "'task.train_input.image_shape=[8, 8, 1]'");
   CHECK(broken.exit_code == 2);
@@ -131,7 +133,7 @@ TEST_CASE("a run by name does what the seeds' command line asks for") {
                                      "task.model.image_shape is [16, 16, 1]"));
 }
 
-TEST_CASE("a shipped config is the same experiment by its name") {
+TEST_CASE("a shipped config equals the experiment of its name") {
   for (const std::string name : {"fashion_mnist_mlp", "fashion_mnist_cnn"}) {
     const ShellResult file =
         with_plugins("config show " + quoted(config("vision/" + name + ".toml").string()));
@@ -140,7 +142,7 @@ TEST_CASE("a shipped config is the same experiment by its name") {
   }
 }
 
-TEST_CASE("the restrictions of a registered experiment are checked before anything exists") {
+TEST_CASE("the restrictions of a registered experiment are checked before anything is created") {
   const TempDir dir;
   const fs::path workdir = dir / "run";
   const ShellResult result =

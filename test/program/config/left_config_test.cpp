@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resolved config that a run leaves is the config of that run, for trivet and for other
-// readers.
+// The resolved config of a run is the config of that run, for trivet and for other readers.
 #include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
@@ -23,7 +22,7 @@ nlohmann::json shown(const fs::path& file, const std::string& more = {}) {
 
 }  // namespace
 
-TEST_CASE("the config a run leaves resolves to what the run was started with") {
+TEST_CASE("config.toml of a run resolves to the config of its start") {
   const TempDir folder;
   const std::string overrides = "mode=train trainer.train_steps=1 task.model.activation=nn/Tanh";
   const fs::path local = config("vision/local.toml");
@@ -42,7 +41,7 @@ TEST_CASE("the config a run leaves resolves to what the run was started with") {
          trivet::test::read_file(folder / "again" / model.string())));
 }
 
-TEST_CASE("another reader of TOML reads the config a run leaves") {
+TEST_CASE("another TOML reader reads config.toml of a run") {
   const std::string python = "/usr/bin/python3";
   if (trivet::test::shell(python + " -c 'import tomllib'").exit_code != 0) {
     WARN("skipped: " << python << " has no tomllib");

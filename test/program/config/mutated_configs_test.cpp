@@ -40,7 +40,7 @@ bool is_pair(const std::string& line) {
 bool is_header(const std::string& line) {
   return line.starts_with('[');
 }
-// `key = value # comment` cut at the value.
+// `key = value # comment` without the comment.
 std::string with_value(const std::string& line, const std::string& value) {
   return line.substr(0, line.find(" = ") + 3) + value;
 }
@@ -54,7 +54,7 @@ bool is_count(const std::string& line) {
   return std::regex_match(line, kCount);
 }
 
-// A mistake: on which lines it can be made, and how.
+// A mistake: the lines to which it applies, and the change.
 struct Mistake {
   const char* name;
   bool (*applies)(const std::string& line);
@@ -107,7 +107,7 @@ const Victim kVictims[] = {
 
 }  // namespace
 
-TEST_CASE("two hundred configs with a mistake are refused with its location, and leave nothing") {
+TEST_CASE("two hundred wrong configs are rejected with the location and leave nothing behind") {
   const TempDir dir;
   const fs::path copy = dir / "configs";
   fs::copy(source_root() / "configs", copy, fs::copy_options::recursive);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data of training and of evaluations is opened before anything is trained: what is wrong with it
-// is the config's fault, at the location of the field, and a run that could not begin leaves
-// nothing.
+// Data of training and evaluations is opened before training: errors in it are config errors at the
+// location of the field, and a run that cannot start leaves nothing behind.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
@@ -17,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A table to learn from, and what may stand instead.
+// A valid table, and its invalid replacements.
 struct Tables {
   TempDir dir;
   fs::path good = dir.write("good.csv", "x,y\n1,2\n2,4\n3,6\n4,8\n");
@@ -49,7 +48,7 @@ std::string word_of(const std::string& field, const fs::path& file) {
   return field + "=" + quoted(file.string()) + " ";
 }
 
-// In whatever text the config error stands.
+// In any position of the output.
 void check_refused(const ShellResult& result, const std::string& field) {
   INFO(result.output);
   CHECK(result.exit_code == 2);
@@ -58,7 +57,7 @@ void check_refused(const ShellResult& result, const std::string& field) {
 
 }  // namespace
 
-TEST_CASE("data that cannot be opened is refused before anything is trained, in every mode") {
+TEST_CASE("unreadable data is rejected before training, in every mode") {
   const Tables tables;
   for (const std::string mode : {"train_and_eval", "train_and_post_eval", "eval"}) {
     for (const fs::path& file : {tables.missing, tables.other, tables.binary}) {
@@ -75,7 +74,7 @@ TEST_CASE("data that cannot be opened is refused before anything is trained, in 
     check_refused(run(tables.config, tables.workdir, word_of(field, file)), field);
     CHECK_FALSE(fs::exists(tables.dir / "made"));
   }
-  // Which column is missing is the task's to say, at the field that names it.
+  // The task reports the missing column at the field that names it.
   const ShellResult result =
       run(tables.config, tables.workdir, word_of("task.train_input.file", tables.other));
   INFO(result.output);
@@ -85,7 +84,7 @@ TEST_CASE("data that cannot be opened is refused before anything is trained, in 
   CHECK_FALSE(fs::exists(tables.dir / "made"));
 }
 
-TEST_CASE("a text that is none is refused before anything is trained, in every input") {
+TEST_CASE("an empty text is rejected before training, in every input") {
   const TempDir dir;
   const fs::path binary = dir.write("binary.txt", std::string("ELF\x7F\0\0\x01", 7));
   const std::string small =
@@ -107,7 +106,7 @@ TEST_CASE("a text that is none is refused before anything is trained, in every i
   }
 }
 
-TEST_CASE("check finds data that cannot be opened where run does") {
+TEST_CASE("check finds unreadable data like run") {
   const Tables tables;
   for (const std::string field : {"task.train_input.file", "task.eval_input.file"}) {
     for (const fs::path& file : {tables.missing, tables.binary}) {
@@ -118,7 +117,7 @@ TEST_CASE("check finds data that cannot be opened where run does") {
   }
 }
 
-TEST_CASE("a run without --workdir that was refused leaves no folder of runs") {
+TEST_CASE("a rejected run without --workdir leaves no folder of runs") {
   const Tables tables;
   const fs::path location = tables.dir / "location";
   fs::create_directory(location);
@@ -130,7 +129,7 @@ TEST_CASE("a run without --workdir that was refused leaves no folder of runs") {
   CHECK(fs::is_empty(location));
 }
 
-TEST_CASE("a run that cannot go on for its data leaves what it has done as it was") {
+TEST_CASE("a run that cannot continue because of its data keeps its files unchanged") {
   const Tables tables;
   REQUIRE(run(tables.config, tables.workdir).exit_code == 0);
   const std::string metrics = read_file(tables.workdir / "metrics.jsonl");
@@ -143,7 +142,7 @@ TEST_CASE("a run that cannot go on for its data leaves what it has done as it wa
   CHECK(run(tables.config, tables.workdir, "trainer.train_steps=8").exit_code == 0);
 }
 
-TEST_CASE("continuous evaluation opens its data before a checkpoint comes") {
+TEST_CASE("continuous evaluation opens its data before a checkpoint exists") {
   const Tables tables;
   check_refused(run(tables.config, tables.workdir,
                     word_of("task.eval_input.file", tables.missing) +

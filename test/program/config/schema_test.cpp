@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON Schema of config files, asked by a validator that is not ours: it takes what is shipped
-// and refuses what is broken.
+// The JSON Schema of config files with a third-party validator: it accepts shipped configs and
+// rejects broken ones.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <sstream>
@@ -13,12 +13,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Each is called with the schema and files of JSON, and prints for each file "valid" or "invalid"
-// and why.
+// Each is called with the schema and JSON files, and prints for each file "valid", or "invalid" and
+// the reason.
 struct Validator {
   const char* name;
-  const char* probe;    // succeeds where it can be called
-  const char* missing;  // what to install
+  const char* probe;    // succeeds if it can be called
+  const char* missing;  // the package to install
   const char* command;
   const char* script;
 };
@@ -43,13 +43,13 @@ const Validator kValidators[] = {
      "ajv.errorsText(validate.errors));\n"},
 };
 
-// TOML to JSON by a reader that is not ours either.
+// Converts TOML to JSON with a third-party reader.
 constexpr const char* kToJson =
     "import json, sys, tomllib\n"
     "for name in sys.argv[1:]:\n"
     "    json.dump(tomllib.load(open(name, 'rb')), open(name + '.json', 'w'))\n";
 
-// Those that can be called here; says which cannot.
+// The validators on this machine. Reports missing ones.
 std::vector<const Validator*> validators() {
   std::vector<const Validator*> there;
   for (const Validator& validator : kValidators) {
@@ -62,7 +62,7 @@ std::vector<const Validator*> validators() {
   return there;
 }
 
-// One answer of a validator for each of the files, which are copied to `dir` as JSON.
+// The answer of a validator for each file. The files are copied to `dir` as JSON.
 std::vector<std::string> answers(const Validator& validator, const TempDir& dir,
                                  const std::vector<fs::path>& files) {
   const fs::path schema = dir.write("schema.json", trivet::test::trivet("schema").output);
@@ -129,7 +129,7 @@ const Broken kBroken[] = {
 
 }  // namespace
 
-TEST_CASE("the schema takes every shipped config and every resolved one") {
+TEST_CASE("the schema accepts every shipped config and every resolved one") {
   const TempDir dir;
   std::vector<fs::path> files;
   for (const auto& entry : fs::recursive_directory_iterator(config(""))) {
@@ -151,7 +151,7 @@ TEST_CASE("the schema takes every shipped config and every resolved one") {
   }
 }
 
-TEST_CASE("the schema refuses configs that are broken") {
+TEST_CASE("the schema rejects broken configs") {
   const TempDir dir;
   const std::string good = read_file(config("vision/local.toml"));
   std::vector<fs::path> files;
@@ -177,7 +177,7 @@ TEST_CASE("the schema refuses configs that are broken") {
   }
 }
 
-TEST_CASE("the schema knows what an experiment to launch holds") {
+TEST_CASE("the schema covers the fields of an experiment to launch") {
   const TempDir dir;
   const std::string good =
       "[xp]\nname = \"widths\"\nroot_dir = \"/tmp/xps\"\n"

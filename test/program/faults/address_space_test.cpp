@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that may not have the address space (ulimit -v) or the threads that they want: they work, or
-// end with a message, and never hang.
+// Runs with limited address space (ulimit -v) or threads: they work, or end with a message, and
+// never hang.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -14,7 +14,7 @@ using Catch::Contains;
 
 namespace {
 
-// As what it is worth to wait for: an exit code of 124 is a run that never ended.
+// The time limit: exit code 124 is a run that never ended.
 ShellResult limited(const TempDir& temp, const std::string& limit, const std::string& more) {
   return run(config("vision/local.toml"), temp / "run",
              "task.model.hidden_dims=[16] task.train_input.batch_size=32 "
@@ -43,7 +43,7 @@ TEST_CASE("with little address space a run ends with a message", "[slow][nosan]"
   CHECK(failed > 0);
 }
 
-TEST_CASE("what OpenBLAS reserves is named with the limit", "[slow][nosan]") {
+TEST_CASE("the error names the memory that OpenBLAS reserves and the limit", "[slow][nosan]") {
   const TempDir temp;
   const ShellResult result =
       limited(temp, "--as=" + std::to_string(160 << 20), "runtime.threads=2");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trainings of several tasks and in several stages on a disk that becomes full, at its beginning
-// and inside of saves: the run says so, keeps what it has saved, and goes on when there is room.
+// Trainings of several tasks and in several stages on a disk that becomes full, at the start and
+// during saves: the run reports it, keeps its saved data, and continues when there is space.
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <filesystem>
@@ -42,7 +42,7 @@ std::uintmax_t bytes_in(const fs::path& directory) {
 
 }  // namespace
 
-TEST_CASE("a full disk costs a training of several tasks, or in stages, nothing that was saved") {
+TEST_CASE("on a full disk a training of several tasks, or in stages, keeps all saved data") {
   const Training training = GENERATE(
       Training{"vision/multitask.toml", "step_00000060",
                "trainer.train_steps=60 trainer.checkpoint_interval=20 trainer.max_to_keep=0"},
@@ -54,7 +54,7 @@ TEST_CASE("a full disk costs a training of several tasks, or in stages, nothing 
   const fs::path straight = temp / "straight", workdir = temp / "run";
   REQUIRE(training.run(straight).exit_code == 0);
   const auto whole = static_cast<std::int64_t>(bytes_in(straight));
-  // In all less than the run writes: nothing fits, then some checkpoints, then hardly one more.
+  // All limits are below the run's output: nothing fits, some checkpoints fit, almost all fit.
   int with_checkpoint = 0;
   for (const std::int64_t room : {std::int64_t{100}, whole / 2, whole / 4}) {
     INFO("room for " << room << " bytes");

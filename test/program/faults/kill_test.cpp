@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run killed at each call that it makes to a file, one run a call: while it goes back to a
-// checkpoint, and while it takes up its records. It always continues as if left alone.
+// A run killed at each of its file calls, one run per call: while it goes back to a checkpoint, and
+// while it reopens its records. It always continues like an uninterrupted run.
 #include <signal.h>
 
 #include <catch2/catch.hpp>
@@ -25,7 +25,7 @@ const std::string kSteps = std::string(test::kSmallRun) +
                            "trainer.train_steps=60 trainer.steps_per_loop=1 "
                            "trainer.checkpoint_interval=20 ";
 
-// What must not depend on kills.
+// Results that must not depend on kills.
 std::string outcome(const fs::path& workdir) {
   const fs::path last = test::checkpoint_of(workdir, 60);
   return test::read_file(last / "model.safetensors") +
@@ -42,7 +42,7 @@ std::set<std::string> names_in(const fs::path& directory) {
 
 }  // namespace
 
-TEST_CASE("a run killed at any file that a recovery reads goes on as if left alone") {
+TEST_CASE("a run killed at any file read of a recovery continues like an uninterrupted run") {
   const test::TempDir temp;
   const auto config = test::config("vision/local.toml");
   REQUIRE(test::run(config, temp / "plain", kSteps).exit_code == 0);
@@ -51,8 +51,8 @@ TEST_CASE("a run killed at any file that a recovery reads goes on as if left alo
   INFO(alone.output);
   REQUIRE(alone.exit_code == 0);
   REQUIRE_THAT(alone.output, Contains("back to step 40"));
-  // The call that gives the checkpoint its name, then what a recovery opens: the manifest, the
-  // three files that it lists, and what is read of them.
+  // The call that renames the checkpoint, then the calls of a recovery that open and read the
+  // manifest and the three files that it lists.
   for (std::uint64_t call = 1; call <= 8; ++call) {
     INFO("call " << call);
     const fs::path workdir = temp / ("killed_" + std::to_string(call));
@@ -66,22 +66,23 @@ TEST_CASE("a run killed at any file that a recovery reads goes on as if left alo
   }
 }
 
-TEST_CASE("a run killed at any call that takes up its records again loses none of them") {
+TEST_CASE("a run killed at any call that reopens its records loses none of them") {
   const test::TempDir temp;
   const auto config = test::config("vision/local.toml");
   const std::string steps = kSteps +
                             "trainer.steps_per_loop=10 trainer.validation_interval=20 "
                             "trainer.checkpoint_async=false ";
   REQUIRE(test::run(config, temp / "alone", steps).exit_code == 0);
-  // As the checkpoint of step 40 gets its name: the records from 30 on are one too many then. A
-  // line behind them that stays is why they cannot be cut off.
+  // When the checkpoint of step 40 is renamed, the records from 30 on are stale. They cannot be
+  // truncated, because a line after them must stay.
   const fs::path left = temp / "left";
   const test::SlowDisk first{.below = test::checkpoint_of(left, 40), .kill = 1};
   REQUIRE(test::run(config, left, steps, first.prefix()).exit_code == 128 + SIGKILL);
   REQUIRE(test::last_step(left) == 40);
   const std::string note = "{\"kind\":\"note\",\"text\":\"a plugin's\"}\n";
   std::ofstream(left / "metrics.jsonl", std::ios::app) << note;
-  // Opened, written anew beside itself and synced, renamed, opened again; the rest is appended.
+  // The file is opened, rewritten to a temporary file, synced, renamed and opened again; later
+  // writes append.
   for (std::uint64_t call = 1; call <= 8; ++call) {
     INFO("call " << call);
     const fs::path workdir = temp / ("killed_" + std::to_string(call));

@@ -35,16 +35,16 @@ TEST_CASE("a run that diverges goes back as often as it may, then fails with the
   CHECK(test::json_of(temp / "run/status.json").at("state") == "failed");
 }
 
-TEST_CASE("a run that leaves out bad steps fails at the one that is too many") {
+TEST_CASE("a run that skips bad steps fails after one too many") {
   const test::TempDir temp;
   const auto result =
       test::run(test::config("vision/local.toml"), temp / "run", kBad + "trainer.recovery=skip");
   INFO(result.output);
   CHECK(result.exit_code == 1);
-  CHECK_THAT(result.output, Contains("at step 3") && Contains("after 2 steps that were left out"));
+  CHECK_THAT(result.output, Contains("at step 3") && Contains("after 2 skipped steps"));
 }
 
-TEST_CASE("a run whose weights are no longer numbers keeps its last good checkpoint") {
+TEST_CASE("a run with non-finite weights keeps its last good checkpoint") {
   const test::TempDir temp;
   const std::string words =
       "trainer.optimizer=optim/Sgd trainer.checkpoint_interval=5 trainer.train_steps=6 "
@@ -55,18 +55,18 @@ TEST_CASE("a run whose weights are no longer numbers keeps its last good checkpo
   CHECK(result.exit_code == 1);
   CHECK_THAT(result.output, Contains("checkpoint of step 6 not saved: the norm of the weights is "
                                      "not finite") &&
-                                Contains("step_00000005 is untouched"));
+                                Contains("step_00000005 is unchanged"));
   CHECK(test::trivet("ckpt verify " + test::quoted((temp / "run").string())).exit_code == 0);
   CHECK_FALSE(std::filesystem::exists(temp / "run/checkpoints/step_00000006"));
 }
 
-TEST_CASE("steps that are left out are told on the screen and in log.jsonl") {
+TEST_CASE("skipped steps are reported on the screen and in log.jsonl") {
   const test::TempDir temp;
   const auto result =
       test::run(test::config("vision/local.toml"), temp / "run", kBad + "trainer.recovery=skip -q");
-  CHECK_THAT(result.output, Contains("warning: step 1 is left out: the training loss is") &&
+  CHECK_THAT(result.output, Contains("warning: step 1 is skipped: the training loss is") &&
                                 Contains("2 of at most 2"));
-  CHECK_THAT(test::read_file(temp / "run/log.jsonl"), Contains("step 2 is left out"));
+  CHECK_THAT(test::read_file(temp / "run/log.jsonl"), Contains("step 2 is skipped"));
 }
 
 TEST_CASE("a run that ends at a bad step has the metrics of the steps before it") {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run on a disk that is slow and fails (support/slow_files.cpp), killed again and again:
-// whatever happens when, every checkpoint under its name is the one of a run left alone, the last
-// one stays, and the run ends in the same bytes.
+// A run on a disk that is slow and fails (support/slow_files.cpp), killed repeatedly: every named
+// checkpoint equals that of an uninterrupted run, the last one stays, and the run ends in the same
+// bytes.
 #include <signal.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Everything that a run draws or carries from step to step.
+// Uses all random numbers and all state between steps.
 const std::vector<std::string> kCarries = {
     "task.model.dropout=0.2",
     "task.train_input.prefetch=3",
@@ -73,8 +73,8 @@ std::vector<std::int64_t> steps_in(const fs::path& checkpoints) {
   return CheckpointManager(checkpoints, {}, nullptr).steps();
 }
 
-// The files of a checkpoint, after all of them are found whole. Its state without `run`, which
-// tells the config: another max_to_keep is another config.
+// The files of a checkpoint, after all are verified. The state is without `run`, which contains the
+// config: max_to_keep differs.
 std::vector<std::string> content_of(const fs::path& checkpoint) {
   const CheckpointDirectoryReader whole(checkpoint);
   std::vector<std::string> content = {std::to_string(whole.step())};
@@ -95,8 +95,8 @@ bool is_same(const fs::path& checkpoint, const fs::path& other) {
   return content_of(checkpoint) == content_of(other);
 }
 
-// A run left alone, with all its checkpoints: those of its interval and of its evaluations, before
-// which others save when the evaluation fails.
+// An uninterrupted run with all its checkpoints: those of its interval and of its evaluations,
+// since other runs save when an evaluation fails.
 struct Example {
   Example(Words more, std::int64_t last_step) : words(std::move(more)), steps(last_step) {
     const Words all = with(with(words, "trainer.max_to_keep=0"), "trainer.checkpoint_interval=50");
@@ -118,21 +118,21 @@ void check_checkpoints(const fs::path& workdir, const Example& example) {
   }
 }
 
-// The last step of which log.jsonl says that its checkpoint is on the disk; every line of it is
-// whole.
+// The last step whose checkpoint is on the disk according to log.jsonl. Every line of log.jsonl is
+// complete.
 std::int64_t last_promised(const fs::path& workdir) {
   if (!fs::exists(workdir / "log.jsonl")) return 0;
   std::istringstream text(read_text_file(workdir / "log.jsonl"));
   std::int64_t last = 0;
   for (std::string line; std::getline(text, line);) {
-    if (text.eof()) break;  // the process was killed within it
+    if (text.eof()) break;  // the process was killed during it
     const Value event = value_from_json(line, "log.jsonl");
     if (event.find("event")->as_string() == "checkpoint") last = event.find("step")->as_integer();
   }
   return last;
 }
 
-// What came of processes that were hit on a disk that is slow and, for every other one, fails.
+// The results of killed processes on a slow disk that also fails for every second process.
 struct Toll {
   int kills = 0, failures = 0, inside_saves = 0;
 };
@@ -149,8 +149,8 @@ Toll kill_again_and_again(const Example& example, const fs::path& workdir, int p
         .below = workdir, .seed = seed, .delay = 1500, .fails = seed % 2 == 1 ? 80U : 0U};
     WatchedRun run(workdir, run_words(workdir, 1 + i % 2, example.words), temp.path() / "out",
                    disk.environment());
-    // Some are hit while they start, the others behind a step of their own, of those every other
-    // one inside a save.
+    // Some are killed while they start, the others after a step; of these every second one during a
+    // save.
     bool alive = i % 7 == 0 || run.wait_for_step(i * example.steps / (processes + 1));
     if (i % 2 == 0) alive = alive && run.wait_for_save();
     if (alive) run.wait_for_events(random() % 60);
@@ -198,7 +198,7 @@ TEST_CASE("killed at fifty moments on a slow disk that fails, a run never loses 
   const TempDir temp;
   const fs::path workdir = temp.path() / "run";
   const Toll toll = kill_again_and_again(example, workdir, 50);
-  // How often depends on the machine's moment, that it happens at all does not.
+  // The number depends on timing, but it is above 0.
   INFO(toll.kills << " kills, " << toll.failures << " failures, " << toll.inside_saves
                   << " inside saves");
   CHECK(toll.kills >= 25);

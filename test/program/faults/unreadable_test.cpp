@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs whose files the system does not give, or gives damaged: what cannot be read is not taken for
-// damaged, what is damaged is set aside, and nothing goes without a word.
+// Runs with unreadable or damaged files: an unreadable file does not count as damaged, a damaged
+// one is set aside, and all cases are reported.
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
@@ -35,7 +35,7 @@ ShellResult train(const fs::path& workdir, int steps, const std::string& more = 
              kSteps + "trainer.train_steps=" + std::to_string(steps) + " " + more, settings);
 }
 
-// Every file below with the identity of its content: a file that is replaced has another inode.
+// Every file below with its inode: a replaced file has another inode.
 std::set<std::string> files_below(const fs::path& directory) {
   std::set<std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(directory)) {
@@ -67,7 +67,7 @@ void write_file(const fs::path& file, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a checkpoint that is not given at first is tried again", "[slow][nosan]") {
+TEST_CASE("a checkpoint that cannot be read at first is tried again", "[slow][nosan]") {
   const TempDir temp;
   const fs::path workdir = copy_of_trained(temp);
   const SlowDisk disk{.below = checkpoint_of(workdir, 60), .read_error = ESTALE, .read_fails = 2};
@@ -77,8 +77,7 @@ TEST_CASE("a checkpoint that is not given at first is tried again", "[slow][nosa
   CHECK_THAT(again.output, Contains("continue step=60"));
 }
 
-TEST_CASE("a checkpoint that cannot be read stops the run, and nothing is changed",
-          "[slow][nosan]") {
+TEST_CASE("an unreadable checkpoint stops the run, and nothing is changed", "[slow][nosan]") {
   const TempDir temp;
   for (const int reason : {EIO, ESTALE, EMFILE, ENFILE, ENOMEM, EACCES}) {
     const fs::path workdir = copy_of_trained(temp, "run" + std::to_string(reason));
@@ -87,14 +86,14 @@ TEST_CASE("a checkpoint that cannot be read stops the run, and nothing is change
     const SlowDisk disk{.below = checkpoint_of(workdir, 60) / "model.safetensors",
                         .read_error = reason,
                         .read_fails = 1000};
-    // Both is looked at once, as each has to wait for its trials.
+    // Both cases run at once, because each has to wait for its retries.
     const bool evaluates = reason == EIO || reason == EMFILE;
     const auto failed = train(workdir, 80, evaluates ? "mode=eval" : "", disk.prefix());
     INFO(failed.output);
     CHECK(failed.exit_code == 1);
     CHECK_THAT(failed.output, Contains(std::generic_category().message(reason)) &&
                                   Contains("model.safetensors") &&
-                                  Contains("the checkpoint may be whole"));
+                                  Contains("the checkpoint may be intact"));
     CHECK(files_below(workdir / "checkpoints") == before);
     CHECK(read_file(workdir / "metrics.jsonl") == metrics);
     if (reason != EIO) continue;
@@ -118,7 +117,7 @@ TEST_CASE("a damaged checkpoint is set aside, not replaced", "[slow][nosan]") {
   CHECK(record_values(workdir) == record_values(trained()));
 }
 
-TEST_CASE("a command that is refused leaves a run as it is, damaged checkpoints and status too",
+TEST_CASE("a rejected command does not change a run, including damaged checkpoints and status",
           "[slow][nosan]") {
   const TempDir temp;
   const fs::path workdir = copy_of_trained(temp);
@@ -142,7 +141,7 @@ TEST_CASE("a command that is refused leaves a run as it is, damaged checkpoints 
   }
 }
 
-TEST_CASE("an evaluation stops at a damaged checkpoint, unless it is asked for another",
+TEST_CASE("an evaluation stops at a damaged checkpoint unless another one is requested",
           "[slow][nosan]") {
   const TempDir temp;
   const fs::path workdir = copy_of_trained(temp);
@@ -160,12 +159,13 @@ TEST_CASE("an evaluation stops at a damaged checkpoint, unless it is asked for a
   CHECK(files_below(workdir / "checkpoints") == before);
   CHECK(read_file(workdir / "metrics.jsonl").starts_with(metrics));
 
-  CHECK_THAT(train(workdir, 60, "mode=eval --step 30").output, Contains("it has those of 20, 40"));
+  CHECK_THAT(train(workdir, 60, "mode=eval --step 30").output,
+             Contains("it has checkpoints for the steps 20, 40"));
   CHECK(train(workdir, 60, "--step 40").exit_code == 2);
   CHECK(train(workdir, 60, "mode=eval --step x").exit_code == 2);
 }
 
-TEST_CASE("a damaged config.toml is told, and the run goes on by its checkpoints' config",
+TEST_CASE("a damaged config.toml is reported, and the run continues with its checkpoints' config",
           "[slow]") {
   for (const std::string text : {"", "[trainer", "[task]\ntype = \"other/Task\"\n"}) {
     const TempDir temp;
@@ -180,7 +180,7 @@ TEST_CASE("a damaged config.toml is told, and the run goes on by its checkpoints
   }
 }
 
-TEST_CASE("another model is refused whatever became of config.toml", "[slow]") {
+TEST_CASE("another model is rejected even if config.toml is lost", "[slow]") {
   const TempDir temp;
   const fs::path workdir = copy_of_trained(temp);
   const auto refuse = [&] {
@@ -203,7 +203,7 @@ TEST_CASE("another model is refused whatever became of config.toml", "[slow]") {
 
 TEST_CASE("config.toml is on the disk before the first checkpoint", "[slow][nosan]") {
   const TempDir temp;
-  // The first fsync of this file fails: there is one.
+  // The first fsync of this file fails; there is only one.
   const SlowDisk disk{.below = temp / "run" / "config.toml", .seed = 1, .fails = 1};
   const auto failed = train(temp / "run", 20, "", disk.prefix());
   INFO(failed.output);
@@ -212,7 +212,7 @@ TEST_CASE("config.toml is on the disk before the first checkpoint", "[slow][nosa
   CHECK_FALSE(fs::exists(temp / "run" / "checkpoints"));
 }
 
-TEST_CASE("a run whose metrics.jsonl has lost records says so when it goes on", "[slow]") {
+TEST_CASE("a run whose metrics.jsonl has lost records reports it when it continues", "[slow]") {
   const std::string whole = read_file(trained() / "metrics.jsonl");
   std::string flipped = whole;
   flipped[flipped.find("training_loss") + 16] ^= 1;
@@ -224,15 +224,14 @@ TEST_CASE("a run whose metrics.jsonl has lost records says so when it goes on", 
     INFO(again.output);
     CHECK(again.exit_code == 0);
     CHECK_THAT(again.output, Contains("warning:") && Contains("metrics.jsonl") &&
-                                 Contains("what is missing is lost"));
+                                 Contains("the missing ones are lost"));
   }
   const TempDir temp;
   const auto plain = train(copy_of_trained(temp), 80);
-  CHECK_THAT(plain.output, !Contains("is lost"));
+  CHECK_THAT(plain.output, !Contains("are lost"));
 }
 
-TEST_CASE("a run that was killed before its summary writes it when it is started again",
-          "[slow][nosan]") {
+TEST_CASE("a run that was killed before its summary writes it after a restart", "[slow][nosan]") {
   const TempDir temp;
   const fs::path workdir = copy_of_trained(temp);
   const auto whole = json_of(workdir / "summary.json");
@@ -246,7 +245,7 @@ TEST_CASE("a run that was killed before its summary writes it when it is started
   CHECK_FALSE(fs::exists(workdir / "summary.json.tmp"));
 }
 
-TEST_CASE("what is left of a killed process goes at the next start", "[slow]") {
+TEST_CASE("the next start removes the leftovers of a killed process", "[slow]") {
   const TempDir temp;
   const fs::path workdir = copy_of_trained(temp);
   write_file(workdir / "summary.json.tmp", "{");
@@ -254,7 +253,7 @@ TEST_CASE("what is left of a killed process goes at the next start", "[slow]") {
   CHECK_FALSE(fs::exists(workdir / "summary.json.tmp"));
 }
 
-TEST_CASE("the best checkpoints are known although best.json is damaged or gone", "[slow]") {
+TEST_CASE("the best checkpoints are known even if best.json is damaged or missing", "[slow]") {
   const std::string best =
       "trainer.best_checkpoint.metric=accuracy trainer.best_checkpoint.goal=max "
       "trainer.best_checkpoint.keep=2";
@@ -275,12 +274,12 @@ TEST_CASE("the best checkpoints are known although best.json is damaged or gone"
     CHECK(again.exit_code == 0);
     CHECK_THAT(again.output, Contains("best.json") && Contains("rebuilt from 2 best"));
     CHECK(trivet::test::trivet("ckpt verify " + quoted(workdir.string())).exit_code == 0);
-    // As it would have become undisturbed.
+    // The result of an undisturbed run.
     CHECK(json_of(workdir / "best" / "best.json").at("checkpoints") == undisturbed);
   }
 }
 
-TEST_CASE("ckpt verify finds what a resume would", "[slow]") {
+TEST_CASE("ckpt verify finds the damage that a resume would find", "[slow]") {
   const TempDir temp;
   const fs::path workdir = copy_of_trained(temp);
   const auto verdict = [&] {
@@ -302,7 +301,7 @@ TEST_CASE("ckpt verify finds what a resume would", "[slow]") {
     CHECK_THAT(found.output, Contains(reason));
     write_file(last / "manifest.json", manifest);
   };
-  check_manifest("\"step\": 60", "\"step\": 40", "it holds step 40");
+  check_manifest("\"step\": 60", "\"step\": 40", "it contains step 40");
   check_manifest("\"step\": 60", "\"step\": -1", "has the step -1");
   check_manifest("\"optimizer.safetensors\"", "\"state.json\"", "bytes instead of");
   fs::copy(last / "model.safetensors", last / "more.safetensors");
@@ -311,12 +310,12 @@ TEST_CASE("ckpt verify finds what a resume would", "[slow]") {
 
   fs::rename(last, workdir / "aside");
   fs::rename(checkpoint_of(workdir, 40), last);
-  CHECK_THAT(verdict().output, Contains("it holds step 40"));
+  CHECK_THAT(verdict().output, Contains("it contains step 40"));
   fs::remove_all(last);
   fs::rename(workdir / "aside", last);
   CHECK(verdict().exit_code == 0);
 
-  // A pipe under this name is damage; nobody waits for its other end.
+  // A pipe with this name is damage; opening it must not block.
   fs::remove(last / "model.safetensors");
   REQUIRE(::mkfifo((last / "model.safetensors").c_str(), 0600) == 0);
   CHECK_THAT(verdict().output, Contains("is not a file"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The README of Kauldron's XManager launcher (kxm), example by example and in its order: Python
-// becomes TOML, packages become programs, and what comes of each is written down here. Its examples
-// in code are in launch_api_test.cpp.
+// becomes TOML, packages become programs, and the result of each is checked here. Its examples in
+// code are in launch_api_test.cpp.
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -37,7 +37,7 @@ std::vector<std::string> argv_of(const Json& plan, std::size_t unit, const std::
   return words(unit_of(plan, unit).at("jobs").at(job).at("argv"));
 }
 
-// The job of the first unit as it was recorded when it was launched for good.
+// The job of the first unit, as recorded by a real launch.
 Json recorded_job(const Launching& at, const std::string& words, const std::string& name) {
   const ShellResult result = at.launch(words);
   INFO(result.output);
@@ -47,7 +47,7 @@ Json recorded_job(const Launching& at, const std::string& words, const std::stri
   for (const Json& job : unit.at("jobs")) {
     if (job.at("name") == name) return job;
   }
-  FAIL("there is no job " << name);
+  FAIL("unknown job " << name);
   return {};
 }
 
@@ -73,7 +73,7 @@ TEST_CASE("kxm, tl;dr: a training with a sweep and a platform") {
   CHECK_THAT(read_file(at.folder / "root/1/config.toml"), Contains("batch_size = 32"));
 }
 
-TEST_CASE("kxm, tl;dr: a single program of one's own") {
+TEST_CASE("kxm, tl;dr: a single program of the user") {
   const Launching at;
   const std::string words =
       "--xp=xp/single.toml --xp.target=/bin/echo --xp.platform=df=2x2 --xp.args.lr=0.1 ";
@@ -83,7 +83,7 @@ TEST_CASE("kxm, tl;dr: a single program of one's own") {
   CHECK(job.at("gpus") == 4);
 }
 
-TEST_CASE("kxm, usage: parameters of jobs stand with the job, or for all of them") {
+TEST_CASE("kxm, usage: parameters are set for one job or for all jobs") {
   const Launching at;
   const std::string xp = at.xp(
       "[xp]\ncell = 'jn'\nplatform = 'cpu=2'\ntarget = '/bin/echo'\n"
@@ -95,7 +95,7 @@ TEST_CASE("kxm, usage: parameters of jobs stand with the job, or for all of them
   CHECK(eval.at("cell") == "jn");
 }
 
-TEST_CASE("kxm, CLI: every field of a config can be written over") {
+TEST_CASE("kxm, CLI: every field of a config can be overridden") {
   const Launching at;
   const std::string words =
       at.xp(
@@ -121,7 +121,7 @@ TEST_CASE("kxm, CLI: the config for trainers is the default and may be named") {
   CHECK(at.plan(words) == at.plan(words + "--xp=xp/trainer.toml "));
 }
 
-TEST_CASE("kxm, how to: a sweep that is written down gives its values to the program") {
+TEST_CASE("kxm, how to: an explicit sweep passes its values to the program") {
   const Launching at;
   const Json plan =
       at.plan(at.xp("[xp.jobs.train]\ntarget = '/bin/echo'\n[xp.sweep_info]\ntype = "
@@ -131,7 +131,7 @@ TEST_CASE("kxm, how to: a sweep that is written down gives its values to the pro
   CHECK(argv_of(plan, 1, "train") == std::vector<std::string>{"/bin/echo", "--batch_size=64"});
 }
 
-TEST_CASE("kxm, how to: SweepFromCfg gives the config's sweep to the program as it is") {
+TEST_CASE("kxm, how to: SweepFromCfg passes the config's sweep unchanged to the program") {
   const Launching at;
   const Json plan = at.plan(
       at.xp("[xp]\nsweep = true\n[xp.jobs.train]\ntarget = '/bin/echo'\n"
@@ -172,7 +172,7 @@ TEST_CASE("kxm, how to: names of directories have all the placeholders of its li
         "/ada-ada/001-seed=0");
   CHECK(directory("{xid}", "{wid}{separator_if_sweep}{sweep_kwargs}", "--xp.sweep=false ") ==
         "/1/1");
-  // Of kxm's own tests: a number is a name as well.
+  // From kxm's tests: a number can be a name.
   CHECK(directory("12345", "{wid}", swept) == "/12345/001");
 }
 

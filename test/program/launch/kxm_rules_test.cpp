@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules of kxm, and of its config system, that launch_test.cpp, subdir_format_test.cpp and
-// sweeps_test.cpp do not hold: how arguments are written, what records hold, what a sweep reaches.
+// sweeps_test.cpp do not cover: the form of arguments, the contents of records, the jobs of a
+// sweep.
 #include <catch2/catch.hpp>
 
 #include <nlohmann/json.hpp>
@@ -30,7 +31,7 @@ std::string local_config() {
 
 }  // namespace
 
-TEST_CASE("arguments: texts are bare, everything else is JSON") {
+TEST_CASE("arguments: strings are bare, all other values are JSON") {
   const Launching at;
   const Json plan = at.plan(at.xp(
       "[xp.jobs.a]\ntarget = '/bin/echo'\n"
@@ -44,7 +45,7 @@ TEST_CASE("arguments: texts are bare, everything else is JSON") {
                                        "--inf=Infinity", "--minus=-Infinity", "--umlaut=[\"ä\"]"});
 }
 
-TEST_CASE("arguments: the proxies stand anywhere in a text, in lists and tables as well") {
+TEST_CASE("arguments: placeholders work anywhere in a string, also in lists and tables") {
   const Launching at;
   const Json plan =
       at.plan(at.xp("[xp.jobs.a]\ntarget = '/bin/echo'\n"
@@ -56,7 +57,7 @@ TEST_CASE("arguments: the proxies stand anywhere in a text, in lists and tables 
               "--id=1.1.ada"});
 }
 
-TEST_CASE("a sweep reaches every job of a unit, and replaces values where they are") {
+TEST_CASE("a sweep reaches every job of a unit and replaces values in place") {
   const Launching at;
   const Json plan = at.plan(
       at.xp("[xp]\ntarget = '/bin/echo'\n[xp.jobs.train]\nargs = { seed = 5, x = 1 }\n"
@@ -66,7 +67,7 @@ TEST_CASE("a sweep reaches every job of a unit, and replaces values where they a
   CHECK(argv_of(plan, 0, "eval") == Words{"/bin/echo", "--y=2", "--seed=0"});
 }
 
-TEST_CASE("an explicit sweep is run unless it is turned off, and can be joined with another") {
+TEST_CASE("an explicit sweep runs unless it is turned off, and can be combined with another") {
   const Launching at;
   const std::string xp = at.xp(
       "[xp.jobs.a]\ntarget = '/bin/echo'\n[xp.sweep_info]\ntype = 'sweeps/SimpleSweep'\n"
@@ -76,18 +77,18 @@ TEST_CASE("an explicit sweep is run unless it is turned off, and can be joined w
   CHECK(at.plan(xp + "--xp.sweep=false").at("units").size() == 1);
 }
 
-TEST_CASE("an experiment is called after its config, unless it has a name") {
+TEST_CASE("an experiment is named after its config unless it has a name") {
   const Launching at;
   const std::string name = "--xp.subdir_format.xp_dirname='{name}' ";
   CHECK(at.plan(local_config() + name).at("xp_dir") == at.root() + "/local");
   CHECK(at.plan(local_config() + name + "--xp.name=mine").at("xp_dir") == at.root() + "/mine");
-  // A text that looks like a number is a text where one is asked for (D6).
+  // A string field takes text that looks like a number as a string (D6).
   CHECK(at.plan(local_config() + name + "--xp.name=5").at("xp_dir") == at.root() + "/5");
-  // A name may make directories, as in kxm.
+  // A name may create directories, as in kxm.
   CHECK(at.plan(local_config() + name + "--xp.name=a/b").at("xp_dir") == at.root() + "/a/b");
 }
 
-TEST_CASE("what people say of an experiment is recorded, with the tags of its sweep") {
+TEST_CASE("the note and tags of an experiment are recorded, with the tags of its sweep") {
   const Launching at;
   REQUIRE(at.launch(local_config() +
                     "--xp.tags=a,b --xp.note=text --xp.importance=high --xp.aux.x=1 "
@@ -104,7 +105,7 @@ TEST_CASE("what people say of an experiment is recorded, with the tags of its sw
   CHECK_THAT(read_file(at.folder / "root/1/launch.toml"), Contains("aux"));
 }
 
-TEST_CASE("a path with wildcards can be swept, and reaches what it matches (D7)") {
+TEST_CASE("a path with wildcards can be swept and applies to all matches (D7)") {
   const Launching at;
   const Json plan = at.plan(local_config() + "--sweep 'task.**.batch_size=8,16'");
   REQUIRE(plan.at("units").size() == 2);
@@ -121,17 +122,17 @@ TEST_CASE("values are read by the field's type, and never silently dropped (D5, 
   CHECK_THAT(at.refusal(local_config() + "--cfg.sed=1"), Contains("did you mean 'seed'"));
   // Free tables take new names.
   CHECK(at.plan(local_config() + "--xp.aux.anything=1").at("units").size() == 1);
-  // A value may stand behind a blank; kxm sets True then and drops it.
+  // A value may follow a blank; kxm sets True and drops the value.
   REQUIRE(at.launch(local_config() + "--cfg.seed=12").exit_code == 0);
   CHECK_THAT(read_file(at.folder / "root/1/config.toml"), Contains("seed = 12"));
 }
 
-TEST_CASE("what is required is asked for before anything is made (D8)") {
+TEST_CASE("missing required values are reported before anything is created (D8)") {
   const Launching at;
   CHECK_THAT(at.refusal(local_config() + "'~task'"), Contains("'task' is missing"));
 }
 
-TEST_CASE("further units go on with the numbers of an experiment, at the width of their names") {
+TEST_CASE("additional units continue the numbers of an experiment, with the same width") {
   const Launching at;
   REQUIRE(at.launch(local_config() + "--sweep seed=1,2,3").exit_code == 0);
   const ShellResult more = at.launch(local_config() + "--xid=1 --json --sweep 'seed=range(0, 12)'");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experiments that a C++ program builds and launches, as in kxm's README under "Direct API".
+// Experiments that a C++ program builds and launches, as in "Direct API" of kxm's README.
 #include <catch2/catch.hpp>
 
 #include <cstdlib>
@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A variable of this process's environment, which launch() hands on, as long as this lives.
+// Sets an environment variable of this process, which launch() passes on, while this object exists.
 class Variable {
  public:
   Variable(std::string name, const std::string& value) : name_(std::move(name)) {
@@ -91,7 +91,7 @@ TEST_CASE("a program launches an experiment that it has built") {
   CHECK(facts.at("tags").at(1) == "two");
   const auto show = program.at.trivet("show 1/1").output;
   CHECK_THAT(show, Contains("QUOTED=") && Contains("{xid}") && Contains("${x}"));
-  // Launched once more, as another experiment, and into the same one.
+  // Launched again, as another experiment and into the same one.
   CHECK(trivet::launch::launch(xp).xid == 2);
   xp.xid = 1;
   CHECK(trivet::launch::launch(xp).xid == 1);
@@ -126,13 +126,13 @@ TEST_CASE("a program launches a run's config with overrides") {
   CHECK(json_of(program.at.unit_file(1, "summary.json")).at("state") == "done");
 }
 
-TEST_CASE("a program is told what is wrong with its experiment") {
+TEST_CASE("a program gets the errors of its experiment") {
   const Program program;
   Experiment xp = program.experiment("true");
   SECTION("a mistake in it is a ConfigError, and nothing is made") {
     xp.jobs["train"].after = {"nothing"};
     CHECK_THROWS_AS(trivet::launch::launch(xp), ConfigError);
-    CHECK_THROWS_WITH(trivet::launch::launch(xp), Contains("there is no job 'nothing'"));
+    CHECK_THROWS_WITH(trivet::launch::launch(xp), Contains("unknown job 'nothing'"));
     CHECK_FALSE(fs::exists(program.at.root));
   }
   SECTION("so is one in an override") {

@@ -14,7 +14,7 @@ namespace launch_done_test {
 using namespace trivet::test;
 using Catch::Contains;
 
-TEST_CASE("a run that something in it has ended with exit code 0 counts as failed", "[slow]") {
+TEST_CASE("a run whose process was ended from inside with exit code 0 counts as failed", "[slow]") {
   const PluginFolder plugins;
   plugins.copy("walkout");
   const Experiments at(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be wrong with the location and the records of experiments: unusual, long and dangerous
-// names, a full disk, damaged records, too many units; and who may read what.
+// Errors in the location and the records of experiments: unusual, long and dangerous names, a full
+// disk, damaged records, too many units; and file permissions.
 #include <catch2/catch.hpp>
 
 #include <csignal>
@@ -31,7 +31,7 @@ namespace {
 
 constexpr const char* kLocal = "[xp.orchestrator]\ntype = 'local/Orchestrator'\ncores = 2\n";
 
-// Launches what stands in `text`, below the root.
+// Launches the config in `text`, below the root.
 ShellResult launch_text(const Experiments& at, const std::string& text,
                         const std::string& more = {}) {
   const fs::path file = at.folder.write("given.toml", text);
@@ -43,7 +43,7 @@ ShellResult launch_echo(const Experiments& at, const std::string& more) {
   return launch_text(at, std::string("[xp.jobs.main]\ntarget = '/bin/echo'\n") + kLocal, more);
 }
 
-// Refused with exit code 2 and nothing made; what was said.
+// The output of a rejected launch: exit code 2, nothing created.
 std::string refusal(const Experiments& at, const ShellResult& result) {
   INFO(result.output);
   CHECK(result.exit_code == 2);
@@ -60,7 +60,7 @@ bool is_private(const fs::path& path) {
   return (fs::symlink_status(path).permissions() & kOthers) == fs::perms::none;
 }
 
-// No byte that a terminal would obey, in UTF-8 or not.
+// No control character, in UTF-8 or not.
 bool is_harmless(const std::string& text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
@@ -88,10 +88,10 @@ TEST_CASE("a root directory may have blanks, quotes and letters of all kinds in 
   CHECK_THAT(at.trivet("status").output, Contains("2 completed"));
 }
 
-TEST_CASE("paths may be as long as the system lets them, and no longer") {
+TEST_CASE("paths may be as long as the system allows, but not longer") {
   Experiments at;
   const fs::path folder = at.folder.path();
-  // `bytes` long in all; each part has 200 at most.
+  // A path of `bytes` bytes; each part has at most 200.
   const auto root_of = [&](std::size_t bytes) {
     fs::path root = folder;
     while (root.native().size() + 202 < bytes) root /= std::string(200, 'd');
@@ -109,12 +109,12 @@ TEST_CASE("paths may be as long as the system lets them, and no longer") {
   at.root = folder / "other";
   CHECK_THAT(refusal(at, launch_echo(at, "--xp.subdir_format.wu_dirname='{wid}-{name}' --xp.name=" +
                                              std::string(254, 'n'))),
-             Contains("is too long") && Contains("a name may have 255 bytes"));
+             Contains("is too long") && Contains("the limit is 255 bytes for a name"));
   CHECK_THAT(refusal(at, launch_echo(at, "--xp.jobs." + std::string(101, 'j') + ".target=ls")),
              Contains("is no name for a job"));
 }
 
-TEST_CASE("names cannot lead out of the root directory") {
+TEST_CASE("names cannot leave the root directory") {
   const Experiments at;
   const fs::path outside = at.folder / "outside";
   fs::create_directories(outside);
@@ -124,22 +124,22 @@ TEST_CASE("names cannot lead out of the root directory") {
   CHECK_THAT(said("--xp.subdir_format.xp_dirname='link/{xid}'"), Contains("by a symbolic link"));
   CHECK_THAT(said("--xp.subdir_format.xp_dirname=link"), Contains("by a symbolic link"));
   CHECK_THAT(said("--xp.subdir_format.xp_dirname='{xid}-{name}' --xp.name=/../../../outside/x"),
-             Contains("is no directory below"));
+             Contains("is not a directory below"));
   CHECK_THAT(said("--xp.subdir_format.wu_dirname='{wid}/../../../outside'"),
-             Contains("is no directory below"));
+             Contains("is not a directory below"));
   for (const char* job : {"..", "a/b", ".hidden", "a b"}) {
     CHECK_THAT(said(std::string("'--xp.jobs.\"") + job + "\".target=ls'"),
                Contains("is no name for a job"));
   }
   CHECK(fs::is_empty(outside));
-  // Nor can ids, and what somebody has put into the index.
+  // The same for ids and for entries of the index that a user changed.
   REQUIRE(launch_echo(at, "").exit_code == 0);
   REQUIRE(comes_true([&] { return at.all_are("completed"); }));
   fs::copy(at.root / "1", outside / "1", fs::copy_options::recursive);
   for (const char* entry : {"../outside/1", "/etc", "..", "", "."}) {
     INFO(entry);
     std::ofstream(at.root / ".trivet/experiments/2") << entry << "\n";
-    CHECK_THAT(at.trivet("status 2").output, Contains("there is no experiment '2'"));
+    CHECK_THAT(at.trivet("status 2").output, Contains("experiment '2' does not exist"));
   }
   for (const char* id : {"../outside", "1/../../x", "1/1/../../x", "1/0", "1/-1", "''"}) {
     INFO(id);
@@ -148,7 +148,7 @@ TEST_CASE("names cannot lead out of the root directory") {
   }
 }
 
-TEST_CASE("more units than fit into memory are refused, however they are written") {
+TEST_CASE("more units than fit into memory are rejected in every notation") {
   const Experiments at;
   const std::string sweeps = "--xp.sweep_info=sweeps/ConfigSweep --sweep ";
   for (const char* sweep :
@@ -163,7 +163,7 @@ TEST_CASE("more units than fit into memory are refused, however they are written
              Contains("more than 1,000,000 values"));
 }
 
-TEST_CASE("an empty sweep and jobs that wait in a circle are refused") {
+TEST_CASE("an empty sweep and cyclic dependencies of jobs are rejected") {
   const Experiments at;
   CHECK_THAT(
       refusal(at, launch_echo(at, "--xp.sweep_info=sweeps/ConfigSweep --sweep 'n=range(0, 0)'")),
@@ -175,7 +175,7 @@ TEST_CASE("an empty sweep and jobs that wait in a circle are refused") {
              Contains("wait for each other: a -> c -> b -> a"));
 }
 
-TEST_CASE("two jobs that each want the whole machine run one after the other, not together") {
+TEST_CASE("two jobs that each need the whole machine run in sequence") {
   const Experiments at;
   const std::string both = std::string(kLocal) +
                            "[xp]\ntarget = '/bin/sh'\ncores = 2\n"
@@ -187,15 +187,15 @@ TEST_CASE("two jobs that each want the whole machine run one after the other, no
   CHECK(read_file(at.unit_file(1, "log")) == "one\none\n");
 }
 
-TEST_CASE("programs that cannot be started are found before anything is made") {
+TEST_CASE("programs that cannot be started are found before anything is created") {
   const Experiments at;
   at.folder.write("no_program", "text");
   const auto said = [&](const std::string& target) {
     return refusal(at, launch_echo(at, "--xp.jobs.main.target=" + quoted(target)));
   };
-  CHECK_THAT(said((at.folder / "no_program").string()), Contains("file that may be executed"));
-  CHECK_THAT(said(at.folder.path().string()), Contains("there is no program"));
-  CHECK_THAT(said("no-such-program"), Contains("nothing on PATH has this name"));
+  CHECK_THAT(said((at.folder / "no_program").string()), Contains("an executable file"));
+  CHECK_THAT(said(at.folder.path().string()), Contains("no such program: "));
+  CHECK_THAT(said("no-such-program"), Contains("no program on PATH has this name"));
 }
 
 TEST_CASE("values of a sweep arrive as they were written") {
@@ -209,8 +209,7 @@ TEST_CASE("values of a sweep arrive as they were written") {
   CHECK(at.trivet("logs 1").output == "<--s=a b\n'\"$HOME * {xid} äö€>\n");
 }
 
-TEST_CASE(
-    "a job sees of its launcher's environment what is on the list, and what the config says") {
+TEST_CASE("a job gets the listed variables of its launcher's environment and those of the config") {
   const Experiments at("type = 'local/Orchestrator'\ncores = 2\n", "SECRET_TOKEN=abc LANG=C ");
   REQUIRE(launch_text(at, std::string("[xp.jobs.main]\ntarget = '/usr/bin/env'\nenv = { OWN = "
                                       "'mine', HOME = '/elsewhere' }\n") +
@@ -249,7 +248,7 @@ TEST_CASE(
 
 TEST_CASE("only the owner may read an experiment, unless it is shared") {
   const Experiments at;
-  // Of all that are called here: `retry` starts a supervisor, too.
+  // The supervisors of all commands here: `retry` starts one, too.
   const mode_t before = ::umask(022);
   const std::string script = "echo text; echo text > $0/made";
   const bool shared = GENERATE(false, true);
@@ -271,7 +270,7 @@ TEST_CASE("only the owner may read an experiment, unless it is shared") {
   CHECK(files > 15);
 }
 
-TEST_CASE("nothing that an experiment holds can command the terminal of those who look at it") {
+TEST_CASE("control characters in an experiment never reach the terminal") {
   const Experiments at;
   const std::string evil = "a\\u001b]0;x\\u0007b\\u009b2Jc\\rd";
   const std::string text = "[xp]\nname = \"" + evil + "\"\nnote = \"" + evil + "\"\ntags = [\"" +
@@ -296,7 +295,7 @@ TEST_CASE("nothing that an experiment holds can command the terminal of those wh
   }
 }
 
-TEST_CASE("records that are damaged do not keep the others from being done") {
+TEST_CASE("damaged records do not stop the other units") {
   const Experiments at;
   REQUIRE(
       at.launch("while [ ! -e $0/../go ]; do sleep 0.02; done; echo x >> $0/ran", 4).exit_code ==
@@ -320,7 +319,7 @@ TEST_CASE("records that are damaged do not keep the others from being done") {
   for (int wid = 1; wid <= 4; ++wid) CHECK(read_file(at.unit_file(wid, "ran")) == "x\n");
 }
 
-TEST_CASE("a record that an experiment cannot do without is told when it is damaged") {
+TEST_CASE("damage of a required record is reported") {
   const Experiments at;
   REQUIRE(at.launch(":", 1).exit_code == 0);
   REQUIRE(comes_true([&] { return at.all_are("completed"); }));
@@ -333,7 +332,7 @@ TEST_CASE("a record that an experiment cannot do without is told when it is dama
   CHECK_THAT(result.output, Contains(file));
 }
 
-TEST_CASE("a launch that finds the disk full says so, and can be made again when there is room") {
+TEST_CASE("a launch on a full disk fails with a message and can be repeated when there is space") {
   int failed = 0;
   for (const std::int64_t room : {0, 1, 100, 700, 1100}) {
     INFO("room for " << room << " bytes");
@@ -355,13 +354,13 @@ TEST_CASE("a launch that finds the disk full says so, and can be made again when
     const ShellResult again = at.trivet(words + " " + at.into_first());
     INFO(again.output);
     REQUIRE(again.exit_code == 0);
-    if (again.output.find("were there already") != std::string::npos) at.trivet("resume 1");
+    if (again.output.find("already existed") != std::string::npos) at.trivet("resume 1");
     REQUIRE(comes_true([&] { return at.all_are("completed"); }));
   }
   CHECK(failed >= 4);
 }
 
-TEST_CASE("a launch whose copies find no room makes no experiment, and can be made again") {
+TEST_CASE("a launch without space for its copies creates no experiment and can be repeated") {
   int failed = 0;
   for (const std::int64_t room : {0, 1, 5000, 9999, 10000}) {
     INFO("room for " << room << " bytes");
@@ -397,7 +396,7 @@ TEST_CASE("a launch whose copies find no room makes no experiment, and can be ma
   CHECK(failed == 4);
 }
 
-TEST_CASE("copies that cannot be made are told before anything runs") {
+TEST_CASE("failed copies are reported before anything runs") {
   const Experiments at;
   REQUIRE(at.launch("exit 0", 1).exit_code == 0);
   REQUIRE(comes_true([&] { return at.all_are("completed"); }));
@@ -418,7 +417,7 @@ TEST_CASE("copies that cannot be made are told before anything runs") {
   INFO(refused.output);
   CHECK(refused.exit_code == 1);
   CHECK_THAT(refused.output, Contains("Permission denied") && Contains(files.string()));
-  // The experiment is what it was.
+  // The experiment is unchanged.
   CHECK(at.status().at("units").size() == 1);
   CHECK(at.all_are("completed"));
   CHECK_THAT(read_file(at.root / "1/launch.toml"), !Contains("data.txt"));
@@ -428,7 +427,7 @@ TEST_CASE("copies that cannot be made are told before anything runs") {
   CHECK(at.status().at("units").size() == 2);
 }
 
-TEST_CASE("an experiment that cannot be written can be looked at, and says so when it must be") {
+TEST_CASE("a read-only experiment can be shown, and writing it is an error") {
   const Experiments at;
   REQUIRE(at.launch("echo text; exit 1", 2).exit_code == 0);
   REQUIRE(comes_true([&] { return at.all_are("failed"); }));
@@ -440,7 +439,7 @@ TEST_CASE("an experiment that cannot be written can be looked at, and says so wh
     }
     fs::permissions(at.root, fs::perms::owner_write, how);
   };
-  // The superuser may write everywhere, unless it gives that up.
+  // The superuser may write everywhere unless it drops this capability.
   const std::string plain = ::geteuid() == 0 ? "setpriv --bounding-set=-all " : "";
   const auto call = [&](const std::string& words) {
     return trivet::test::trivet(words, "TRIVET_ROOT=" + quoted(at.root.string()) +
@@ -459,20 +458,20 @@ TEST_CASE("an experiment that cannot be written can be looked at, and says so wh
   CHECK(refused.exit_code == 1);
   CHECK_THAT(refused.output, Contains("Permission denied") && Contains(at.root.string()));
   CHECK(at.all_are("failed"));
-  CHECK_THAT(call("retry 1").output, Contains("started afresh"));
+  CHECK_THAT(call("retry 1").output, Contains("restarted"));
 }
 
-TEST_CASE("an experiment that is removed while it runs takes its supervisor with it") {
+TEST_CASE("the supervisor of a removed experiment ends") {
   const Experiments at;
   REQUIRE(at.launch("sleep 600", 1).exit_code == 0);
   REQUIRE(comes_true([&] { return at.count("running") == 1; }));
   const auto supervisor = json_of(at.root / "1/supervisor.json").at("pid").get<pid_t>();
-  // The job's own process writes it, a moment after it is seen to run.
+  // The job's process writes it a moment after it is seen running.
   const fs::path record = at.unit_file(1, "jobs/main/1/started.json");
   REQUIRE(comes_true([&] { return fs::exists(record); }));
   const Json started = json_of(record);
   fs::remove_all(at.root / "1");
-  // A process that has ended has no command line, whether somebody has taken note of it or not.
+  // An ended process has no command line, even before it is reaped.
   CHECK(comes_true([&] {
     std::ifstream in("/proc/" + std::to_string(supervisor) + "/cmdline");
     return in.get() == std::ifstream::traits_type::eof();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experiments on this machine whose launch, supervisor or resumption is killed: every unit is done
+// Experiments on this machine whose launch, supervisor or resumption is killed: every unit runs
 // exactly once, none is lost and none is left running.
 #include <catch2/catch.hpp>
 
@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Not atomic on purpose: two that did the same unit would leave two lines of each.
+// Not atomic on purpose: two processes that ran the same unit would write two lines.
 std::string script(const std::string& work) {
   return "echo $$ >> $0/ran; " + work + "; echo \"$1\" >> $0/ended";
 }
@@ -51,7 +51,7 @@ ShellResult with(const Experiments& at, const std::string& settings, const std::
                                          " " + settings);
 }
 
-// What a unit has left behind says that it was done once.
+// The output of each unit shows that it ran once.
 void check_done_once(const Json& unit) {
   INFO(unit.at("wu_dir"));
   const fs::path wu_dir = unit.at("wu_dir").get<std::string>();
@@ -74,7 +74,7 @@ void check_all_done_once(const Experiments& at, int units) {
   CHECK(*wids.rbegin() == units);
 }
 
-// Processes that have this text in their command line.
+// Processes with this text in their command line.
 int processes_of(const std::string& text) {
   int count = 0;
   for (const auto& entry : fs::directory_iterator("/proc")) {
@@ -87,7 +87,8 @@ int processes_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a sweep of 200 units is done once although its processes are killed", "[slow][nosan]") {
+TEST_CASE("a sweep of 200 units runs each unit once although its processes are killed",
+          "[slow][nosan]") {
   const Experiments at;
   constexpr int kUnits = 200, kKills = 20;
   const auto launch = [&] { return launch_words(at, "sleep 1", kUnits, 16); };
@@ -96,13 +97,13 @@ TEST_CASE("a sweep of 200 units is done once although its processes are killed",
     const int milliseconds = 5 + static_cast<int>(random() % 400);
     with(at, "timeout -s KILL " + std::to_string(milliseconds / 1000.0) + " ", words);
   };
-  // While the experiment is made ...
+  // While the experiment is created ...
   constexpr int kLaunches = 6;
   for (int kill = 0; kill < kLaunches; ++kill) killed_soon(launch());
   const ShellResult launched = with(at, "", launch());
   INFO(launched.output);
   REQUIRE(launched.exit_code == 0);
-  // ... and while it runs, with those that want to go on with it.
+  // ... and while it runs, together with the processes that continue it.
   for (int kill = kLaunches; kill < kKills; ++kill) {
     std::this_thread::sleep_for(std::chrono::milliseconds(random() % 1000));
     at.kill_supervisor();
@@ -116,11 +117,11 @@ TEST_CASE("a sweep of 200 units is done once although its processes are killed",
   CHECK(processes_of(at.root.string()) == 0);
 }
 
-TEST_CASE("status says with which command an experiment goes on that nobody supervises any more",
+TEST_CASE("status prints the command that continues an experiment without a supervisor",
           "[nosan]") {
   const Experiments at;
-  const std::string hint = "; no supervisor is at work; trivet resume 1 continues it\n";
-  // Units wait for a file that the test makes.
+  const std::string hint = "; no supervisor is running; trivet resume 1 continues it\n";
+  // Units wait for a file that the test creates.
   const ShellResult launched =
       with(at, "", launch_words(at, "while [ ! -e $0/../go ]; do sleep 0.05; done", 2, 1));
   INFO(launched.output);
@@ -137,7 +138,7 @@ TEST_CASE("status says with which command an experiment goes on that nobody supe
   CHECK_THAT(at.trivet("status 1").output, !Contains("trivet resume"));
 }
 
-TEST_CASE("a launch that is killed at any of its writes is made again by launching it again",
+TEST_CASE("a launch that is killed at any of its writes can be completed by launching again",
           "[slow][nosan]") {
   constexpr int kUnits = 2;
   int kills = 0, without_experiment = 0;
@@ -150,13 +151,13 @@ TEST_CASE("a launch that is killed at any of its writes is made again by launchi
     ++kills;
     const ShellResult found = at.trivet("status 1 2>&1");
     if (found.exit_code != 0) {
-      CHECK_THAT(found.output, Contains("there are no experiments in") ||
-                                   (Contains("the launch of experiment 1") &&
-                                    Contains("launch it again with --xid=1")));
+      CHECK_THAT(found.output,
+                 Contains("no experiments in") || (Contains("the launch of experiment 1") &&
+                                                   Contains("launch it again with --xid=1")));
       CHECK(at.trivet("status").exit_code == 0);
       ++without_experiment;
     } else {
-      // It is whole, and needs no launch.
+      // The experiment is complete and needs no launch.
       CHECK(at.trivet("resume 1").exit_code == 0);
       CHECK(at.status().at("units").size() == kUnits);
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experiments on this machine from end to end: launched, looked at, cancelled, started once more,
-// and gone on with after their supervisor was killed. Jobs are shell scripts that leave files
-// behind.
+// Experiments on this machine from end to end: launched, listed, cancelled, retried, and continued
+// after their supervisor was killed. Jobs are shell scripts that write files.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -34,12 +33,12 @@ fs::path supervisor_file(const Experiments& at) {
   return at.root / "1/supervisor.json";
 }
 
-// A script that says something, and fails for one unit until a file is there.
+// A script that prints text and fails for one unit until a file exists.
 constexpr const char* kTalks = "echo unit $1; echo trouble >&2";
 
 }  // namespace
 
-TEST_CASE("jobs run to their end, and what they printed is kept") {
+TEST_CASE("jobs run to their end, and their output is kept") {
   const Experiments at;
   const ShellResult launched = at.launch(kTalks, 3);
   INFO(launched.output);
@@ -57,7 +56,7 @@ TEST_CASE("jobs run to their end, and what they printed is kept") {
   CHECK_THAT(at.trivet("show 1/3").output, Contains("/bin/sh -c") && Contains("--n=3"));
 }
 
-TEST_CASE("a job that fails is told, and can be started once more") {
+TEST_CASE("a failed job is reported and can be restarted") {
   const Experiments at;
   const std::string script =
       "test $1 != --n=2 -o -e " + (at.folder / "repaired").string() + " || exit 3";
@@ -65,14 +64,14 @@ TEST_CASE("a job that fails is told, and can be started once more") {
   REQUIRE(comes_true([&] { return at.count("failed") == 1 && at.count("completed") == 1; }));
   CHECK_THAT(at.trivet("status 1").output, Contains("exit code 3"));
   at.folder.write("repaired", "");
-  CHECK_THAT(at.trivet("retry 1").output, Contains("1 work unit started afresh"));
+  CHECK_THAT(at.trivet("retry 1").output, Contains("1 work unit restarted"));
   REQUIRE(comes_true([&] { return at.all_are("completed"); }));
   const Json units = at.status().at("units");
   CHECK(units.at(0).at("jobs").at("main").at("attempt") == 1);
   CHECK(units.at(1).at("jobs").at("main").at("attempt") == 2);
 }
 
-TEST_CASE("units are cancelled, those that run and those that wait") {
+TEST_CASE("running and waiting units can be cancelled") {
   const Experiments at;
   const std::string script = "touch $0/began; exec sleep 600";
   REQUIRE(at.launch(script, 6).exit_code == 0);
@@ -90,9 +89,9 @@ TEST_CASE("units are cancelled, those that run and those that wait") {
   CHECK_THAT(at.trivet("cancel 1").output, Contains("0 work units cancelled"));
 }
 
-TEST_CASE("a job that takes more memory than it declares is told as that, and the others go on") {
+TEST_CASE("a job that exceeds its declared memory is reported, and the others continue") {
   const Experiments at;
-  // tail keeps a line, and this one has no end.
+  // tail keeps an incomplete line.
   const std::string script =
       "if test $1 = --n=2; then head -c 200m /dev/zero | tail > /dev/null; fi; echo said";
   REQUIRE(at.launch(script, 3, {}, "memory = '32MiB'\n").exit_code == 0);
@@ -108,9 +107,9 @@ TEST_CASE("a job that takes more memory than it declares is told as that, and th
   CHECK_THAT(at.trivet("show 1/2").output, Contains("memory limit of 32 MiB"));
 }
 
-TEST_CASE("trivet top tells what jobs that run do and use") {
+TEST_CASE("trivet top shows the progress and resource use of running jobs") {
   const Experiments at;
-  // "{{" is a brace in what a job is given.
+  // "{{" becomes a brace in a job's arguments.
   const std::string script =
       R"(echo '{{"step":7,"kind":"train","values":{{"training_loss":0.5}},)"
       R"("rates":{{"steps_per_second":2}}}}' > $0/metrics.jsonl; )"
@@ -129,14 +128,14 @@ TEST_CASE("trivet top tells what jobs that run do and use") {
   CHECK(row.at("cores").get<double>() >= 0);
   CHECK(row.at("step") == 7);
   CHECK(row.at("seconds_left") == 10);
-  CHECK_THAT(at.trivet("top").output, Contains("2 at work in") && Contains("7/27"));
+  CHECK_THAT(at.trivet("top").output, Contains("2 running in") && Contains("7/27"));
   CHECK_THAT(at.trivet("ls --state running").output, Contains("1/2  running  7/27"));
   at.trivet("cancel 1");
   REQUIRE(comes_true([&] { return at.all_are("cancelled"); }));
   CHECK(top().empty());
 }
 
-TEST_CASE("trivet top shows the newer of the steps that a run has written") {
+TEST_CASE("trivet top shows the newest step that a run has written") {
   const Experiments at;
   const std::string script =
       R"(s=7 r=9; [ $1 = --n=1 ] || s=9 r=7; )"
@@ -157,7 +156,7 @@ TEST_CASE("trivet top shows the newer of the steps that a run has written") {
   REQUIRE(comes_true([&] { return at.all_are("cancelled"); }));
 }
 
-TEST_CASE("trivet status tells the tags of an experiment") {
+TEST_CASE("trivet status prints the tags of an experiment") {
   const Experiments at;
   REQUIRE(at.launch("true", 1, "--xp.tags=fast,second").exit_code == 0);
   REQUIRE(comes_true([&] { return at.all_are("completed"); }));
@@ -176,20 +175,20 @@ TEST_CASE("arguments arrive as they were written") {
         "<a b>\n<\">\n<it's>\n<two\nlines>\n<äöü €>\n<>\n<$HOME *>\n");
 }
 
-TEST_CASE("names that are not there are told with what there is") {
+TEST_CASE("errors for missing names list the existing ones") {
   const Experiments at;
-  CHECK_THAT(at.trivet("status 1").output, Contains("there are no experiments in"));
+  CHECK_THAT(at.trivet("status 1").output, Contains("no experiments in"));
   REQUIRE(at.launch("true", 1).exit_code == 0);
   CHECK_THAT(at.trivet("status 7").output,
-             Contains("no experiment '7'") && Contains("last one is 1"));
+             Contains("experiment '7' does not exist") && Contains("last one is 1"));
   CHECK_THAT(at.trivet("status 1/5").output, Contains("no work unit 5"));
-  CHECK_THAT(at.trivet("status 1/x").output, Contains("no work unit's number"));
+  CHECK_THAT(at.trivet("status 1/x").output, Contains("not the number of a work unit"));
   CHECK_THAT(at.trivet("logs 1/1/eval").output, Contains("names no job"));
   CHECK_THAT(at.trivet("cancel").output, Contains("takes an ID"));
-  CHECK_THAT(at.trivet("status ../../etc").output, Contains("no experiment '..'"));
+  CHECK_THAT(at.trivet("status ../../etc").output, Contains("experiment '..' does not exist"));
 }
 
-TEST_CASE("whoever looks behind a launch finds its supervisor at work") {
+TEST_CASE("after a launch its supervisor is running") {
   const Experiments at;
   const auto supervisor = [&] {
     CHECK(at.status().at("supervised") == true);
@@ -203,11 +202,11 @@ TEST_CASE("whoever looks behind a launch finds its supervisor at work") {
   REQUIRE(comes_true([&] { return !at.status().at("supervised").get<bool>(); }));
   REQUIRE(at.trivet("resume 1").exit_code == 0);
   CHECK(supervisor() != first);
-  // Another one is not started beside it.
+  // A second supervisor is not started.
   CHECK(at.trivet("resume 1").exit_code == 0);
   at.kill_supervisor();
   REQUIRE(comes_true([&] { return !at.status().at("supervised").get<bool>(); }));
-  // How it says so: it closes what it was given, and goes on. `cat` ends with that.
+  // It signals this by closing the descriptor and continues. `cat` ends then.
   shell("{ TRIVET_PLUGIN_PATH=" + quoted(plugin_dir().string()) + " " + quoted(program().string()) +
         " supervise " + quoted((at.root / "1").string()) +
         " --ready=3 3>&1 >/dev/null 2>&1 & } | cat");
@@ -215,13 +214,13 @@ TEST_CASE("whoever looks behind a launch finds its supervisor at work") {
   const ShellResult wrong =
       at.trivet("supervise " + quoted((at.root / "1").string()) + " --ready=999");
   CHECK(wrong.exit_code == 2);
-  CHECK_THAT(wrong.output, Contains("--ready is no open file descriptor: '999'"));
+  CHECK_THAT(wrong.output, Contains("--ready is not an open file descriptor: '999'"));
 }
 
-TEST_CASE("every unit is done once although supervisors are killed", "[slow][nosan]") {
+TEST_CASE("every unit runs once although supervisors are killed", "[slow][nosan]") {
   const Experiments at;
   constexpr int kUnits = 40, kKills = 12;
-  // Not atomic on purpose: two that did the same unit would leave two lines.
+  // Not atomic on purpose: two processes that ran the same unit would write two lines.
   REQUIRE(at.launch("echo $$ >> $0/ran; sleep 0.1; echo done >> $0/ended", kUnits).exit_code == 0);
   std::mt19937 random(7);
   for (int kill = 0; kill < kKills; ++kill) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugins of an experiment are found where its launch found them, by every command.
+// Every command finds the plugins of an experiment in the folders of its launch.
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -23,7 +23,7 @@ ShellResult command(const Launching& at, const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("commands on an experiment find the plugins it was launched with") {
+TEST_CASE("commands on an experiment find the plugins of its launch") {
   const Launching at;
   const ShellResult launched = at.launch(at.xp("[xp.jobs.a]\ntarget = '/bin/true'\n"));
   INFO(launched.output);
@@ -34,7 +34,7 @@ TEST_CASE("commands on an experiment find the plugins it was launched with") {
     INFO(result.output);
     CHECK(result.exit_code == 0);
   }
-  // Where they have moved, that is said, and the new folder can be named.
+  // If the plugins have moved, the error names them, and the new folder can be given.
   const fs::path moved = at.folder / "moved";
   fs::copy(at.plugins.path(), moved);
   fs::remove(at.plugins.path() / "paper.so");
@@ -54,7 +54,7 @@ TEST_CASE("commands on an experiment find the plugins it was launched with") {
   CHECK(status.exit_code == 0);
 }
 
-TEST_CASE("runs of units find the plugins that the launch was given") {
+TEST_CASE("runs of units find the plugins of the launch") {
   const Experiments at;
   const PluginFolder plugins;
   plugins.copy("demo");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches on this machine from end to end: launched, killed and gone on with, cancelled. Trials
-// are a shell script that writes (n - 7)^2 to metrics.jsonl.
+// Searches on this machine from end to end: launched, killed and continued, cancelled. Trials are a
+// shell script that writes (n - 7)^2 to metrics.jsonl.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Waits for a file `go` beside the experiments, if told so.
+// Waits for a file `go` next to the experiments, if configured.
 constexpr const char* kTrial = R"(
 n=${2#--n=}
 if test "$3" = --waits=true; then
@@ -63,7 +63,7 @@ echo '{"step": 1, "kind": "eval", "values": {"loss": '$loss'}}' >> "$1/metrics.j
 )";
 
 struct Searches {
-  // With nothing of this user's other experiments: their ledger is not ours.
+  // Independent of this user's other experiments: uses another ledger.
   ShellResult trivet(const std::string& words, const std::string& settings = {}) const {
     return trivet::test::trivet(words, "TRIVET_ROOT=" + quoted(root.string()) +
                                            " XDG_RUNTIME_DIR=" + quoted(folder.path().string()) +
@@ -118,7 +118,7 @@ struct Searches {
 
 }  // namespace
 
-TEST_CASE("a search makes units of its trials until it has as many as it is told") {
+TEST_CASE("a search adds units for trials up to the requested number") {
   const Searches at;
   const ShellResult launched = at.launch("false");
   INFO(launched.output);
@@ -134,7 +134,7 @@ TEST_CASE("a search makes units of its trials until it has as many as it is told
   CHECK_THAT(at.trivet("status 1").output, Contains("12 completed"));
 }
 
-TEST_CASE("a search whose supervisor is killed goes on with the same trials") {
+TEST_CASE("a search whose supervisor is killed continues with the same trials") {
   const Searches at;
   REQUIRE(at.launch("true").exit_code == 0);
   const auto began = [&](const char* wid) { return fs::exists(at.root / "1" / wid / "began"); };
@@ -157,7 +157,7 @@ TEST_CASE("a search whose supervisor is killed goes on with the same trials") {
   CHECK(ended.size() == 12);
 }
 
-TEST_CASE("a search that is killed time and again asks for the points it would have asked for") {
+TEST_CASE("a search that is killed repeatedly samples the same points as without kills") {
   const std::string one_by_one =
       "--xp.orchestrator.parallel=1 "
       "--xp.orchestrator.sampler=" +
@@ -182,8 +182,7 @@ TEST_CASE("a search that is killed time and again asks for the points it would h
   CHECK(killed.status().at("states") == whole.status().at("states"));
 }
 
-TEST_CASE(
-    "trials that fail, measure nothing or diverge are failed trials of a search that goes on") {
+TEST_CASE("trials that fail, log no value or diverge count as failed, and the search continues") {
   const Searches at;
   const ShellResult launched = at.launch(
       "false", "--xp.orchestrator.trials=20 --xp.orchestrator.sampler=search/Random " +
@@ -203,11 +202,11 @@ TEST_CASE(
   CHECK(ends["fails"] == Ends{"failed failed"});
   CHECK(ends["silent"] == Ends{"failed its metrics.jsonl has no eval/loss"});
   CHECK(ends["diverges"] == Ends{"failed its last eval/loss is not finite"});
-  // What is no record is left out.
+  // Lines that are not records are skipped.
   CHECK(ends["damages"] == Ends{"complete "});
 }
 
-TEST_CASE("trials may measure in an evaluation of their own, or write plain lines") {
+TEST_CASE("trials may measure in a separate evaluation or write plain lines") {
   const Searches at;
   const std::string kind = GENERATE(as<std::string>{}, "apart", "flat");
   const ShellResult launched =
@@ -233,7 +232,7 @@ TEST_CASE("trials may measure in an evaluation of their own, or write plain line
   }
 }
 
-TEST_CASE("a search in which no trial has a value says so, and what there was instead") {
+TEST_CASE("a search in which no trial has a value reports it and lists the existing metrics") {
   const Searches at;
   const ShellResult launched =
       at.launch("false", "--xp.orchestrator.trials=2 " +
@@ -273,7 +272,7 @@ TEST_CASE("a search that was cancelled has not failed") {
   CHECK(at.status().at("search").at("failure").is_null());
 }
 
-TEST_CASE("a search that gave up says so, and no more once it goes on") {
+TEST_CASE("a failed search is reported until it continues") {
   const Searches at;
   const std::string fails = quoted("--xp.orchestrator.space.kind={choice = ['fails']}");
   REQUIRE(
@@ -293,7 +292,7 @@ TEST_CASE("a search that gave up says so, and no more once it goes on") {
   CHECK(at.trivet("status 1").exit_code == 0);
 }
 
-TEST_CASE("a dry run of a search tells what it would do") {
+TEST_CASE("a dry run of a search prints its plan") {
   const Searches at;
   const ShellResult dry = at.launch("false", "--dry-run");
   INFO(dry.output);
@@ -304,19 +303,19 @@ TEST_CASE("a dry run of a search tells what it would do") {
                  Contains("  n: ") && Contains("  waits: ") && Contains("  first trial: n=") &&
                  Contains("nothing was started\n") && !Contains("unit 1"));
   CHECK_FALSE(fs::exists(at.root));
-  // The first trial is the one that is made.
+  // Only the first trial is created.
   REQUIRE(at.launch("false", "--xp.orchestrator.trials=1").exit_code == 0);
   REQUIRE(wait_until([&] { return at.journal(false).size() == 1 && !at.is_supervised(); }));
   const Json point = at.journal(true)[0].at("point");
   CHECK_THAT(dry.output, Contains("first trial: n=" + point.at("n").dump() + " waits=false\n"));
 }
 
-TEST_CASE("a search that is killed between its goal and its first trial begins with that trial") {
+TEST_CASE("a search that is killed between its goal and its first trial starts with that trial") {
   const Searches at;
   REQUIRE(at.launch("false", "--xp.orchestrator.trials=3").exit_code == 0);
   REQUIRE(wait_until([&] { return at.journal(false).size() == 3 && !at.is_supervised(); }));
   const Searches killed;
-  // The journal is opened behind search.json: its first write kills.
+  // The journal is opened after search.json: its first write kills the process.
   const SlowDisk disk{.below = killed.root / "1/search.jsonl", .kill = 1};
   const ShellResult launched = killed.launch("false", "--xp.orchestrator.trials=3", disk.prefix());
   INFO(launched.output);
@@ -326,7 +325,7 @@ TEST_CASE("a search that is killed between its goal and its first trial begins w
   const ShellResult status = killed.trivet("status 1");
   INFO(status.output);
   CHECK(status.exit_code == 0);
-  CHECK_THAT(status.output, Contains("0 of 3 trials") && Contains("no supervisor is at work"));
+  CHECK_THAT(status.output, Contains("0 of 3 trials") && Contains("no supervisor is running"));
   REQUIRE(killed.trivet("resume 1").exit_code == 0);
   REQUIRE(wait_until([&] { return killed.journal(false).size() == 3 && !killed.is_supervised(); }));
   for (std::size_t i = 0; i < 3; ++i) {
@@ -334,9 +333,9 @@ TEST_CASE("a search that is killed between its goal and its first trial begins w
   }
 }
 
-TEST_CASE("trials that a search stops are told as stopped, and are not retried") {
+TEST_CASE("trials that a search stops are shown as stopped and are not retried") {
   const Searches at;
-  // Those behind the first one would go on for ever, and are worse.
+  // All trials after the first would run forever and are worse.
   const ShellResult launched =
       at.launch("false",
                 "--xp.orchestrator.trials=3 --xp.orchestrator.parallel=1 "
@@ -356,7 +355,7 @@ TEST_CASE("trials that a search stops are told as stopped, and are not retried")
   CHECK(at.status().at("states") == Json{{"completed", 1}, {"cancelled", 2}});
 }
 
-TEST_CASE("the output of a search is followed before it has units") {
+TEST_CASE("the output of a search can be followed before it has units") {
   const Searches at;
   REQUIRE(at.launch("false", "--xp.orchestrator.trials=3").exit_code == 0);
   const ShellResult logs = at.trivet("logs -f 1");
@@ -366,7 +365,7 @@ TEST_CASE("the output of a search is followed before it has units") {
   CHECK(at.journal(false).size() == 3);
 }
 
-TEST_CASE("a search over runs whose evaluation is a job of its own finds its numbers", "[slow]") {
+TEST_CASE("a search over runs with a separate evaluation job finds their metrics", "[slow]") {
   const Searches at;
   const ShellResult launched = at.trivet(
       "launch " + quoted(config("vision/local.toml").string()) +
@@ -386,7 +385,7 @@ TEST_CASE("a search over runs whose evaluation is a job of its own finds its num
   CHECK_THAT(listed.output, Contains("accuracy"));
 }
 
-TEST_CASE("a search that is cancelled makes no more units, and one that is retried does") {
+TEST_CASE("a cancelled search adds no more units, and a retried one does") {
   const Searches at;
   REQUIRE(at.launch("true").exit_code == 0);
   REQUIRE(wait_until([&] { return at.status().at("states").value("running", 0) == 2; }));
@@ -398,13 +397,13 @@ TEST_CASE("a search that is cancelled makes no more units, and one that is retri
   std::ofstream(at.root / "go");
   CHECK(at.trivet("retry 1").exit_code == 0);
   REQUIRE(wait_until([&] { return at.journal(false).size() == 12; }));
-  // The two that were cancelled have failed as trials; their units have run all the same.
+  // The two cancelled trials have failed, although their units have run.
   CHECK(at.journal(false)[0].at("detail") == "cancelled");
   REQUIRE(wait_until([&] { return !at.is_supervised(); }));
   CHECK(at.status().at("states") == Json{{"completed", at.units()}});
 }
 
-TEST_CASE("a search that cannot be is refused before anything is made") {
+TEST_CASE("an impossible search is rejected before anything is created") {
   const Searches at;
   const auto refusal = [&](const ShellResult& result) {
     CHECK(result.exit_code == 2);
@@ -439,7 +438,7 @@ TEST_CASE("a search that cannot be is refused before anything is made") {
       " --xp.orchestrator.goal=max --xp.orchestrator.trials=3 --xp.orchestrator.space=";
   CHECK_THAT(
       refusal(at.trivet(config_search + quoted("{seed = {int = [1, 9]}}") + " --sweep seed=1,2")),
-      Contains("search/Orchestrator makes the work units itself"));
+      Contains("search/Orchestrator generates the work units"));
   CHECK_THAT(refusal(at.trivet(config_search +
                                quoted("{'trainer.learning_rte' = {uniform = [0.1, 0.2]}}"))),
              Contains("learning_rte") && Contains("learning_rate"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is launched is what was there at the launch, whatever becomes of the files afterwards.
+// Jobs use the files as of the launch, even if the files change later.
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -23,7 +23,7 @@ void write(const fs::path& file, const std::string& text, bool executable = fals
   if (executable) fs::permissions(file, fs::perms::owner_exec, fs::perm_options::add);
 }
 
-// A script with a file, of which the second unit waits until `go` is there.
+// A script with a file. The second unit waits until `go` exists.
 struct Changing {
   Experiments at;
   fs::path script = at.folder / "main.sh", data = at.folder / "data.txt", go = at.folder / "go";
@@ -53,7 +53,7 @@ struct Changing {
 
 }  // namespace
 
-TEST_CASE("units use the files and scripts that were there when they were launched") {
+TEST_CASE("units use the files and scripts as of the launch") {
   const Changing job;
   const ShellResult launched = job.launch("");
   INFO(launched.output);
@@ -65,16 +65,16 @@ TEST_CASE("units use the files and scripts that were there when they were launch
   REQUIRE(comes_true([&] { return job.at.all_are("completed"); }));
   CHECK(job.printed(1) == "v1 one\n");
   CHECK(job.printed(2) == "v1 one\n");
-  // What is added later is what is there then, and is other work.
+  // Units that are added later use the current files and are other work.
   const ShellResult more = job.launch("--xid=1");
   CHECK_THAT(more.output,
-             Contains("experiment 1  2 work units") && Contains("2 work units were there already"));
+             Contains("experiment 1  2 work units") && Contains("2 work units already existed"));
   REQUIRE(comes_true([&] { return job.at.all_are("completed"); }));
   CHECK(job.printed(4) == "v2 two\n");
   CHECK(job.printed(2) == "v1 one\n");
 }
 
-TEST_CASE("a unit that is started once more uses what it was launched with") {
+TEST_CASE("a restarted unit uses the files of its launch") {
   const Changing job;
   write(job.script, "cat $2; exit 1\n");
   REQUIRE(job.launch("").exit_code == 0);
@@ -87,7 +87,7 @@ TEST_CASE("a unit that is started once more uses what it was launched with") {
   CHECK(job.printed(1) == "one\n");
 }
 
-TEST_CASE("a script that runs from where it lies says that it has changed") {
+TEST_CASE("a script that runs in place reports that it has changed") {
   const Changing job;
   write(job.go, "");
   write(job.script, "exit 1\n");
@@ -101,7 +101,7 @@ TEST_CASE("a script that runs from where it lies says that it has changed") {
              Contains("main.sh has changed since the launch") && Contains("mended\n"));
 }
 
-TEST_CASE("a program is copied where that is asked for") {
+TEST_CASE("a program is copied on request") {
   const Experiments at;
   const fs::path program = at.folder / "program";
   fs::copy_file("/bin/echo", program);
@@ -119,7 +119,7 @@ TEST_CASE("a program is copied where that is asked for") {
   CHECK(copy.ends_with("/program"));
 }
 
-TEST_CASE("an executable script is started by what its first line names") {
+TEST_CASE("an executable script is started by the interpreter in its first line") {
   const Experiments at;
   const fs::path script = at.folder / "train.py";
   write(script, "#!/bin/sh\necho by sh\n", true);
@@ -148,7 +148,7 @@ TEST_CASE("a job gets variables by name, and their values are recorded nowhere")
   CHECK_THAT(read_file(at.root / "1/units.jsonl"), Contains("HF_*"));
 }
 
-TEST_CASE("TRIVET_ROOT holds for those who write as for those who read") {
+TEST_CASE("TRIVET_ROOT applies to writing and reading commands") {
   const Experiments at;
   const fs::path file = at.folder / "xp.toml";
   write(file,

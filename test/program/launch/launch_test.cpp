@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `trivet launch` as a user calls it: what it would start, what it records, and what it refuses
-// before anything is made. The plugin paper stands in for an orchestrator.
+// `trivet launch` through the program: its plan, its records, and the errors before anything is
+// created. The plugin paper replaces an orchestrator.
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -36,7 +36,7 @@ std::size_t lines_of(const fs::path& file) {
 
 }  // namespace
 
-TEST_CASE("a dry run tells every unit with its directory, arguments and environment") {
+TEST_CASE("a dry run prints every unit with its directory, arguments and environment") {
   const Launching at;
   const Json plan = at.plan("--xp=" + quoted(at.write("xp.toml", kTwoUnits).string()));
   CHECK(plan.at("xid") == 1);
@@ -54,7 +54,7 @@ TEST_CASE("a dry run tells every unit with its directory, arguments and environm
   CHECK(job.at("env") == Json{{"A", "1"}, {"B", "true"}, {"C", at.root() + "/1/x"}});
 }
 
-TEST_CASE("one program is launched from the command line alone") {
+TEST_CASE("one program can be launched from only the command line") {
   const Launching at;
   const Json plan = at.plan("--xp=xp/single.toml --xp.target=ls --xp.args.x=3 --xp.note='a note'");
   CHECK(plan.at("xid") == 1);
@@ -74,7 +74,7 @@ TEST_CASE("a run's config is launched with its sweep") {
   const std::string cfg = "--cfg=" + quoted(config.string());
   CHECK(at.plan(cfg).at("units").size() == 1);
   CHECK(at.plan(cfg + " --xp.sweep=False").at("units").size() == 1);
-  // As the seed spells it.
+  // The spelling of kxm.
   const Json plan = at.plan(cfg + " --cfg.trainer.train_steps=5 --xp.sweep=True");
   REQUIRE(plan.at("units").size() == 2);
   const Json& unit = plan.at("units")[0];
@@ -91,7 +91,7 @@ TEST_CASE("a run's config is launched with its sweep") {
   CHECK(at.plan(cfg + " --sweep seed=1,1").at("units").size() == 1);
 }
 
-TEST_CASE("training and evaluation are jobs of their own where that is asked for") {
+TEST_CASE("training and evaluation are separate jobs on request") {
   const Launching at;
   const std::string cfg = "--cfg=" + quoted(trivet::test::config("vision/local.toml").string());
   const Json both = at.plan(cfg + " --xp.jobs_provider.standalone_eval=true");
@@ -131,7 +131,7 @@ TEST_CASE("words and named arguments keep their order") {
         Json{"/bin/echo", "run", "--x=9", "--flag", "a\nb ' \"", "--y=2", "--z=0"});
 }
 
-TEST_CASE("scripts and files are copied to where their units find them") {
+TEST_CASE("scripts and files are copied to the experiment for its units") {
   const Launching at;
   at.write("x.py", "print(1)\n");
   at.write("my file.gin", "a\n");
@@ -150,7 +150,7 @@ TEST_CASE("scripts and files are copied to where their units find them") {
   CHECK(argv[3] == "--brace={x}");
 }
 
-TEST_CASE("plugins bring placeholders and sweeps of their own") {
+TEST_CASE("plugins can add placeholders and sweeps") {
   const Launching at;
   const std::string xp = quoted(
       at.write(
@@ -164,7 +164,7 @@ TEST_CASE("plugins bring placeholders and sweeps of their own") {
   CHECK(plan.at("xp_dir") == at.root() + "/1-n");
   CHECK(plan.at("units")[1].at("wu_dir") == at.root() + "/1-n/floor2/2");
   CHECK(plan.at("units")[1].at("jobs").at("a").at("argv")[1] == "--where=2 r=two");
-  // Listings show of a unit what directories do.
+  // Listings show the same arguments of a unit as directories.
   const ShellResult launched = at.launch("--xp=" + xp);
   INFO(launched.output);
   REQUIRE(launched.exit_code == 0);
@@ -178,7 +178,7 @@ TEST_CASE("plugins bring placeholders and sweeps of their own") {
   CHECK_THAT(trivet::test::trivet("ls", locations).output, Contains("two"));
 }
 
-TEST_CASE("launching again adds what is missing") {
+TEST_CASE("launching again adds missing units") {
   const Launching at;
   const std::string xp = "--xp=" + quoted(at.write("xp.toml", kTwoUnits).string());
   const ShellResult first = at.launch(xp);
@@ -188,7 +188,7 @@ TEST_CASE("launching again adds what is missing") {
   const fs::path units = at.folder / "root/1/units.jsonl";
   CHECK(lines_of(units) == 2);
   CHECK(lines_of(at.folder / "root/1/events.jsonl") == 2);
-  CHECK_THAT(at.launch(xp + " --xid=1").output, Contains("2 work units were there already"));
+  CHECK_THAT(at.launch(xp + " --xid=1").output, Contains("2 work units already existed"));
   CHECK(lines_of(units) == 2);
   const std::string more = at.launch(xp +
                                      " --xid=1 --xp.jobs.train.cores=3 --json "
@@ -202,7 +202,7 @@ TEST_CASE("launching again adds what is missing") {
   CHECK((fs::status(units).permissions() & fs::perms(077)) == fs::perms::none);
 }
 
-TEST_CASE("what was launched can be launched from its own record") {
+TEST_CASE("an experiment can be launched again from its record") {
   const Launching at;
   const std::string cfg = "--cfg=" + quoted(trivet::test::config("vision/local.toml").string());
   REQUIRE(at.launch(cfg + " --sweep seed=1,2").exit_code == 0);
@@ -210,10 +210,10 @@ TEST_CASE("what was launched can be launched from its own record") {
   const ShellResult again = at.launch(record + " --xid=1 --sweep seed=2,3");
   INFO(again.output);
   CHECK_THAT(again.output,
-             Contains("experiment 1  1 work unit ") && Contains("2 work units were there already"));
+             Contains("experiment 1  1 work unit ") && Contains("2 work units already existed"));
 }
 
-TEST_CASE("mistakes are told before anything is made") {
+TEST_CASE("errors are reported before anything is created") {
   const Launching at;
   const std::string xp = "--xp=" + quoted(at.write("xp.toml", kTwoUnits).string()) + " ";
   const std::string cfg =
@@ -244,28 +244,28 @@ TEST_CASE("mistakes are told before anything is made") {
              Contains("units 1 and 2 would share"));
   for (const char* out : {"..", "../x", "/tmp/x", "a/../../b", ""}) {
     CHECK_THAT(at.refusal(xp + "--xp.subdir_format.xp_dirname=" + quoted(out)),
-               Contains("is no directory below"));
+               Contains("is not a directory below"));
   }
   CHECK_THAT(at.refusal(xp + "--xp.jobs.train.target=no-such-program"),
-             Contains("there is no program 'no-such-program'"));
+             Contains("no such program: 'no-such-program'"));
   CHECK_THAT(at.refusal(xp + "--xp.jobs.train.target=/no/such.py"),
-             Contains("there is no script '/no/such.py'"));
+             Contains("no such script: '/no/such.py'"));
   CHECK_THAT(at.refusal(xp + "--xp.jobs.train.files.x=/no/file"),
-             Contains("there is no file '/no/file'"));
+             Contains("no such file: '/no/file'"));
   CHECK_THAT(at.refusal(xp + "--xp.jobs.train.args.x='{file:y}'"),
-             Contains("there is no file 'y'"));
-  CHECK_THAT(at.refusal(xp + "--xp.jobs.train.args.x='{cfg}'"), Contains("no run's config"));
+             Contains("the job's `files` contain no 'y'"));
+  CHECK_THAT(at.refusal(xp + "--xp.jobs.train.args.x='{cfg}'"), Contains("no run config"));
   CHECK_THAT(at.refusal(xp + "--xp.jobs.train.after='[\"train\"]'"),
              Contains("wait for each other: train -> train"));
   CHECK_THAT(at.refusal(xp + "--xp.jobs.train.after='[\"trian\"]'"),
-             Contains("there is no job 'trian'") && Contains("did you mean 'train'"));
+             Contains("unknown job 'trian'") && Contains("did you mean 'train'"));
   CHECK_THAT(at.refusal(xp + "--xp.jobs.train.platform=cpu=99"), Contains("not so many cores"));
   CHECK_THAT(at.refusal(xp + "--xp.orchestrator=papre/Orchestrator"),
              Contains("there is no orchestrator"));
-  CHECK_THAT(at.refusal(""), Contains("there is nothing to launch"));
+  CHECK_THAT(at.refusal(""), Contains("nothing to launch"));
 }
 
-TEST_CASE("a root that cannot be written is an error of its own") {
+TEST_CASE("a read-only root directory is a separate error") {
   const Launching at;
   const ShellResult result = at.launch("--xp=" + quoted(at.write("xp.toml", kTwoUnits).string()) +
                                        " --xp.root_dir=/proc/nowhere");

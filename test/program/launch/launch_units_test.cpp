@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launch tells of its units is what their processes resolve: the same words in the same
-// layers as one command has them.
+// The planned config of each unit is the one that its process resolves: the same words in the same
+// layers as in one command.
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A config with lists to change, references into [xp], and a sweep that has one.
+// A config with lists, references into [xp], and a sweep with a reference.
 constexpr const char* kRun =
     "[task.model]\nhidden_dims = [64, 32, 16]\n[xp]\nnote = 'n ${seed}'\n"
     "[sweep.named]\nname = ['a ${xp.note}', 'b ${xp.note}']\n";
@@ -33,7 +33,7 @@ std::string run_config(const Launching& at, const std::string& more = {}) {
          " ";
 }
 
-// What `config show` gives, without [xp], of which a unit's config has what is referred to.
+// The output of `config show` without [xp]: a unit's config only has the referenced members.
 Json shown(const std::string& words) {
   const ShellResult result = trivet::test::trivet("config show --format=json " + words);
   INFO(words);
@@ -44,7 +44,7 @@ Json shown(const std::string& words) {
   return config;
 }
 
-// The words of a unit's run, as `config show` takes them.
+// The words of a unit's run, in the form for `config show`.
 std::string config_words(const Json& unit) {
   std::string text;
   for (const std::string& word : words(unit.at("jobs").at("train").at("argv"))) {
@@ -67,12 +67,12 @@ Json facts(const Launching& at) {
 
 }  // namespace
 
-TEST_CASE("a unit resolves what one command with the same words shows") {
+TEST_CASE("a unit resolves to the same config as a command with the same words") {
   const Launching at;
   const std::string run = run_config(at);
   const std::string said = GENERATE(
       as<std::string>{}, "name=x",
-      // Numbers in a list are those of the list that the files have.
+      // Indices refer to the list in the files.
       "'~task.model.hidden_dims[0]' 'task.model.hidden_dims[1]=8' '**.shuffle=false'",
       "trainer.optimizer.beta1=0.5 '**.batch_size=32' ~trainer.steps_per_loop",
       "task.train_input='{type = \"data/Synthetic\", batch_size = 8, image_shape = [16, 16, 1], "
@@ -87,22 +87,22 @@ TEST_CASE("a unit resolves what one command with the same words shows") {
   }
 }
 
-TEST_CASE("references of a sweep into the launch's own part mean something to its units") {
+TEST_CASE("references of a sweep into [xp] are resolved for its units") {
   const Launching at;
   const Json units =
       launched(at, run_config(at) + "--xp.sweep=named --xp.note='of ${seed}' seed=7");
   REQUIRE(units.size() == 2);
   CHECK(shown(config_words(units.at(0))).at("name") == "a of 7");
   CHECK(shown(config_words(units.at(1))).at("name") == "b of 7");
-  // One that leads nowhere is found at the launch.
+  // The launch finds an invalid reference.
   const Launching other;
   CHECK_THAT(other.refusal(run_config(other) + "--sweep 'name=${xp.nope}'"),
              Contains("there is no value at 'xp.nope'"));
 }
 
-TEST_CASE("the record of a launch has the overrides that its units say") {
+TEST_CASE("the record of a launch has the overrides of its units") {
   const Launching at;
-  // What the sweep replaces has no such field in the files.
+  // The type that the sweep replaces lacks this field in the files.
   const std::string words =
       "trainer.optimizer.weight_decay=0.2 trainer.train_steps=40 "
       "--sweep trainer.optimizer=optim/AdamW,optim/Lamb";
@@ -115,13 +115,13 @@ TEST_CASE("the record of a launch has the overrides that its units say") {
   const std::string sweep = " --sweep trainer.optimizer=optim/AdamW,optim/Lamb,optim/Adam";
   const ShellResult again = at.launch(record + " --xid=1" + sweep.substr(0, sweep.rfind(',')));
   INFO(again.output);
-  CHECK_THAT(again.output, Contains("0 work units") && Contains("2 work units were there already"));
+  CHECK_THAT(again.output, Contains("0 work units") && Contains("2 work units already existed"));
   CHECK(facts(at).at("overrides") == before.at("overrides"));
   CHECK(facts(at).at("unit_config") == before.at("unit_config"));
   CHECK(before.at("tags") == Json{"--sweep"});
   CHECK(facts(at).at("tags") == before.at("tags"));
   CHECK(facts(at).at("name") == "run");
-  // What is said now wins, and is other work.
+  // A new override wins and is other work.
   const Json more = launched(at, record + " --xid=1 trainer.optimizer.weight_decay=0.3" +
                                      sweep.substr(0, sweep.rfind(',')));
   REQUIRE(more.size() == 2);
@@ -130,7 +130,7 @@ TEST_CASE("the record of a launch has the overrides that its units say") {
   CHECK(trainer.at("train_steps") == 40);
 }
 
-TEST_CASE("an override stays where a sweep is over arguments, and may stand inside globs") {
+TEST_CASE("an override is kept if a sweep varies arguments, and may be matched by globs") {
   const Launching at;
   const std::string xp = at.xp(
       "[xp]\nsweep_info = 'sweeps/ConfigSweep'\n"
@@ -150,18 +150,18 @@ TEST_CASE("an override stays where a sweep is over arguments, and may stand insi
   CHECK(optimizer.at("weight_decay") == 0.2);
 }
 
-TEST_CASE("a unit whose config would not be what the launch tells is refused") {
+TEST_CASE("a unit whose config would differ from the launch is rejected") {
   const Launching at;
   const std::string run = run_config(at);
-  // A table that another word changes is not what directories and listings say.
+  // A table that another word changes differs from directories and listings.
   CHECK_THAT(at.refusal(run + "task.model.dropout=0.5 --sweep 'task.model={type = \"vision/Mlp\", "
                               "image_shape = [16, 16, 1], dropout = 0.1}'"),
-             Contains("task.model.dropout") || Contains("item 1 of the sweep says"));
+             Contains("task.model.dropout") || Contains("item 1 of the sweep sets"));
   CHECK_THAT(at.refusal(run + "--params_override=task.model.dropout=0.5 --sweep "
                               "'task.model={type = \"vision/Mlp\", image_shape = [16, 16, 1], "
                               "dropout = 0.1}'"),
              Contains("task.model"));
-  // What the run's process would refuse.
+  // Errors that the run's process would report.
   CHECK_THAT(at.refusal(run + "--xp.args.foo=1"), Contains("--foo") && Contains("xp.jobs.train"));
   CHECK_THAT(at.refusal(run + "--xp.args.mode=evil"), Contains("mode") && Contains("evil"));
 }
@@ -209,7 +209,7 @@ TEST_CASE("values of --sweep are what one would write in Python or YAML") {
   CHECK_THAT(refused("[1,2"), Contains("not closed"));
 }
 
-TEST_CASE("a mistake in a sweep of a file is told where it stands") {
+TEST_CASE("an error in a sweep of a file is reported at its location") {
   const Launching at;
   const std::string run =
       run_config(at, "[sweep.wrong]\nseed = [1, 'x']\n[sweep.unknown]\nsed = [1]\n");

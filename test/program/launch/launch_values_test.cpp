@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user says of jobs is what they get: values of the command line, of the experiment, of a
-// job and of a provider, in tables and lists. Or it is refused.
+// Jobs get the values of the user: of the command line, of the experiment, of a job and of a
+// provider, in tables and lists. Other values are rejected.
 #include <catch2/catch.hpp>
 
 #include <nlohmann/json.hpp>
@@ -21,7 +21,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// A job's part of the first unit in a plan.
+// A job of the first unit in a plan.
 Json job_of(const Json& plan, const std::string& job) {
   return plan.at("units").at(0).at("jobs").at(job);
 }
@@ -40,7 +40,7 @@ constexpr const char* kListAndTable =
 
 }  // namespace
 
-TEST_CASE("an argument or variable of the command line reaches every job, or is refused") {
+TEST_CASE("an argument or variable of the command line reaches every job or is an error") {
   const Launching at;
   const std::string xp = at.xp(kListAndTable);
   const Json plan = at.plan(xp + "--xp.args.lr=5 --xp.env.B=2");
@@ -53,7 +53,7 @@ TEST_CASE("an argument or variable of the command line reaches every job, or is 
                                                    Contains("--xp.jobs.tab.args.x=..."));
   CHECK_THAT(at.refusal(xp + "--xp.env.A=1"), Contains("the job 'main' has its own env.A"));
   CHECK_THAT(at.refusal(xp + "--xp.args='[\"a\"]'"), Contains("the job 'main' has its own args"));
-  // What says the same is no conflict, and the job's own option decides.
+  // Equal values are not a conflict, and the job's option decides.
   CHECK(argv_of(at.plan(xp + "--xp.args.x=1"), "tab") == Words{"/bin/echo", "--x=1"});
   const std::string both = "--xp.args.x=5 --xp.jobs.tab.args.x=6 --xp.jobs.main.args='[\"b\"]'";
   CHECK(argv_of(at.plan(xp + both), "tab") == Words{"/bin/echo", "--x=6"});
@@ -73,14 +73,14 @@ TEST_CASE("arguments of an experiment's file reach jobs whose arguments are a li
   CHECK(argv_of(plan, "c") == Words{"/bin/echo", "--lr=1", "--x=2"});
 }
 
-TEST_CASE("arguments for a run of this program add to those it is started with") {
+TEST_CASE("arguments for a run of this program are added to its own") {
   const Launching at;
   const Words plain = argv_of(at.plan(local_config()), "train");
   Words wanted = plain;
   wanted.emplace_back("--mode=eval");
   CHECK(argv_of(at.plan(local_config() + "--xp.jobs.train.args.mode=eval"), "train") == wanted);
   CHECK(argv_of(at.plan(local_config() + "--xp.args.mode=eval"), "train") == wanted);
-  // In the location of the one that is there.
+  // In the position of the existing one.
   const Words moved = argv_of(
       at.plan(local_config() + "--xp.jobs.train.args.workdir=/w --xp.args.root=/r"), "train");
   CHECK(moved == Words{plain[0], "run", plain[2], plain[3], "--workdir=/w", "--root=/r"});
@@ -88,7 +88,7 @@ TEST_CASE("arguments for a run of this program add to those it is started with")
              Contains("the job 'train' has its own args.workdir"));
 }
 
-TEST_CASE("what a job says counts, also when it is nothing") {
+TEST_CASE("the value of a job has priority, even if it is empty") {
   const Launching at;
   const std::string all =
       "[xp]\nretries = 3\ngpus = 2\ncell = 'jn'\ninterpreter = 'bash'\nmemory = '1GiB'\n"
@@ -123,7 +123,7 @@ TEST_CASE("what a job says counts, also when it is nothing") {
   is_nothing(job_of(at.plan(at.xp(all + "[xp.jobs.a]\n[xp.jobs.b]\n") + options), "b"));
 }
 
-TEST_CASE("a job of a unit need not get what the sweep changes") {
+TEST_CASE("a job can ignore the swept values") {
   const Launching at;
   const std::string xp =
       "[xp]\ntarget = '/bin/echo'\n[xp.jobs.train]\n[xp.jobs.report]\nswept = false\n"
@@ -133,11 +133,11 @@ TEST_CASE("a job of a unit need not get what the sweep changes") {
   CHECK(argv_of(plan, "report") == Words{"/bin/echo"});
   CHECK(argv_of(plan, "plot") == Words{"/bin/echo", "--seed=2"});
   CHECK_THAT(at.refusal(at.xp(xp) + "--xp.jobs.train.swept=false --sweep lr=1,2"),
-             Contains("'lr' is swept, and no job gets it"));
+             Contains("'lr' is swept, but no job takes it"));
   CHECK_THAT(at.refusal(at.xp(xp) + "--xp.jobs.train.swept=3"), Contains("a list of names"));
 }
 
-TEST_CASE("a sweep on the command line needs no word on what it sweeps") {
+TEST_CASE("a sweep on the command line needs no sweep_info") {
   const Launching at;
   const Json plan = at.plan(at.xp("[xp.jobs.a]\ntarget = '/bin/echo'\n") + "--sweep x=1,2");
   CHECK(plan.at("units").size() == 2);
@@ -147,7 +147,7 @@ TEST_CASE("a sweep on the command line needs no word on what it sweeps") {
   CHECK_THAT(argv_of(at.plan(run + "--sweep seed=7"), "train").back(), Contains("--cfg.seed=7"));
 }
 
-TEST_CASE("a sweep of the command line adds to one of the file, whatever that one is called") {
+TEST_CASE("a sweep on the command line is combined with that of the file under any name") {
   const Launching at;
   const std::string file = at.xp(
       "[xp.jobs.a]\ntarget = '/bin/echo'\n[xp.sweep_info]\ntype = 'sweeps/ConfigSweep'\n"
@@ -156,7 +156,7 @@ TEST_CASE("a sweep of the command line adds to one of the file, whatever that on
   CHECK(at.plan(file + "'--xp.sweep=command line' --sweep x=1,2").at("units").size() == 6);
 }
 
-TEST_CASE("items that say the same are told, and repeats are asked for") {
+TEST_CASE("equal items are reported, and repeats must be requested") {
   const Launching at;
   const std::string xp = at.xp(
       "[xp.jobs.a]\ntarget = '/bin/echo'\n[xp.sweep_info]\ntype = 'sweeps/SimpleSweep'\n"
@@ -164,7 +164,7 @@ TEST_CASE("items that say the same are told, and repeats are asked for") {
   CHECK(at.plan(xp).at("units").size() == 2);
   CHECK(at.plan(xp).at("duplicates") == 2);
   CHECK_THAT(at.launch(xp + "--dry-run").output,
-             Contains("2 items of the sweep say the same as another") && Contains("xp.repeats"));
+             Contains("2 items of the sweep are equal to another") && Contains("xp.repeats"));
   const std::string repeated = at.xp("[xp.jobs.a]\ntarget = '/bin/echo'\nargs = ['{repeat}']\n");
   const Json plan = at.plan(repeated + "--xp.repeats=3");
   REQUIRE(plan.at("units").size() == 3);
@@ -172,17 +172,17 @@ TEST_CASE("items that say the same are told, and repeats are asked for") {
   CHECK(plan.at("units").at(2).at("jobs").at("a").at("argv") == Json{"/bin/echo", "3"});
   CHECK_THAT(at.launch(repeated + "--xp.repeats=2").output, Contains("2 work units"));
   const std::string more = at.launch(repeated + "--xp.repeats=3 --xid=1").output;
-  CHECK_THAT(more, Contains("1 work unit ") && Contains("2 work units were there already"));
+  CHECK_THAT(more, Contains("1 work unit ") && Contains("2 work units already existed"));
 }
 
-TEST_CASE("an experiment that is not there is not added to") {
+TEST_CASE("adding to a missing experiment is an error") {
   const Launching at;
   const std::string xp = at.xp("[xp.jobs.a]\ntarget = '/bin/echo'\n");
-  CHECK_THAT(at.refusal(xp + "--xid=77"), Contains("there is no experiment 77 in " + at.root()));
-  CHECK_THAT(at.refusal(xp + "--xid=77 --dry-run"), Contains("there is no experiment 77"));
+  CHECK_THAT(at.refusal(xp + "--xid=77"), Contains("experiment 77 does not exist in " + at.root()));
+  CHECK_THAT(at.refusal(xp + "--xid=77 --dry-run"), Contains("experiment 77 does not exist"));
 }
 
-TEST_CASE("a root directory has the placeholders that are known there") {
+TEST_CASE("a root directory may use the placeholders that are known at that time") {
   const Launching at;
   const std::string xp =
       at.xp("[xp]\ncell = 'jn'\nname = 'n'\n[xp.jobs.a]\ntarget = '/bin/echo'\n");
@@ -192,7 +192,7 @@ TEST_CASE("a root directory has the placeholders that are known there") {
              Contains("{xid} has no value here"));
 }
 
-TEST_CASE("names and texts that no program could be given are refused") {
+TEST_CASE("names and strings that cannot be passed to a program are rejected") {
   const Launching at;
   const auto refusal = [&](const std::string& args) {
     return at.refusal(at.xp("[xp.jobs.a]\ntarget = '/bin/echo'\n" + args + "\n"));
@@ -202,31 +202,31 @@ TEST_CASE("names and texts that no program could be given are refused") {
   CHECK_THAT(refusal("args = { x = ['a\", \"'], y = \"a\\u0000b\" }"), Contains("zero byte"));
   CHECK_THAT(refusal("env = { X = \"a\\u0000b\" }"), Contains("zero byte"));
   const std::string swept = "[xp.sweep_info]\ntype = 'sweeps/SimpleSweep'\nitems = [{ '--x' = 1 }]";
-  CHECK_THAT(refusal(swept), Contains("'--x' is swept, and is no name of an argument"));
+  CHECK_THAT(refusal(swept), Contains("'--x' is swept, but is not an argument name"));
 }
 
-TEST_CASE("GPUs of several dimensions are not taken for those of one machine") {
+TEST_CASE("GPUs of several dimensions are not treated as those of one machine") {
   const Launching at;
   const std::string xp = at.xp("[xp.jobs.a]\ntarget = '/bin/echo'\n");
   CHECK_THAT(at.refusal(xp + "--xp.platform=v100=4x2"), Contains("one dimension"));
   CHECK(job_of(at.plan(xp + "--xp.platform=v100=4"), "a").at("gpus") == 4);
 }
 
-TEST_CASE("everything that is wrong with jobs is told at once, where it stands") {
+TEST_CASE("all errors in jobs are reported at once with their locations") {
   const Launching at;
   const std::string told = at.refusal(at.xp(
       "[xp.jobs.a]\ntarget = '/no/a'\n[xp.jobs.b]\ntarget = '/no/b'\nfiles = { f = '/no/f' }\n"
       "[xp.jobs.c]\n[xp.jobs.d]\ntarget = '/bin/echo'\nafter = ['e']\n"));
-  CHECK_THAT(told, Contains("there is no program '/no/a'") && Contains("xp.toml:1:"));
-  CHECK_THAT(told, Contains("there is no program '/no/b'") && Contains("xp.toml:3:"));
-  CHECK_THAT(told, Contains("there is no file '/no/f'"));
+  CHECK_THAT(told, Contains("no such program: '/no/a'") && Contains("xp.toml:1:"));
+  CHECK_THAT(told, Contains("no such program: '/no/b'") && Contains("xp.toml:3:"));
+  CHECK_THAT(told, Contains("no such file: '/no/f'"));
   CHECK_THAT(told, Contains("job 'c' has no target") && Contains("xp.toml:6:"));
-  CHECK_THAT(told, Contains("there is no job 'e'") && Contains("xp.toml:7:"));
+  CHECK_THAT(told, Contains("unknown job 'e'") && Contains("xp.toml:7:"));
   const std::string xp = at.xp("[xp.jobs.train]\ntarget = '/bin/echo'\n");
   CHECK_THAT(at.refusal(xp + "--xp.jobs.trian.cores=2"), Contains("did you mean 'train'"));
 }
 
-TEST_CASE("a dry run tells what jobs take and wait for") {
+TEST_CASE("a dry run prints the resources and dependencies of jobs") {
   const Launching at;
   const std::string xp = at.xp(
       "[xp]\nname = 'n'\ntags = 'one,two'\n[xp.jobs.a]\ntarget = '/bin/echo'\nplatform = 'cuda=2'\n"
@@ -245,7 +245,7 @@ TEST_CASE("a dry run tells what jobs take and wait for") {
   CHECK(job_of(plan, "b").at("after") == Json{"afterany:a"});
 }
 
-TEST_CASE("a job with a mode of its own keeps it beside words that are said again") {
+TEST_CASE("a job with its own mode keeps it when overrides are repeated") {
   const Launching at;
   const std::string both =
       quoted(config("vision/local.toml").string()) + " --xp.jobs_provider.standalone_eval=true ";
@@ -254,7 +254,7 @@ TEST_CASE("a job with a mode of its own keeps it beside words that are said agai
   CHECK_THAT(eval, Catch::VectorContains(std::string("--mode=continuous_eval")) &&
                        Catch::VectorContains(std::string("--set=**.dropout=0.1")) &&
                        !Catch::VectorContains(std::string("--set=mode=train")));
-  CHECK_THAT(at.refusal(both + "--sweep mode=train,eval"), Contains("has a mode of its own"));
+  CHECK_THAT(at.refusal(both + "--sweep mode=train,eval"), Contains("has its own mode"));
 }
 
 }  // namespace launch_values_test

@@ -57,7 +57,7 @@ std::string Experiments::into_first() const {
 }
 
 Json Experiments::status(const std::string& id) const {
-  // What is said on stderr is no JSON.
+  // Output on stderr is not JSON.
   const ShellResult result = trivet("status --json " + id + " 2>/dev/null");
   if (result.exit_code != 0) throw std::runtime_error("trivet status: " + result.output);
   return Json::parse(result.output);
@@ -85,7 +85,7 @@ void Experiments::kill_supervisor() const {
   std::ifstream in(root / "1/supervisor.json");
   const Json facts = Json::parse(in, nullptr, false);
   if (!facts.is_object()) return;
-  // The file of one that has ended tells of a number that may be any process's by now.
+  // The file of an ended supervisor has a process id that may be reused.
   const auto pid = facts.at("pid").get<pid_t>();
   std::ifstream process("/proc/" + std::to_string(pid) + "/cmdline", std::ios::binary);
   const std::string words{std::istreambuf_iterator<char>(process), {}};

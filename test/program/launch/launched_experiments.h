@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experiments of shell scripts, launched by the real program in a root of their own, for
-// end-to-end tests of orchestrators.
+// Experiments of shell scripts, launched by the real program in a separate root, for end-to-end
+// tests of orchestrators.
 #pragma once
 
 #include <filesystem>
@@ -13,27 +13,27 @@
 
 namespace trivet::test {
 
-// Waits for a fact that another process makes true.
+// Waits for a condition that another process fulfills.
 bool comes_true(const std::function<bool()>& fact, int seconds = 60);
 
 class Experiments {
  public:
-  // `orchestrator` is what stands in [xp.orchestrator]; `settings`, with a blank behind, is added
+  // `orchestrator` is the text of [xp.orchestrator]. `settings`, with a blank at its end, is added
   // to the program's environment.
   explicit Experiments(
       std::string orchestrator = "type = 'local/Orchestrator'\ncores = 2\ngrace = 1\n",
       std::string settings = {})
       : orchestrator_(std::move(orchestrator)), settings_(std::move(settings)) {}
-  // No process of a test outlives it.
+  // Ends all processes of the test.
   ~Experiments();
   Experiments(const Experiments&) = delete;
   Experiments& operator=(const Experiments&) = delete;
 
-  // With nothing of this user's other experiments: their ledger is not ours.
+  // Independent of this user's other experiments: uses another ledger.
   ShellResult trivet(const std::string& words) const;
 
   // Launches jobs that are /bin/sh -c SCRIPT {wu_dir} --n=N, N = 1 to `units`. `job` is added to
-  // [xp.jobs.main], and may go on with other tables.
+  // [xp.jobs.main] and may contain further tables.
   ShellResult launch(const std::string& script, int units, const std::string& more = {},
                      const std::string& job = {}) const;
 
@@ -43,11 +43,11 @@ class Experiments {
   bool all_are(const std::string& state) const;
   nlohmann::json job(int wid, const std::string& name = "main") const;
   std::string state(int wid, const std::string& name = "main") const;
-  // "--xid=1 " once a launch has taken the number, whether or not it came to its end.
+  // "--xid=1 " once a launch has taken the number, even if it did not complete.
   std::string into_first() const;
-  // SIGKILL to the supervisor of the first one, if there is one at work.
+  // Sends SIGKILL to the running supervisor of the first experiment, if any.
   void kill_supervisor() const;
-  // What the jobs of a unit have left in its directory.
+  // The output of a unit's jobs in its directory.
   std::filesystem::path unit_file(int wid, const std::string& name) const;
 
   TempDir folder;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `trivet launch` with everything but its own words said: where experiments lie, who launches, and
-// the orchestrator, for which the plugin paper stands in.
+// Runs `trivet launch` with a fixed root, author and orchestrator (the plugin paper).
 #pragma once
 
 #include <filesystem>
@@ -20,16 +19,16 @@ struct Launching {
   std::filesystem::path write(std::string_view name, const std::string& text) const {
     return folder.write(name, text);
   }
-  // "--xp=FILE" for a file of this content.
+  // "--xp=FILE" for a file with this content.
   std::string xp(const std::string& text) const;
 
   ShellResult launch(const std::string& words) const;
-  // What it would do: nothing is made.
+  // The plan; creates nothing.
   nlohmann::ordered_json plan(const std::string& words) const;
-  // Refused, with exit code 2 and nothing made; what was said.
+  // The output of a rejected launch: exit code 2, nothing created.
   std::string refusal(const std::string& words) const;
   std::string root() const { return (folder / "root").string(); }
-  // As runs get it.
+  // The config for the runs.
   std::string plugin_option() const { return "--plugin-dir=" + plugins.path().string(); }
 
   TempDir folder;

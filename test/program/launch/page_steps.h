@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a page of docs/ tells its reader to do.
+// The steps of a page of docs/.
 #pragma once
 
 #include <filesystem>
@@ -9,12 +9,12 @@
 namespace trivet::test {
 
 struct PageStep {
-  std::string file;  // to write, of this name; empty: a command
+  std::string file;  // name of the file to write; empty: a command
   std::string text;
 };
 
-// Blocks of TOML, whose first line is a comment with the file's name, and lines of console blocks
-// that begin with $.
+// Blocks of TOML with the file's name in a comment in the first line, and lines of console blocks
+// that start with $.
 std::vector<PageStep> steps_of(const std::filesystem::path& page);
 
 }  // namespace trivet::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// trivet export of a run that was trained here.
+// trivet export of a trained run.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
@@ -12,7 +12,7 @@ using namespace trivet::test;
 using Catch::Contains;
 namespace fs = std::filesystem;
 
-TEST_CASE("a trained run is exported with the weights that evaluations use, and works as before") {
+TEST_CASE("a trained run is exported with the weights of evaluations and gives the same results") {
   const TempDir dir;
   const bool averaged = GENERATE(false, true);
   const ShellResult trained = run(config("lm/local.toml"), dir / "run",
@@ -48,7 +48,7 @@ TEST_CASE("a trained run is exported with the weights that evaluations use, and 
   CHECK(text("again", "--set task.tokenizer=tokenizers/Bytes") == text("run", ""));
 }
 
-TEST_CASE("a Llama brings and keeps its SentencePiece model") {
+TEST_CASE("a Llama is imported and exported with its SentencePiece model") {
   const TempDir dir;
   if (shell("command -v spm_train").exit_code != 0 ||
       !fs::exists(plugin_dir() / "sentencepiece.so")) {
@@ -67,7 +67,7 @@ TEST_CASE("a Llama brings and keeps its SentencePiece model") {
   REQUIRE(learnt.exit_code == 0);
   write_model(small_llama(true), dir / "llama");
   fs::copy_file(dir / "tokenizer.model", dir / "llama" / "tokenizer.model");
-  // As published: the same tokens in a form that is not read here.
+  // The published file: the same tokens in a format that trivet does not read.
   dir.write("llama/tokenizer.json", R"({"model": {"type": "BPE", "byte_fallback": true}})");
   const auto trivet_on = [&](const std::string& words) {
     const ShellResult result = shell("cd " + quoted(dir.path().string()) +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A convolutional network of ten classes is tuned for two, by rules on the command line.
+// A convolutional network for ten classes is fine-tuned for two, by rules on the command line.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <map>
@@ -20,7 +20,7 @@ using trivet::test::read_safetensors;
 using trivet::test::ShellResult;
 using trivet::test::TempDir;
 
-// Ten classes of made-up images, of which the first two are those of the second run.
+// Ten classes of synthetic images; the second run uses the first two.
 fs::path cnn_config(const TempDir& dir) {
   return dir.write("cnn.toml", "base = [\"" + config("vision/local.toml").string() +
                                    "\"]\n"
@@ -46,7 +46,7 @@ auto weights(const fs::path& workdir, const std::string& step) {
   return read_safetensors(workdir / "checkpoints" / step / "model.safetensors");
 }
 
-// What log.jsonl says of each variable of the report: "status source".
+// The entry of each variable in log.jsonl: "status source".
 std::map<std::string, std::string> reported(const fs::path& workdir) {
   std::map<std::string, std::string> found;
   std::istringstream lines(trivet::test::read_file(workdir / "log.jsonl"));
@@ -63,7 +63,7 @@ std::map<std::string, std::string> reported(const fs::path& workdir) {
 
 }  // namespace
 
-TEST_CASE("a Cnn of ten classes is tuned for two by rules, and every variable is reported") {
+TEST_CASE("a Cnn for ten classes is fine-tuned for two by rules, and every variable is reported") {
   const TempDir dir;
   const fs::path file = cnn_config(dir), ten = dir / "ten";
   const ShellResult first = start(file, ten, "trainer.train_steps=100 --mode train");
@@ -107,11 +107,11 @@ TEST_CASE("a Cnn of ten classes is tuned for two by rules, and every variable is
       CHECK(after.at(name).values == before.at(name).values);
     }
     CHECK(after.at("output/w").shape == std::vector<std::int64_t>{16, 2});
-    // What was learnt of ten classes tells two of them apart.
+    // Weights trained on ten classes distinguish two of them.
     CHECK(json_of(dir / "two" / "summary.json").at("eval").at("accuracy") > 0.9);
   }
   SECTION("rules give names of the checkpoint, the first that matches counts") {
-    // The second and third convolution change locations; both are 3 x 3 from 8 to 8.
+    // The second and third convolution are swapped; both are 3 x 3 from 8 to 8.
     const ShellResult tuned =
         start(file, dir / "swapped",
               from +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What trivet import and export refuse, and what they say then.
+// Inputs that trivet import and export reject, and their messages.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <functional>
@@ -18,7 +18,7 @@ ShellResult import_model(const TempDir& dir, const std::string& words) {
   return trivet::test::trivet("import " + words + " -o " + quoted((dir / "run").string()));
 }
 
-// Ends with 2, says why, and leaves nothing.
+// Exits with 2 and a reason, and leaves nothing behind.
 void check_refused(const TempDir& dir, const std::string& words, const std::string& why) {
   const ShellResult bad = import_model(dir, words);
   INFO(bad.output);
@@ -69,7 +69,7 @@ TEST_CASE("tensors that do not fit config.json are named") {
   }
 }
 
-TEST_CASE("a config.json that is none, or of another model, is refused by its field") {
+TEST_CASE("an invalid config.json, or one of another model, is rejected by its field") {
   using Json = nlohmann::json;
   const auto check = [](PublishedModel model, const Json& change, const std::string& why) {
     const TempDir dir;
@@ -100,7 +100,7 @@ TEST_CASE("a config.json that is none, or of another model, is refused by its fi
   check(llama, {{"head_dim", 7}}, "\"head_dim\" is odd");
 }
 
-TEST_CASE("files that are damaged or missing are refused") {
+TEST_CASE("damaged and missing files are rejected") {
   const TempDir dir;
   write_model(small_gpt2(), dir / "gpt2");
   const std::string gpt2 = quoted((dir / "gpt2").string());
@@ -154,7 +154,7 @@ TEST_CASE("files that are damaged or missing are refused") {
   }
 }
 
-TEST_CASE("a model that a layout does not have is refused by the field") {
+TEST_CASE("a model that a layout cannot express is rejected by its field") {
   const TempDir dir;
   write_model(small_gpt2(), dir / "gpt2");
   write_model(small_llama(true), dir / "llama");
@@ -188,9 +188,9 @@ TEST_CASE("a model that a layout does not have is refused by the field") {
   check("llama_run", block + "attention_tpl.rotary_dims=4", "rotary_dims");
   check("llama_run", "--set task.model.max_seq_len=0", "max_seq_len is 0");
   check("llama_run", block + "activation.type=nn/Mish", "nn/Mish");
-  check("nothing", "", "there is no run");
+  check("nothing", "", "no run is named");
   CHECK(trivet::test::trivet("export " + quoted((dir / "gpt2_run").string())).exit_code == 2);
-  // What only training has may be anything.
+  // Fields that only matter for training may have any value.
   const ShellResult good = trivet::test::trivet(
       "export " + quoted((dir / "gpt2_run").string()) + " " + block + "dropout=0.1 --set " +
       "task.model.softmax_tpl.z_loss_weight=0.1 -o " + quoted((dir / "out").string()));

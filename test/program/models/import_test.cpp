@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// trivet import and export as a user types them: models in the published layouts compute what the
-// published formulas say, and come out as they went in.
+// trivet import and export through the program: models in the published layouts compute the
+// published formulas and are exported unchanged.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -46,7 +46,7 @@ void require_success(const ShellResult& result) {
   REQUIRE(result.exit_code == 0);
 }
 
-// What the model of an imported run gives for the ids, [T * V].
+// The logits of an imported run's model for the ids, [T * V].
 std::vector<float> logits_of(const fs::path& run, const Ids& ids) {
   const ShellResult shown =
       test::trivet("config show --format json " + quoted((run / "config.toml").string()));
@@ -84,7 +84,7 @@ fs::path check_round_trip(const TempDir& dir, const fs::path& run) {
   return dir / "first";
 }
 
-// Each tensor as it was, and no other.
+// All tensors are unchanged, and there are no others.
 void check_tensors(const fs::path& folder, const PublishedModel& model) {
   const auto written = read_safetensors(folder / "model.safetensors");
   CHECK(written.size() == model.tensors.size());
@@ -96,7 +96,7 @@ void check_tensors(const fs::path& folder, const PublishedModel& model) {
   }
 }
 
-// Every field that the export writes is as it was, or one that it was not.
+// Every exported field is unchanged, or new.
 void check_config(const fs::path& folder, const PublishedModel& model) {
   const Json written = json_of(folder / "config.json");
   for (const auto& [name, value] : written.items()) {
@@ -108,7 +108,7 @@ void check_config(const fs::path& folder, const PublishedModel& model) {
 
 }  // namespace
 
-TEST_CASE("an imported GPT-2 computes the published formula, and is exported as it was") {
+TEST_CASE("an imported GPT-2 computes the published formula and is exported unchanged") {
   const TempDir dir;
   const PublishedModel model = small_gpt2();
   write_model(model, dir / "gpt2");
@@ -119,7 +119,7 @@ TEST_CASE("an imported GPT-2 computes the published formula, and is exported as 
   check_config(out, model);
 }
 
-TEST_CASE("an imported Llama computes the published formula, and is exported as it was") {
+TEST_CASE("an imported Llama computes the published formula and is exported unchanged") {
   const TempDir dir;
   const bool tied = GENERATE(true, false);
   const PublishedModel model = small_llama(tied);
@@ -140,7 +140,7 @@ TEST_CASE("names without a prefix, constants, a tied head and 16-bit numbers are
   for (const auto& [name, tensor] : model.tensors) {
     old.tensors[name.substr(std::string("transformer.").size())] = tensor;
   }
-  // What files from before 2023 hold beside the weights.
+  // Additional tensors in files from before 2023.
   old.tensors["h.0.attn.bias"] = {"BOOL", {1, 1, 20, 20}, std::vector<float>(400, 1.0F)};
   old.tensors["h.1.attn.masked_bias"] = {"F32", {}, {-1e4F}};
   old.tensors["lm_head.weight"] = old.tensors.at("wte.weight");
@@ -151,7 +151,7 @@ TEST_CASE("names without a prefix, constants, a tied head and 16-bit numbers are
   check_tensors(dir / "out", model);
 }
 
-TEST_CASE("heads of another depth, biases and other activations go both ways") {
+TEST_CASE("heads of another depth, biases and other activations can be imported and exported") {
   const TempDir dir;
   PublishedModel model = small_llama(false);
   SECTION("a depth that is not hidden_size / heads") {
@@ -188,7 +188,7 @@ TEST_CASE("heads of another depth, biases and other activations go both ways") {
   check_config(out, model);
 }
 
-TEST_CASE("a model in several files is put together") {
+TEST_CASE("a model in several files is combined") {
   const TempDir dir;
   const PublishedModel model = small_llama(false);
   std::map<std::string, StoredTensor> parts[2];
@@ -252,7 +252,7 @@ TEST_CASE("an imported run continues texts, is trained further and exported with
   require_success(import_model(dir / "gpt2", dir / "run"));
   const fs::path run = dir / "run";
 
-  // The likeliest token of the formula, again and again.
+  // The most likely token of the formula, repeatedly.
   const ShellResult prompt = test::trivet("tokenizer encode " + tokenizer + " 'You may'");
   Ids ids;
   std::istringstream words(prompt.output);
@@ -271,7 +271,7 @@ TEST_CASE("an imported run continues texts, is trained further and exported with
   require_success(said);
   CHECK(said.output == wanted.output);
 
-  // Wherever it is brought: the tokenizer is in it.
+  // The run contains the tokenizer, so it can be moved.
   fs::rename(run, dir / "elsewhere");
   CHECK(test::trivet("generate " + quoted((dir / "elsewhere").string()) + " 'You may' -t 0 -n 5")
             .output == wanted.output);
@@ -291,7 +291,7 @@ TEST_CASE("an imported run continues texts, is trained further and exported with
   require_success(export_model(dir / "tuned", dir / "same"));
   CHECK(read_file(dir / "same" / "model.safetensors") == read_file(out / "model.safetensors"));
 
-  // As the page has it, but for its paths and sizes.
+  // The commands of the page, with other paths and sizes.
   const std::string page = read_file(source_root() / "docs" / "language-models.md");
   const std::size_t begin = page.find("base = [\"runs/gpt2/config.toml\"]");
   REQUIRE(begin != std::string::npos);
@@ -309,7 +309,7 @@ TEST_CASE("an imported run continues texts, is trained further and exported with
   require_success(test::run(dir / "page.toml", dir / "page"));
 }
 
-TEST_CASE("prompts begin with a start token where the published files say so") {
+TEST_CASE("prompts start with a start token if the published files require it") {
   const TempDir dir;
   PublishedModel model = small_llama(true, 262);
   const std::int64_t vocabulary = model.config.at("vocab_size");
@@ -339,7 +339,7 @@ TEST_CASE("prompts begin with a start token where the published files say so") {
   CHECK_FALSE(begins());
   dir.write("llama/tokenizer_config.json", R"({"add_bos_token": true})");
   CHECK(begins());
-  // The way back says the same.
+  // The import gives the same.
   fs::remove_all(dir / "out");
   require_success(export_model(dir / "run", dir / "out"));
   CHECK(json_of(dir / "out" / "tokenizer_config.json").at("add_bos_token") == true);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Language models as a user meets them: a run of text, and `trivet generate` on what it leaves.
+// Language models from the user's view: a training run on text, and `trivet generate` with the
+// result.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <sstream>
@@ -17,7 +18,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-// Text of which the next byte is certain after two.
+// Text in which two bytes determine the next one.
 std::string alphabet_text() {
   std::string text;
   for (int i = 0; i < 400; ++i) text += "abcdefghijklmnopqrstuvwxyz";
@@ -32,7 +33,7 @@ std::string with_folder(std::string text, const fs::path& folder) {
   return text;
 }
 
-// A model that knows the alphabet.
+// A model trained on the alphabet.
 class Alphabet {
  public:
   Alphabet() {
@@ -109,7 +110,7 @@ TEST_CASE("a language model learns a text and continues it") {
   REQUIRE(alphabet.result().exit_code == 0);
   const Json eval = records(alphabet.workdir(), "eval").back();
   CHECK(eval.at("values").at("bits_per_byte").get<double>() < 0.2);
-  // 26 letters, of which the one before tells the next.
+  // 26 letters, each determined by the previous one.
   CHECK_THAT(alphabet.result().output, Contains("unigram bits_per_byte=4.7"));
   CHECK_THAT(alphabet.result().output, Contains("trigram bits_per_byte=0."));
   CHECK(eval.at("values").at("fraction_of_correct_next_step_preds").get<double>() > 0.95);
@@ -158,21 +159,21 @@ TEST_CASE("a language model learns a text and continues it") {
     const Json second = lines_of(alphabet.generate("abc --samples 2" + wild).output).at(1);
     CHECK(second.at("text") == four[1].at("text"));
   }
-  SECTION("what the config says of decoding is the default, a checkpoint is a run's") {
+  SECTION("the config sets the defaults of decoding, and a checkpoint belongs to a run") {
     const std::vector<Json> lines = lines_of(alphabet.generate("--json abc").output);
     CHECK(lines.at(0).at("tokens") == 10);
     const ShellResult at = trivet::test::trivet(
         "generate " + quoted(alphabet.checkpoint().string()) + " abc -n 2 -t 0");
     CHECK(at.output == "abcde\n");
   }
-  SECTION("samples of the evaluation stand in the run") {
+  SECTION("samples of the evaluation are in the run") {
     const std::vector<Json> samples = lines_of(read_file(alphabet.workdir() / "samples.jsonl"));
     REQUIRE(samples.size() == 1);
     CHECK(samples[0].at("step") == 60);
     CHECK(samples[0].at("prompt") == "xyz");
     CHECK(samples[0].at("tokens") == 10);
   }
-  SECTION("bad words end with 2 and say what is wrong") {
+  SECTION("wrong arguments exit with 2 and a message") {
     const auto check = [&](const std::string& words, const std::string& why) {
       const ShellResult bad = alphabet.generate(words);
       INFO(words << ": " << bad.output);
@@ -192,13 +193,13 @@ TEST_CASE("a language model learns a text and continues it") {
     check("--beams 4 --top-p 0.1 a", "beam search draws none");
     check("--beams 4 --samples 2 a", "beam search draws none");
     check("--samples 0 a", "--samples takes a number of at least 1");
-    // Nothing of a text that is refused.
+    // Nothing is printed for a rejected text.
     CHECK_THAT(alphabet.generate("xyz --top-p 0").output, Catch::StartsWith("error: "));
-    check("-f x y", "a prompt and a --file");
+    check("-f x y", "either a prompt or --file");
     const ShellResult none =
         trivet::test::trivet("generate " + quoted((alphabet.temp() / "text").string()) + " a");
     CHECK(none.exit_code == 2);
-    CHECK_THAT(none.output, Contains("is no run and no checkpoint"));
+    CHECK_THAT(none.output, Contains("is not a run or a checkpoint"));
     CHECK(trivet::test::trivet("generate").exit_code == 2);
     CHECK(trivet::test::trivet("generate 77 a").exit_code == 2);
   }
@@ -217,12 +218,12 @@ TEST_CASE("a language model learns a text and continues it") {
   }
 }
 
-TEST_CASE("the config to try first learns what it evaluates on", "[slow]") {
+TEST_CASE("the first config of the tutorial learns its evaluation data", "[slow]") {
   const TempDir temp;
   const ShellResult result = run(config("lm/local.toml"), temp / "run", "runtime.threads=1");
   INFO(result.output);
   REQUIRE(result.exit_code == 0);
-  // Random bytes have 8, and one file learnt by heart ended above that.
+  // Random bytes have 8, and a model that memorized one file ended above 8.
   const auto bits_at = [&](std::size_t i) {
     return records(temp / "run", "eval").at(i).at("values").at("bits_per_byte").get<double>();
   };
@@ -230,9 +231,9 @@ TEST_CASE("the config to try first learns what it evaluates on", "[slow]") {
   CHECK(bits_at(1) < bits_at(0));
 }
 
-// A model with a prefix counts on seeing all of its prompt, in an evaluation and in a file of
-// prompts of different lengths: the last letter is answered with the first.
-TEST_CASE("a prefix language model is asked as it was trained") {
+// A prefix model sees its complete prompt, in evaluations and in a file of prompts of different
+// lengths: it must answer the last letter with the first.
+TEST_CASE("a prefix language model generates as it was trained") {
   const TempDir temp;
   std::string lines, prompts;
   std::vector<std::string> wanted;
@@ -290,7 +291,7 @@ optimizer = "optim/Adam"
   for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(answers[i].at("text") == wanted[i]);
 }
 
-TEST_CASE("a run keeps its tokenizer and takes no other") {
+TEST_CASE("a run keeps its tokenizer and rejects others") {
   const TempDir temp;
   temp.write("text/alphabet.txt", alphabet_text());
   const auto train = [&](const std::string& vocabulary) {
@@ -325,7 +326,7 @@ optimizer = "optim/Adam"
   CHECK(small.exit_code == 2);
   CHECK_THAT(small.output, Contains("task.model.vocab_size: is 259, and the tokenizer has 260"));
   REQUIRE(go_on("2").exit_code == 0);
-  // 40 of the logits stand for no token: none of them is drawn.
+  // 40 of the logits have no token: none of them is sampled.
   const ShellResult first = generate();
   INFO(first.output);
   REQUIRE(first.exit_code == 0);
@@ -374,9 +375,8 @@ optimizer = "optim/Adam"
   }
 }
 
-TEST_CASE("labels that are not those of the ids teach a language model nothing") {
-  // Where each byte is drawn anew there is nothing to learn but how often each comes: two bits of
-  // four letters.
+TEST_CASE("labels that do not match the ids teach a language model nothing") {
+  // If each byte is independent, only the frequencies can be learned: two bits for four letters.
   const TempDir temp;
   std::string noise;
   unsigned state = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A language model is tuned by LoRA alone, and exported with what was learnt in its weights.
+// A language model is fine-tuned with only LoRA and exported with merged weights.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -27,7 +27,7 @@ bool is_thin(const std::string& name) {
 
 TEST_CASE("LoRA tunes low-rank matrices, leaves the weights alone, and is exported merged") {
   const TempDir dir;
-  const double alpha = GENERATE(0.0, 8.0);  // 0: as the rank
+  const double alpha = GENERATE(0.0, 8.0);  // 0: the rank
   const double factor = alpha > 0 ? alpha / 2 : 1;
   const auto start = [&](const std::string& name, const std::string& more) {
     return run(config("lm/local.toml"), dir / name,
@@ -55,7 +55,7 @@ TEST_CASE("LoRA tunes low-rank matrices, leaves the weights alone, and is export
   }
   CHECK(thin == 2 * 3 * 2);  // blocks, products, matrices
   CHECK(after.size() == before.size() + thin);
-  // The optimizer keeps nothing for weights that are not trained.
+  // The optimizer has no state for weights that are not trained.
   for (const auto& [name, tensor] :
        read_safetensors(dir / "tuned" / step / "optimizer.safetensors"))
     CHECK_THAT(name, Contains("/lora_"));
@@ -69,7 +69,7 @@ TEST_CASE("LoRA tunes low-rank matrices, leaves the weights alone, and is export
   const auto path = [&](const char* name) { return quoted((dir / name).string()); };
   trivet_on("export", path("tuned") + " -o " + path("out"));
   const auto written = read_safetensors(dir / "out" / "model.safetensors");
-  // [d, 3 d]: query, key and value side by side; the key has no LoRA.
+  // [d, 3 d]: query, key and value concatenated; the key has no LoRA.
   const auto& product = written.at("transformer.h.0.attn.c_attn.weight").values;
   const auto part = [&](std::size_t index) {
     return std::vector<float>(product.begin() + static_cast<std::ptrdiff_t>(64 * index),
@@ -95,13 +95,15 @@ TEST_CASE("LoRA tunes low-rank matrices, leaves the weights alone, and is export
   };
   CHECK(text("again", "--set task.tokenizer=tokenizers/Bytes") == text("tuned", ""));
 
-  // What is trained cannot change in the middle: the optimizer has nothing for the others.
+  // The set of trained variables cannot change during a run: the optimizer has no state for others.
   const ShellResult wider = start("tuned", from + "trainer.train_steps=9");
   CHECK(wider.exit_code == 2);
   CHECK_THAT(wider.output, Contains("trainer.trainable"));
 }
 
-TEST_CASE("what is trained is said in one way, and what an export cannot hold is refused") {
+TEST_CASE(
+    "trained variables are selected in one way, and exports reject models that they cannot "
+    "express") {
   const TempDir dir;
   const ShellResult both = run(config("lm/local.toml"), dir / "both",
                                "'trainer.trainable=[\".*\"]' 'trainer.frozen=[\".*/b\"]'");

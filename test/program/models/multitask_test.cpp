@@ -42,7 +42,7 @@ std::string checkpoint(const fs::path& workdir, const std::string& file) {
 
 }  // namespace
 
-TEST_CASE("the multitask config learns both tasks, and says so for each") {
+TEST_CASE("the multitask config learns both tasks and reports each") {
   const test::TempDir temp;
   const auto result = test::run(test::config("vision/multitask.toml"), temp / "run", "");
   INFO(result.output);
@@ -79,7 +79,7 @@ TEST_CASE("joint training with accumulated gradients gives the losses of whole b
   }
 }
 
-TEST_CASE("tasks trained together go on exactly from where they were stopped") {
+TEST_CASE("tasks trained together continue exactly after a stop") {
   const test::TempDir temp;
   const bool joint = GENERATE(false, true);
   const fs::path config = joint ? joint_config(temp) : test::config("vision/multitask.toml");
@@ -102,7 +102,7 @@ TEST_CASE("tasks trained together go on exactly from where they were stopped") {
   }
 }
 
-TEST_CASE("the data of a task may change between two processes of a run, its model may not") {
+TEST_CASE("the data of a task may change between two processes of a run, but not its model") {
   const test::TempDir temp;
   REQUIRE(run(temp / "run", "trainer.train_steps=20").exit_code == 0);
   const auto other = run(temp / "run", "trainer.train_steps=40 task.tasks[0].eval_steps=2");

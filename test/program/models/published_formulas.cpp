@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formulas location by location, in double.
+// The formulas, position by position, in double.
 #include <cmath>
 
 #include "published_models.h"
@@ -14,7 +14,7 @@ std::size_t size_in(const PublishedModel& model, const char* field) {
   return model.config.at(field).get<std::size_t>();
 }
 
-// A location of a tensor, row by row.
+// A row of a tensor.
 double at(const StoredTensor& tensor, std::size_t i) {
   return static_cast<double>(tensor.values[i]);
 }
@@ -73,7 +73,7 @@ void add_to(Row& x, const Row& y) {
   for (std::size_t i = 0; i < x.size(); ++i) x[i] += y[i];
 }
 
-// Head `head` of the location `t`, over the locations up to it.
+// Head `head` at position `t`, over the positions up to it.
 Row attended(const Rows& q, const Rows& k, const Rows& v, std::size_t t, std::size_t head,
              std::size_t kv_head, std::size_t depth) {
   Row weights;

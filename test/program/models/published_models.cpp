@@ -33,7 +33,7 @@ void PublishedModel::round_to(const std::string& dtype) {
 
 PublishedModel small_gpt2(std::int64_t vocab_size) {
   PublishedModel model;
-  // Of the fields that GPT2Config writes, what it takes to tell the model.
+  // The fields of GPT2Config that define the model.
   model.config = {{"activation_function", "gelu_new"},
                   {"architectures", {"GPT2LMHeadModel"}},
                   {"bos_token_id", vocab_size - 1},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small models with random weights in the layouts that Hugging Face's transformers publish, written
-// from the format's description alone, and their logits by the published formulas, in double.
+// only from the format's description, and their logits by the published formulas, in double.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,19 @@ struct PublishedModel {
 
   // Random values around `mean`.
   void add(const std::string& name, const std::vector<std::int64_t>& shape, double mean = 0);
-  // Every number becomes one that 16 bits hold: "F16" or "BF16".
+  // Rounds every number to 16 bits: "F16" or "BF16".
   void round_to(const std::string& dtype);
 };
 
-// D = 24, 2 layers, 3 heads, 20 positions; names with "transformer." in front.
+// D = 24, 2 layers, 3 heads, 20 positions; names start with "transformer.".
 PublishedModel small_gpt2(std::int64_t vocab_size = 61);
 // V = 61, D = 24, 2 layers, 4 heads, 2 of keys and values, 40 hidden, theta 5000; its head is tied
-// or not. Names with "model." in front.
+// or not. Names start with "model.".
 PublishedModel small_llama(bool tied, std::int64_t vocab_size = 61);
 
-// [T * V], Radford et al. 2019 as GPT2LMHeadModel has it.
+// [T * V], Radford et al. 2019, as in GPT2LMHeadModel.
 std::vector<double> gpt2_logits(const PublishedModel& model, const std::vector<std::int32_t>& ids);
-// [T * V], Touvron et al. 2023 as LlamaForCausalLM has it.
+// [T * V], Touvron et al. 2023, as in LlamaForCausalLM.
 std::vector<double> llama_logits(const PublishedModel& model, const std::vector<std::int32_t>& ids);
 
 // The bytes of a .safetensors file.

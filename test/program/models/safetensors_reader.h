@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reader of safetensors files from their published layout alone, with nothing of trivet: 8 bytes
-// of little-endian length, a JSON header of that length that tells each tensor's dtype, shape and
+// A reader of safetensors files, written from the published layout without code of trivet: 8 bytes
+// of little-endian length, a JSON header of that length with each tensor's dtype, shape and
 // data_offsets (begin, end, from the end of the header), then the data.
 // https://huggingface.co/docs/safetensors, "Format".
 #pragma once

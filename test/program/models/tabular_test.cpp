@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables through the real program: learnt, continued to the same bytes, evaluated with the
-// vocabulary of the training, refused when the rows have changed.
+// Tables through the real program: trained, continued to the same bytes, evaluated with the
+// vocabulary of the training, rejected if the rows have changed.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <random>
@@ -35,7 +35,7 @@ std::string houses(int n) {
   return text;
 }
 
-// The config for that file, as somebody with a spreadsheet would write it.
+// A typical user's config for that file.
 std::string config_for(const fs::path& file, const std::string& task) {
   return "seed = 1\n"
          "[defaults.\"data/Csv\"]\n"
@@ -99,7 +99,7 @@ TEST_CASE("a regression learns a table with gaps, quotes and decimal commas", "[
   const ShellResult result = run(houses.config, houses.workdir);
   INFO(result.output);
   REQUIRE(result.exit_code == 0);
-  // The prices' deviation is about 6; a gap in the age alone leaves an error of up to 5.
+  // The standard deviation of prices is about 6; a missing age alone gives an error of up to 5.
   CHECK(last(houses.workdir, "r2") > 0.95);
   CHECK(last(houses.workdir, "rmse") < 1.5);
   CHECK(json_of(houses.workdir / "table.json").at("numbers").size() == 2);
@@ -117,7 +117,7 @@ TEST_CASE("a classification of two classes reports accuracy and auc", "[slow]") 
   CHECK(last(houses.workdir, "auc") > 0.97);
 }
 
-TEST_CASE("a run on a table that was stopped ends in the bytes of one that was not", "[slow]") {
+TEST_CASE("a stopped run on a table ends in the same bytes as an uninterrupted one", "[slow]") {
   const Houses houses;
   const fs::path other = houses.dir / "other";
   REQUIRE(run(houses.config, houses.workdir, "trainer.train_steps=150").exit_code == 0);
@@ -129,7 +129,7 @@ TEST_CASE("a run on a table that was stopped ends in the bytes of one that was n
   CHECK(weights(houses.workdir) == weights(other));
 }
 
-TEST_CASE("a run does not go on when its table has changed, and says where", "[slow]") {
+TEST_CASE("a run with a changed table does not continue and reports the difference", "[slow]") {
   const Houses houses;
   REQUIRE(run(houses.config, houses.workdir, "trainer.train_steps=20").exit_code == 0);
   houses.misspell_a_district();
@@ -139,7 +139,7 @@ TEST_CASE("a run does not go on when its table has changed, and says where", "[s
                                 Contains("there are other values in 'district'"));
 }
 
-TEST_CASE("an evaluation uses the vocabulary of the training, on a file of its own", "[slow]") {
+TEST_CASE("an evaluation uses the vocabulary of the training on another file", "[slow]") {
   const Houses houses;
   REQUIRE(run(houses.config, houses.workdir, "trainer.train_steps=300").exit_code == 0);
   fs::remove(houses.file);
@@ -165,7 +165,7 @@ TEST_CASE("a continuous evaluation uses the vocabulary of the run it follows", "
   CHECK_FALSE(fs::exists(houses.workdir / "continuous_eval" / "table.json"));
 }
 
-TEST_CASE("mistakes in a table end a run with file, line, row and column", "[slow]") {
+TEST_CASE("errors in a table end a run with file, line, row and column", "[slow]") {
   const Houses houses;
   std::string text = read_file(houses.file);
   text.insert(text.find("\r\nh7;") + 5, "7;");
@@ -184,7 +184,7 @@ TEST_CASE("mistakes in a table end a run with file, line, row and column", "[slo
                                 Contains("did you mean 'price'?"));
 }
 
-TEST_CASE("a table that is not there is the config's fault, at the field that names it", "[slow]") {
+TEST_CASE("a missing table is a config error at the field that names it", "[slow]") {
   const Houses houses;
   const std::string gone = quoted((houses.dir / "gone.csv").string());
   for (const char* input : {"task.train_input", "task.eval_input"}) {
@@ -199,7 +199,7 @@ TEST_CASE("a table that is not there is the config's fault, at the field that na
   }
 }
 
-TEST_CASE("check looks at a table and leaves nothing behind", "[slow]") {
+TEST_CASE("check reads a table and writes nothing", "[slow]") {
   const Houses houses;
   const ShellResult result = trivet::test::trivet("check " + quoted(houses.config.string()));
   INFO(result.output);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// trivet tokenizer, as a user types it.
+// trivet tokenizer through the program.
 #include <catch2/catch.hpp>
 
 #include "program/launch/page_steps.h"
@@ -37,7 +37,7 @@ std::string trained(const TempDir& dir, const std::string& more = "--special '<e
 
 }  // namespace
 
-TEST_CASE("a tokenizer is trained, described, and gives the text back") {
+TEST_CASE("a tokenizer is trained, described and decodes to the text") {
   const TempDir dir;
   const std::string file = quoted(trained(dir));
   const std::string text = "the night <e> \xff\xc3\xbc of kings\n\n";
@@ -129,7 +129,7 @@ TEST_CASE("the tokenizer of a config is found by its location, or by being the o
   CHECK(encode(none + ":trainer").exit_code == 2);
 }
 
-TEST_CASE("wrong words for tokenizers are refused with what would be right") {
+TEST_CASE("wrong arguments for tokenizers are rejected with a hint") {
   const TempDir dir;
   const std::string corpus = quoted(dir.write("corpus.txt", kCorpus).string());
   const std::string empty = quoted(dir.write("empty.txt", "").string());
@@ -178,7 +178,7 @@ TEST_CASE("wrong words for tokenizers are refused with what would be right") {
   CHECK_THAT(few.output, Contains("fewer than 3000"));
 }
 
-TEST_CASE("the commands of the page on tokenizers do what it says") {
+TEST_CASE("the commands of the page on tokenizers work as written") {
   const TempDir dir;
   const std::string start =
       "cd " + quoted(dir.path().string()) +

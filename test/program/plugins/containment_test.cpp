@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugins that do in the middle of training what no plugin may do: the run fails, and its words
-// name the plugin, its item and where it stands in the config.
+// Plugins that misbehave during training: the run fails, and the message names the plugin, its item
+// and its location in the config.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
@@ -31,7 +31,7 @@ runtime.backend = "hostile/Backend"
 runtime.threads = 1
 )";
 
-// A run of the hostile plugin in a folder of its own.
+// A run of the hostile plugin in its own folder.
 class HostileRun {
  public:
   explicit HostileRun(const std::string& more, const std::string& settings = {}) {
@@ -83,7 +83,7 @@ void check_blamed(const HostileRun& run, const std::string& key) {
 
 }  // namespace
 
-TEST_CASE("the hostile plugin trains as long as it is not told to do harm",
+TEST_CASE("the hostile plugin trains unless it is configured to do harm",
           "[containment][slow][nosan]") {
   const HostileRun run("");
   INFO(run.output());
@@ -91,8 +91,7 @@ TEST_CASE("the hostile plugin trains as long as it is not told to do harm",
   CHECK(run.state() == "done");
 }
 
-TEST_CASE("a program that ends anywhere in a plugin is a failure that names it",
-          "[containment][slow][nosan]") {
+TEST_CASE("a program ended by a plugin is a failure that names it", "[containment][slow][nosan]") {
   for (const Location& location : kPlaces) {
     for (const char* how : {"exit", "quick_exit", "_exit", "execl"}) {
       const HostileRun run(fault(location, how));
@@ -105,8 +104,7 @@ TEST_CASE("a program that ends anywhere in a plugin is a failure that names it",
   }
 }
 
-TEST_CASE("whatever leaves the process without a handler is told as well",
-          "[containment][slow][nosan]") {
+TEST_CASE("unhandled exits of the process are reported, too", "[containment][slow][nosan]") {
   for (const char* how :
        {"_Exit", "execle", "execlp", "execv", "execve", "execvp", "execvpe", "fexecve"}) {
     const HostileRun run(fault(kPlaces[0], how));
@@ -116,14 +114,14 @@ TEST_CASE("whatever leaves the process without a handler is told as well",
   }
 }
 
-TEST_CASE("a plugin may start programs of its own", "[containment][slow][nosan]") {
+TEST_CASE("a plugin may start programs", "[containment][slow][nosan]") {
   const HostileRun run(fault(kPlaces[0], "forks"));
   INFO(run.output());
   CHECK(run.exit_code() == 0);
   CHECK(run.state() == "done");
 }
 
-TEST_CASE("a run whose process just goes is lost, never done", "[containment][slow][nosan]") {
+TEST_CASE("a run whose process disappears is lost, never done", "[containment][slow][nosan]") {
   const HostileRun run(fault(kPlaces[0], "exit_group"));
   INFO(run.output());
   CHECK(run.state() != "done");
@@ -159,7 +157,7 @@ TEST_CASE("exceptions of any type in training name plugin, key and location",
   }
 }
 
-TEST_CASE("a plugin that fails behind the first step leaves the records of the run",
+TEST_CASE("a plugin that fails after the first step keeps the records of the run",
           "[containment][slow]") {
   const HostileRun run(fault(kPlaces[0], "throw") + " task.model.layer.fault.after=2");
   check_blamed(run, "training step 3: its fprop failed: the moon is full");
@@ -167,7 +165,7 @@ TEST_CASE("a plugin that fails behind the first step leaves the records of the r
   CHECK(test::json_of(run.workdir() / "status.json").at("step") == 2);
 }
 
-TEST_CASE("methods of metrics beside updates are guarded, too", "[containment][slow]") {
+TEST_CASE("methods of metrics other than updates are guarded, too", "[containment][slow]") {
   for (const std::string method : {"result", "reset_state"}) {
     const HostileRun run("task.metric.fault.in=" + method + " task.metric.fault.how=throw_int");
     check_blamed(run, "[plugin hostile, hostile/Metric]");
@@ -175,7 +173,7 @@ TEST_CASE("methods of metrics beside updates are guarded, too", "[containment][s
   }
 }
 
-TEST_CASE("a plugin's own thread that crashes or throws is told by its library",
+TEST_CASE("a crash or exception in a plugin's thread is attributed to its library",
           "[containment][slow][nosan]") {
   const HostileRun crashed(fault(kPlaces[0], "thread_segv"));
   check_blamed(crashed, "crashed (SIGSEGV)");
@@ -185,7 +183,7 @@ TEST_CASE("a plugin's own thread that crashes or throws is told by its library",
   check_blamed(stopped, "crashed in fprop of its layer (SIGABRT)");
 }
 
-TEST_CASE("nothing instead of an object is an error of who gave it", "[containment][slow]") {
+TEST_CASE("a null object is an error of the plugin that returned it", "[containment][slow]") {
   struct Case {
     std::string path, method, key;
   };
@@ -216,15 +214,14 @@ TEST_CASE("a backend at fault is named", "[containment][slow][nosan]") {
   }
 }
 
-TEST_CASE("a data file that is cut short while it is read is named", "[containment][slow][nosan]") {
+TEST_CASE("a data file that is truncated while it is read is named", "[containment][slow][nosan]") {
   const HostileRun run("task.train_input.fault.in=get_next task.train_input.fault.how=lost_page");
   INFO(run.output());
   CHECK(run.exit_code() == 1);
   CHECK_THAT(run.output(), Contains("error: /tmp/hostile-") && Contains("SIGBUS"));
 }
 
-TEST_CASE("what plugins do behind the end cannot spoil a finished run",
-          "[containment][slow][nosan]") {
+TEST_CASE("plugins cannot spoil a finished run after its end", "[containment][slow][nosan]") {
   const HostileRun statics("", "TRIVET_TEST_CRASH_AT_END=1 ");
   INFO(statics.output());
   CHECK(statics.exit_code() == 0);
@@ -240,7 +237,7 @@ TEST_CASE("what plugins do behind the end cannot spoil a finished run",
   }
 }
 
-TEST_CASE("a crash behind one training of several is none behind all work",
+TEST_CASE("a crash after one of several trainings is not a crash after all work",
           "[containment][slow][nosan]") {
   const HostileRun base("");
   REQUIRE(base.exit_code() == 0);
@@ -257,7 +254,7 @@ TEST_CASE("a crash behind one training of several is none behind all work",
   CHECK(good.exit_code() == 0);
 }
 
-TEST_CASE("what a plugin changes for the whole process is noticed", "[containment][slow]") {
+TEST_CASE("process-wide changes by a plugin are detected", "[containment][slow]") {
   struct Case {
     std::string how, told;
   };
@@ -279,7 +276,8 @@ TEST_CASE("what a plugin changes for the whole process is noticed", "[containmen
   }
 }
 
-TEST_CASE("a run stays in its directory when a plugin goes to another one", "[containment][slow]") {
+TEST_CASE("a run stays in its directory when a plugin changes the working directory",
+          "[containment][slow]") {
   const test::PluginFolder folder;
   const test::TempDir temp;
   folder.copy("hostile");
@@ -298,8 +296,7 @@ TEST_CASE("a run stays in its directory when a plugin goes to another one", "[co
   CHECK(std::filesystem::exists(temp / "run/checkpoints/step_00000002"));
 }
 
-TEST_CASE("a mistake in a config that a constructor finds is shown where it stands",
-          "[containment][slow]") {
+TEST_CASE("a config error found by a constructor is shown at its location", "[containment][slow]") {
   const HostileRun run(
       "task.model.layer.fault.in=constructor task.model.layer.fault.how=config_error");
   INFO(run.output());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugins that crash: the program ends with the words and the exit code of a plugin at fault.
+// Plugins that crash: the program ends with the message and the exit code of a plugin at fault.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -48,16 +48,16 @@ TEST_CASE("an abort in the entry of a plugin is blamed on it", "[nosan]") {
   check_words(run_with("abort_in_entry"), "crashed in its entry (SIGABRT)", "abort_in_entry");
 }
 
-TEST_CASE("a plugin that ends the program is no success", "[nosan]") {
+TEST_CASE("a plugin that ends the program is not a success", "[nosan]") {
   check_words(run_with("exits_in_entry"), "ended the program in its entry", "exits_in_entry");
 }
 
-TEST_CASE("a constructor that uses up the stack is blamed on its plugin", "[nosan]") {
+TEST_CASE("a stack overflow in a constructor is blamed on its plugin", "[nosan]") {
   check_words(run_with("recursion_in_constructor"), "crashed in its schedule (SIGSEGV)",
               "recursion_in_constructor");
 }
 
-TEST_CASE("plugins that would crash are listed and explained, for nothing of them is run") {
+TEST_CASE("plugins that would crash are listed and explained without running them") {
   const test::PluginFolder folder;
   for (const char* name : {"segv_in_initializer", "abort_in_entry", "exits_in_entry"}) {
     folder.copy(name);

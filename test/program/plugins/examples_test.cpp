@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin of sdk/examples, which the pages of docs/plugins quote: each class does what its
-// header says, as a run uses it.
+// The plugin of sdk/examples, which the pages of docs/plugins quote: each class works as documented
+// in a run.
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -34,14 +34,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A part of a run of it, in moments.
+// Overrides for a short run.
 constexpr const char* kShort = "trainer.train_steps=200 trainer.checkpoint_interval=100 ";
 
 fs::path wave() {
   return test::source_root() / "sdk/examples/wave.toml";
 }
 
-// The plugin in a folder of its own.
+// The plugin in its own folder.
 struct Examples {
   Examples() { plugins.copy("examples"); }
 
@@ -95,7 +95,7 @@ TEST_CASE("the example task trains its model on the example input") {
              Contains(" examples=100 "));  // the padding of the last batch is none of them
 }
 
-TEST_CASE("the example experiment trains, and refuses batches that are not whole") {
+TEST_CASE("the example experiment trains and rejects incomplete batches") {
   const Examples at;
   const std::string words = "run --experiment examples/wave --workdir ";
   const test::ShellResult result =
@@ -112,7 +112,7 @@ TEST_CASE("the example experiment trains, and refuses batches that are not whole
   CHECK_FALSE(fs::exists(at.folder / "other"));
 }
 
-TEST_CASE("a run of the examples that was stopped ends in the same bytes") {
+TEST_CASE("a stopped run of the examples ends in the same bytes") {
   const Examples at;
   REQUIRE(at.run(at.folder / "whole", kShort).exit_code == 0);
   REQUIRE(at.run(at.folder / "parts", std::string(kShort) + "trainer.train_steps=100").exit_code ==
@@ -128,7 +128,7 @@ TEST_CASE("a run of the examples that was stopped ends in the same bytes") {
   }
 }
 
-TEST_CASE("mistakes in configs of the examples are found before anything starts") {
+TEST_CASE("errors in configs of the examples are found before anything starts") {
   const Examples at;
   const std::pair<const char*, const char*> cases[] = {
       {"task.train_input.noise=-1", "task.train_input.noise"},
@@ -187,7 +187,7 @@ TEST_CASE("the example optimizer follows the formula of its paper") {
   }
 }
 
-TEST_CASE("the example metric is that of all examples, however they are cut into batches") {
+TEST_CASE("the example metric does not depend on the batch size") {
   const auto device = test::open_device("tiny/Backend");
   const Floats y = {1001, 1002, 1004, 1008, 7}, prediction = {1001, 1003, 1003, 1008, 0};
   const Floats weight = {1, 1, 1, 1, 0};
@@ -206,7 +206,7 @@ TEST_CASE("the example metric is that of all examples, however they are cut into
   const auto second = make_example<Metric>("RSquared", Value::table({{"name", "fit"}}));
   CHECK(*first->result().find("r2") == 0);
   add(*first, 0, 3);
-  second->restore_state(first->save_state());  // as a run that goes on
+  second->restore_state(first->save_state());  // like a continued run
   add(*second, 3, 5);
   CHECK(*second->result().find("fit") == Approx(1 - 2 / spread).epsilon(1e-9));
   second->reset_state();
@@ -214,7 +214,7 @@ TEST_CASE("the example metric is that of all examples, however they are cut into
   CHECK_THROWS_WITH(second->restore_state(Value::table()), Contains("has no weight"));
 }
 
-TEST_CASE("the example tokenizer gives every text back") {
+TEST_CASE("the example tokenizer decodes to every text") {
   const Value fields = Value::table({{"pieces", Value::array({"the ", "there", "é"})}});
   const auto pieces = make_example<Tokenizer>("Pieces", fields);
   CHECK(pieces->vocabulary_size() == 260);
@@ -233,7 +233,7 @@ TEST_CASE("the example tokenizer gives every text back") {
   CHECK(make_example<Tokenizer>("Pieces", Value::table())->fingerprint() != pieces->fingerprint());
 }
 
-TEST_CASE("commands on tokenizers take the example") {
+TEST_CASE("commands on tokenizers accept the example tokenizer") {
   const Examples at;
   const std::string tokenizer = quoted(R"({"type": "examples/Pieces", "pieces": ["ab"]})");
   const test::ShellResult ids = at.trivet("tokenizer encode " + tokenizer + " cab");
@@ -258,7 +258,7 @@ TEST_CASE("the example command prints the norms of a run's variables") {
   CHECK(at.trivet("norms").exit_code == 2);
 }
 
-TEST_CASE("the example orchestrator runs one job after the other, in order", "[slow]") {
+TEST_CASE("the example orchestrator runs the jobs in order", "[slow]") {
   const OneByOne at;
   const test::ShellResult launched = at.xp.launch(
       "cd $0; mkdir ../busy || echo overlap >> ../log; basename $0 >> ../log; sleep 0.1; rmdir "
@@ -272,7 +272,8 @@ TEST_CASE("the example orchestrator runs one job after the other, in order", "[s
   CHECK(test::read_file(at.xp.unit_file(1, "../log")) == "1\n1\n2\n2\n3\n3\n");
 }
 
-TEST_CASE("the example orchestrator ends what is cancelled and skips what waits for it", "[slow]") {
+TEST_CASE("the example orchestrator ends cancelled jobs and skips jobs that wait for them",
+          "[slow]") {
   const OneByOne at;
   const test::ShellResult launched = at.xp.launch(
       "sleep 100", 2, {}, "[xp.jobs.report]\ntarget = '/bin/true'\nafter = ['main']\n");
@@ -289,7 +290,7 @@ TEST_CASE("the example orchestrator ends what is cancelled and skips what waits 
   CHECK(at.xp.state(2) == "cancelled");
 }
 
-TEST_CASE("a job that runs is taken up by the next supervisor of the example", "[slow]") {
+TEST_CASE("a running job is adopted by the next supervisor of the example", "[slow]") {
   const OneByOne at;
   const test::ShellResult launched =
       at.xp.launch("echo start >> $0/log; while ! test -e $0/go; do sleep 0.05; done", 1);

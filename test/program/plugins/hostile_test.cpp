@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program in surroundings it was not made for: streams that are closed, full or not read, a
-// bare environment, inputs that are no configs, locations where no run can be. Each time a clear
-// error and the right exit code, and nothing of a run is damaged.
+// The program in unusual environments: streams that are closed, full or not read, an empty
+// environment, inputs that are not configs, unusable run directories. Each gives a clear error and
+// the right exit code, and damages no run.
 #include <sys/mount.h>
 
 #include <catch2/catch.hpp>
@@ -52,7 +52,7 @@ void check_error(const test::ShellResult& result, int code, const std::string& t
 
 }  // namespace
 
-TEST_CASE("output that cannot be written is an error of every command") {
+TEST_CASE("unwritable output is an error of every command") {
   for (const std::string& command : printing_commands()) {
     INFO(command);
     check_error(test::trivet(command + " >/dev/full"), 1, "cannot write to standard output");
@@ -71,7 +71,7 @@ TEST_CASE("a bare environment is enough for every command") {
   }
 }
 
-TEST_CASE("a run whose standard streams are closed keeps its files to itself") {
+TEST_CASE("a run with closed standard streams does not write output into its files") {
   const test::TempDir temp;
   const fs::path workdir = temp / "run";
   REQUIRE(test::trivet(short_run(workdir) + " <&- >&- 2>&-").exit_code == 0);
@@ -85,7 +85,7 @@ TEST_CASE("a run whose standard streams are closed keeps its files to itself") {
   }
 }
 
-TEST_CASE("a reader that goes away costs the output, not the run") {
+TEST_CASE("a closed output does not end the run") {
   const test::TempDir temp;
   const fs::path workdir = temp / "run";
   const std::string code = quoted((temp / "code").string());
@@ -97,7 +97,7 @@ TEST_CASE("a reader that goes away costs the output, not the run") {
   CHECK(test::json_of(workdir / "summary.json").at("state") == "done");
 }
 
-TEST_CASE("what is no config is named, whichever command is given it") {
+TEST_CASE("every command names a file that is not a config") {
   const test::TempDir temp;
   const auto file = [&](const char* name, const std::string& content) {
     return temp.write(name, content).string();
@@ -120,7 +120,7 @@ TEST_CASE("what is no config is named, whichever command is given it") {
   }
 }
 
-TEST_CASE("a location where no run can be is named") {
+TEST_CASE("an unusable run directory is named") {
   const test::TempDir temp;
   temp.write("file", "");
   fs::create_symlink("nowhere", temp / "dangling");
@@ -134,13 +134,13 @@ TEST_CASE("a location where no run can be is named") {
   refused("dangling", "dangling");
   refused("loop", "Too many levels of symbolic links");
   refused(std::string(300, 'a'), "File name too long");
-  check_error(test::trivet("run " + local() + " --workdir ''"), 2, "--workdir names no directory");
+  check_error(test::trivet("run " + local() + " --workdir ''"), 2, "--workdir is empty");
 }
 
-TEST_CASE("a file system that cannot be written is named", "[nosan]") {
+TEST_CASE("a read-only file system is named", "[nosan]") {
   const test::TempDir temp;
   fs::create_directory(temp / "disk");
-  // Only where mounting is allowed; elsewhere the kernel's own read-only folders serve.
+  // Only if mounting is allowed; otherwise uses the kernel's read-only folders.
   const bool mounted = ::mount("none", (temp / "disk").c_str(), "tmpfs", MS_RDONLY, nullptr) == 0;
   const fs::path location = mounted ? temp / "disk" : fs::path("/sys/kernel");
   const auto result = test::trivet(short_run(location / "run"));
@@ -148,9 +148,9 @@ TEST_CASE("a file system that cannot be written is named", "[nosan]") {
   check_error(result, 1, (location / "run").string());
 }
 
-TEST_CASE("memory that cannot be had is an error of the run that says for what", "[nosan]") {
+TEST_CASE("failed memory allocation is an error of the run that names the purpose", "[nosan]") {
   const test::TempDir temp;
-  // 4 GB for the process, so that the outcome does not depend on how generous the system is.
+  // 4 GB for the process, so that the result does not depend on the system's overcommit.
   const auto result = test::shell(
       "ulimit -v 4000000; export TRIVET_PLUGIN_PATH=" + quoted(test::plugin_dir().string()) + "; " +
       quoted(test::program().string()) + " " + short_run(temp / "run") +
@@ -158,7 +158,7 @@ TEST_CASE("memory that cannot be had is an error of the run that says for what",
   check_error(result, 1, "task.train_input: out of memory");
 }
 
-TEST_CASE("a limit on memory that OpenBLAS cannot live with is told, not waited out", "[nosan]") {
+TEST_CASE("a memory limit that is too low for OpenBLAS is reported without a hang", "[nosan]") {
   const test::TempDir temp;
   const auto result = test::shell(
       "ulimit -v 400000; export TRIVET_PLUGIN_PATH=" + quoted(test::plugin_dir().string()) + "; " +
@@ -168,7 +168,7 @@ TEST_CASE("a limit on memory that OpenBLAS cannot live with is told, not waited 
   CHECK_THAT(result.output, Contains("ulimit -v") && Contains("runtime.threads"));
 }
 
-TEST_CASE("names that terminals take for commands are shown without them") {
+TEST_CASE("control characters in names are not printed") {
   const auto result = test::trivet("config show \"$(printf 'a\\033[2J\\377.toml')\"");
   check_error(result, 2, "a [2J?.toml");
 }

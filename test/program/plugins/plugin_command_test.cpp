@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands that plugins bring, as a user types them.
+// Commands of plugins, through the program.
 #include <catch2/catch.hpp>
 
 #include "support/plugin_folder.h"
@@ -20,7 +20,7 @@ ShellResult run(const PluginFolder& folder, const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("a plugin's command gets its words, prints and decides the exit code") {
+TEST_CASE("a plugin's command gets its words, prints and sets the exit code") {
   const PluginFolder folder;
   folder.copy("speaker");
   const ShellResult said = run(folder, "say hello --code 7 -- --loud");
@@ -45,14 +45,14 @@ TEST_CASE("help and completion know the commands of plugins") {
              StartsWith("error: unknown command 'sya'") && Contains("did you mean 'say'?"));
 }
 
-TEST_CASE("the program's own command comes before a plugin's of the same name") {
+TEST_CASE("the program's command has priority over a plugin's of the same name") {
   const PluginFolder folder;
   folder.copy("speaker");
   CHECK_THAT(run(folder, "run --help").output, StartsWith("usage: trivet run"));
   CHECK(run(folder, "speaker/run x").output == "x.\n");
 }
 
-TEST_CASE("an exit code that a process cannot have is an error of the plugin") {
+TEST_CASE("an invalid exit code is an error of the plugin") {
   const PluginFolder folder;
   folder.copy("speaker");
   for (const char* code : {"256", "300", "-1"}) {
@@ -63,7 +63,7 @@ TEST_CASE("an exit code that a process cannot have is an error of the plugin") {
   }
 }
 
-TEST_CASE("--plugin-dir may stand before the command, and must be there") {
+TEST_CASE("--plugin-dir may come before the command, and its folder must exist") {
   const PluginFolder none;
   const PluginFolder folder;
   folder.copy("speaker");
@@ -75,24 +75,24 @@ TEST_CASE("--plugin-dir may stand before the command, and must be there") {
   for (const char* words : {"say x", "schema", "config show x.toml"}) {
     const ShellResult missing = run(folder, std::string(words) + " --plugin-dir /not/there");
     CHECK(missing.exit_code == 2);
-    CHECK_THAT(missing.output, Contains("--plugin-dir /not/there: there is no such folder"));
+    CHECK_THAT(missing.output, Contains("--plugin-dir /not/there: the folder does not exist"));
   }
 }
 
-TEST_CASE("two commands of one name are told apart by their plugins") {
+TEST_CASE("two commands with one name are distinguished by their plugins") {
   const PluginFolder folder;
   folder.copy("speaker");
   folder.copy("speaker_too");
   const ShellResult both = run(folder, "say x");
   CHECK(both.exit_code == 2);
-  CHECK_THAT(both.output, Contains("several plugins bring a command 'say'") &&
+  CHECK_THAT(both.output, Contains("several plugins have a command 'say'") &&
                               Contains("speaker/say or speaker_too/say"));
   CHECK(run(folder, "speaker/say x").output == "x.\n");
   CHECK(run(folder, "speaker_too/say").output == "the other one\n");
   CHECK_THAT(run(folder, "--help").output, Contains("speaker_too/say ..."));
 }
 
-TEST_CASE("--plugin-dir finds a command, and is no word of it") {
+TEST_CASE("--plugin-dir finds a command and is not passed to it") {
   const PluginFolder empty, folder;
   folder.copy("speaker");
   const std::string dir = quoted(folder.path().string());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run and the listings tell of the plugins that are there: their builds, those that take the
-// location of shipped ones, what they claim, and nothing that a terminal would obey.
+// The plugins in records of runs and in listings: their builds, replaced shipped plugins, items
+// that accept numbers, and no control characters.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Puts `to` instead of `from`, which is as long, wherever it stands in a file.
+// Replaces `from` by `to`, which has the same length, everywhere in a file.
 void patch(const fs::path& file, const std::string& from, const std::string& to) {
   REQUIRE(from.size() == to.size());
   std::string bytes = test::read_file(file);
@@ -33,7 +33,7 @@ void patch(const fs::path& file, const std::string& from, const std::string& to)
   std::ofstream(file, std::ios::binary) << bytes;
 }
 
-// A shipped plugin in a folder of its own, of a version that nobody has released.
+// A shipped plugin in its own folder, with an unreleased version.
 fs::path other_optim(const test::TempDir& folder) {
   fs::permissions(folder.path(), fs::perms::owner_all);
   const fs::path file = folder / "optim.so";
@@ -65,7 +65,7 @@ nlohmann::json start_event(const fs::path& workdir) {
 
 }  // namespace
 
-TEST_CASE("a run records its plugins, and a resume tells what changed", "[slow][nosan]") {
+TEST_CASE("a run records its plugins, and a resume reports changes", "[slow][nosan]") {
   const test::TempDir temp, folder;
   const fs::path workdir = temp / "run", other = temp / "other";
   REQUIRE(short_run(workdir, "trainer.train_steps=5").exit_code == 0);
@@ -96,7 +96,7 @@ TEST_CASE("a run records its plugins, and a resume tells what changed", "[slow][
   CHECK_THAT(diff.output, Contains("PLUGIN") && Contains("optim"));
 }
 
-TEST_CASE("a plugin that claims numbers changes the meaning of no config", "[slow]") {
+TEST_CASE("a plugin that accepts numbers does not change the meaning of configs", "[slow]") {
   const test::TempDir temp;
   const test::PluginFolder folder;
   folder.copy("alpha");
@@ -111,7 +111,7 @@ TEST_CASE("a plugin that claims numbers changes the meaning of no config", "[slo
   CHECK(run.exit_code == 0);
   CHECK_THAT(
       test::trivet("plugins " + option).output,
-      Contains("warning: a bare number for a schedule means optim/Constant; alpha/Constant"));
+      Contains("warning: a bare number for a schedule selects optim/Constant; alpha/Constant"));
 }
 
 TEST_CASE("a plugin that replaces a shipped one is listed as that", "[slow]") {
@@ -123,7 +123,7 @@ TEST_CASE("a plugin that replaces a shipped one is listed as that", "[slow]") {
                                      fs::canonical(test::plugin_dir() / "optim.so").string()));
 }
 
-TEST_CASE("what a plugin says while it is loaded is not part of a command's output") {
+TEST_CASE("output of a plugin during loading is not part of a command's output") {
   const test::PluginFolder folder;
   folder.copy("hostile");
   const auto shown =
@@ -136,7 +136,7 @@ TEST_CASE("what a plugin says while it is loaded is not part of a command's outp
   CHECK(nlohmann::json::accept(shown.output));
 }
 
-TEST_CASE("nothing that a terminal obeys gets out of the notes of plugins") {
+TEST_CASE("control characters in notes of plugins are not printed") {
   const test::PluginFolder folder;
   const fs::path file = folder.copy("alpha");
   patch(file, "Test schedules.", "Test \\u001b[31m");
@@ -153,14 +153,14 @@ TEST_CASE("nothing that a terminal obeys gets out of the notes of plugins") {
   }
 }
 
-TEST_CASE("a version or license that a terminal obeys is refused") {
+TEST_CASE("a version or license with control characters is rejected") {
   const test::PluginFolder folder;
   patch(folder.copy("alpha"), "\"license\":\"Apache-2.0\"", "\"license\":\"\\u001b[31m\"");
   const auto result = test::shell(folder.trivet() + " plugins");
   CHECK_THAT(result.output, Contains("its license has a control character"));
 }
 
-TEST_CASE("one bad schema costs its plugin, nobody else") {
+TEST_CASE("one bad schema only affects its plugin") {
   const test::PluginFolder folder;
   folder.copy("demo");
   const std::string file = folder.copy("alpha").string();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `trivet plugins` and `trivet explain`, run as a user does. The test plugin alpha tells when its
-// library is opened.
+// `trivet plugins` and `trivet explain`, through the program. The test plugin alpha leaves a mark
+// when its library is loaded.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -18,8 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Runs trivet with `folder` as its only folder of plugins; a library that is opened leaves
-// folder/opened.
+// Runs trivet with `folder` as its only plugin folder. A loaded library creates folder/opened.
 ShellResult trivet_with(const PluginFolder& folder, const std::string& words) {
   const std::string opened = (folder.path() / "opened").string();
   return trivet::test::shell("TRIVET_TEST_OPENED=" + quoted(opened) + " " + folder.trivet() + " " +
@@ -34,7 +33,7 @@ using Catch::Contains;
 
 }  // namespace
 
-TEST_CASE("help, plugins and explain open no library of a plugin") {
+TEST_CASE("help, plugins and explain load no plugin library") {
   const PluginFolder folder;
   folder.copy("alpha");
   for (const char* words :
@@ -45,14 +44,14 @@ TEST_CASE("help, plugins and explain open no library of a plugin") {
     INFO(result.output);
     CHECK(result.exit_code == 0);
     CHECK_FALSE(opened(folder));
-    // The loader's own account, for libraries that would not tell.
+    // The output of the loader, for libraries that leave no mark.
     const ShellResult traced = trivet::test::shell("LD_DEBUG=files " + folder.trivet() + " " +
                                                    words + " 2>&1 | grep 'file=.*alpha.so'");
     CHECK(traced.output.empty());
   }
 }
 
-TEST_CASE("the tell-tale works: opening the library leaves its mark") {
+TEST_CASE("the marker works: loading the library leaves it") {
   const PluginFolder folder;
   folder.copy("alpha");
   const std::string mark = (folder.path() / "opened").string();
@@ -85,7 +84,7 @@ TEST_CASE("trivet plugins lists usable and refused files with their state") {
   CHECK(json.at("plugins")[2].at("name") == "other_major");
 }
 
-TEST_CASE("--plugin-dir is searched first, and one that is missing is said to be") {
+TEST_CASE("--plugin-dir is searched first, and a missing folder is reported") {
   const PluginFolder first, second;
   first.copy("alpha");
   second.copy("alpha");
@@ -93,10 +92,10 @@ TEST_CASE("--plugin-dir is searched first, and one that is missing is said to be
       second, "plugins --plugin-dir " + quoted(first.path().string()) + " --plugin-dir /not/there");
   CHECK_THAT(result.output, Contains("shadowed"));
   CHECK_THAT(result.output,
-             Contains("/not/there (--plugin-dir): refused: there is no such folder"));
+             Contains("/not/there (--plugin-dir): refused: the folder does not exist"));
 }
 
-TEST_CASE("trivet explain shows the fields of an item from its note alone") {
+TEST_CASE("trivet explain shows the fields of an item from only its note") {
   const PluginFolder folder;
   folder.copy("alpha");
   const ShellResult result = trivet_with(folder, "explain alpha/Constant");
@@ -117,7 +116,7 @@ TEST_CASE("trivet explain shows the fields of an item from its note alone") {
   CHECK_THAT(result.output, Contains("From alpha 1.2.3 (Apache-2.0), "));
 }
 
-TEST_CASE("trivet explain says what there is when the name is wrong") {
+TEST_CASE("trivet explain lists names if the name is wrong") {
   const PluginFolder folder;
   folder.copy("alpha");
   folder.copy("other_major");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The actions that are part of the program, as configs use them.
+// The built-in actions, used in configs.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// configs/vision/local.toml, made small, and the given text behind it.
+// A small configs/vision/local.toml, followed by the given text.
 fs::path config_with(const TempDir& dir, const std::string& text) {
   return dir.write("config.toml",
                    "base = ['" + config("vision/local.toml").string() +
@@ -46,7 +46,7 @@ std::set<std::string> exports_in(const fs::path& workdir) {
   return names;
 }
 
-// The steps that an action has said something of, in log.jsonl.
+// The steps of an action's messages in log.jsonl.
 std::vector<std::string> said(const fs::path& workdir) {
   std::istringstream lines(read_file(workdir / "log.jsonl"));
   std::vector<std::string> found;
@@ -59,7 +59,7 @@ std::vector<std::string> said(const fs::path& workdir) {
 
 }  // namespace
 
-TEST_CASE("a periodic action runs at the first loop behind each multiple of its interval") {
+TEST_CASE("a periodic action runs at the first loop after each multiple of its interval") {
   const TempDir temp;
   const fs::path file =
       config_with(temp,
@@ -76,7 +76,7 @@ TEST_CASE("a periodic action runs at the first loop behind each multiple of its 
   CHECK_THAT(told[2], Contains("exported step 300 to"));
   CHECK(exports_in(temp / "run") == std::set<std::string>{"each-200", "each-300"});
 
-  // An export is a checkpoint to read and to start from.
+  // An export is a checkpoint that can be read and started from.
   const std::string exported = (temp / "run/export/each-300").string();
   CHECK(test::trivet("ckpt verify " + quoted(exported)).exit_code == 0);
   REQUIRE(
@@ -87,7 +87,7 @@ TEST_CASE("a periodic action runs at the first loop behind each multiple of its 
   CHECK(records(temp / "eval", "eval").at(0).at("values") == of_run.at("values"));
 }
 
-TEST_CASE("a periodic action runs again for the loops that a recovery does again") {
+TEST_CASE("a periodic action runs again for repeated loops after a recovery") {
   const TempDir temp;
   const fs::path file =
       config_with(temp,
@@ -95,7 +95,7 @@ TEST_CASE("a periodic action runs again for the loops that a recovery does again
                   "[[trainer.train_actions]]\ntype = 'trivet/Periodic'\ninterval = 10\n"
                   "actions = ['trivet/Export']\n");
   REQUIRE(run(file, temp / "plain", "trainer.steps_per_loop=1").exit_code == 0);
-  // Whether it ends well depends on the data that follows, and matters not.
+  // The exit code depends on the following data and does not matter.
   const auto result = run(file, temp / "run",
                           "trainer.steps_per_loop=10 " + test::one_bad_step(temp / "plain", 51) +
                               "trainer.recovery_max_trials=2");
@@ -112,7 +112,7 @@ TEST_CASE("a periodic action runs again for the loops that a recovery does again
   CHECK(count("exported step 50 to") == 1 + restores + further);
 }
 
-TEST_CASE("a periodic action upon evaluations counts from the last one, also over a restart") {
+TEST_CASE("a periodic action for evaluations counts from the last one, also after a restart") {
   const TempDir temp;
   const fs::path file =
       config_with(temp,
@@ -120,7 +120,7 @@ TEST_CASE("a periodic action upon evaluations counts from the last one, also ove
                   "[[trainer.eval_actions]]\ntype = 'trivet/Periodic'\ninterval = 45\n"
                   "actions = ['trivet/Export']\n");
   REQUIRE(run(file, temp / "run", "trainer.validation_interval=50").exit_code == 0);
-  // From step 60, with the evaluation of step 50 behind it: 90 is the next to be crossed.
+  // From step 60, after the evaluation of step 50: 90 is the next multiple.
   fs::remove_all(temp / "run/checkpoints/step_00000100");
   const auto again = run(file, temp / "run", "trainer.validation_interval=70");
   INFO(again.output);
@@ -132,9 +132,9 @@ TEST_CASE("a periodic action upon evaluations counts from the last one, also ove
   CHECK_THAT(told[2], Contains("exported step 100 to"));
 }
 
-TEST_CASE("an action upon a new best runs for those evaluations alone, also over a restart") {
+TEST_CASE("a NewBest action runs only for new best values, also after a restart") {
   const TempDir temp;
-  // A rate at which the loss goes up as well as down.
+  // A rate at which the loss also rises.
   const fs::path file = config_with(
       temp,
       "[trainer]\nsteps_per_loop = 20\nvalidation_interval = 20\nlearning_rate = 0.05\n"
@@ -163,7 +163,7 @@ TEST_CASE("an action upon a new best runs for those evaluations alone, also over
   CHECK(record.at("value") == best);
 }
 
-TEST_CASE("what is due upon a new best is done again when the run ended within it") {
+TEST_CASE("an interrupted NewBest action runs again") {
   const TempDir temp;
   const fs::path file = config_with(
       temp,
@@ -181,7 +181,7 @@ TEST_CASE("what is due upon a new best is done again when the run ended within i
   CHECK(fs::exists(temp / "run/best_accuracy.json"));
 }
 
-TEST_CASE("a condition on a metric decides by its number") {
+TEST_CASE("a condition compares a metric with its bounds") {
   const TempDir temp;
   const auto when = [](const std::string& bounds, const std::string& name) {
     return "[[trainer.train_actions]]\ntype = 'trivet/When'\n" + bounds +
@@ -199,7 +199,7 @@ TEST_CASE("a condition on a metric decides by its number") {
   CHECK(exports_in(temp / "run") == std::set<std::string>{"between-20", "between-40"});
 }
 
-TEST_CASE("a wrong action is refused with its location before anything is made") {
+TEST_CASE("a wrong action is rejected with its location before anything is created") {
   const TempDir temp;
   const std::pair<const char*, const char*> mistakes[] = {
       {"type = 'trivet/When'\nmetric = 'loss'\nactions = ['trivet/Export']", "set above or below"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moving averages: the weights that evaluations judged are those that are used from then on.
+// Moving averages: evaluated weights are the weights that are used later.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
@@ -17,7 +17,7 @@ namespace {
 
 const std::string kLocal = std::string(kSmallRun) + "trainer.train_steps=40 ";
 
-// A run of 40 steps whose best checkpoint was judged by its averages.
+// A run of 40 steps whose best checkpoint was chosen by its averages.
 class Averaged {
  public:
   Averaged() {
@@ -51,7 +51,7 @@ class Averaged {
 
 }  // namespace
 
-TEST_CASE("an evaluation from a best checkpoint gives the value that made it the best") {
+TEST_CASE("an evaluation of a best checkpoint gives its recorded value") {
   Averaged averaged;
   const auto result = averaged.evaluate(averaged.workdir() / "best");
   INFO(result.output);
@@ -68,19 +68,19 @@ TEST_CASE("an evaluation from a best checkpoint gives the value that made it the
         averaged.best_value());
 }
 
-TEST_CASE("an evaluation of a run uses its averages whether or not trainer.ema is still set") {
+TEST_CASE("an evaluation of a run uses its averages even if trainer.ema is no longer set") {
   const Averaged averaged;
   const double recorded =
       records(averaged.workdir(), "eval").back().at("values").at("validation_loss");
   const auto result = run(config("vision/local.toml"), averaged.workdir(), kLocal + "--mode eval");
   INFO(result.output);
   REQUIRE(result.exit_code == 0);
-  CHECK_THAT(result.output, Contains("evaluates the moving averages of the weights"));
+  CHECK_THAT(result.output, Contains("evaluating the moving averages of the weights"));
   const auto record = records(averaged.workdir() / "evals/1", "eval").at(0);
   CHECK(record.at("values").at("validation_loss") == recorded);
 }
 
-TEST_CASE("averages that are asked for and are not there are an error") {
+TEST_CASE("requested but missing averages are an error") {
   const TempDir temp;
   REQUIRE(run(config("vision/local.toml"), temp / "run", kLocal + "--mode train").exit_code == 0);
   const auto result =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configs that ship, run by the real program: what a run leaves, and what must not depend on
-// the backend, the number of threads or the second start.
+// Shipped configs, run by the real program: the files of a run, and results that must not depend on
+// the backend, the number of threads or a restart.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
@@ -47,8 +47,8 @@ std::string model_bytes(const fs::path& workdir, const std::string& step) {
 }
 
 // The loss of each of the first 20 steps.
-std::vector<double> expected_initial_losses(const fs::path& file, const fs::path& workdir,
-                                            const std::string& backend) {
+std::vector<double> first_losses(const fs::path& file, const fs::path& workdir,
+                                 const std::string& backend) {
   require_run(
       file, workdir,
       "mode=train trainer.train_steps=20 trainer.steps_per_loop=1 runtime.backend=" + backend);
@@ -62,12 +62,13 @@ std::vector<double> expected_initial_losses(const fs::path& file, const fs::path
 
 void check_backends_agree(const fs::path& file) {
   const TempDir folder;
-  const auto cpu = expected_initial_losses(file, folder / "cpu", "cpu/OpenBlas");
-  const auto tiny = expected_initial_losses(file, folder / "tiny", "tiny/Backend");
-  CHECK(cpu.back() < cpu.front());  // it learns: the agreement is about something
+  const auto cpu = first_losses(file, folder / "cpu", "cpu/OpenBlas");
+  const auto tiny = first_losses(file, folder / "tiny", "tiny/Backend");
+  CHECK(cpu.back() < cpu.front());  // it learns, so the agreement is meaningful
   for (std::size_t step = 0; step < cpu.size(); ++step) {
     INFO("step " << step + 1 << ": " << cpu[step] << " and " << tiny[step]);
-    // The order of sums differs, by some 2^-24 each; 20 steps of Adam make that 1e-5 at most here.
+    // The order of sums differs, by about 2^-24 each; after 20 steps of Adam this is at most 1e-5
+    // here.
     CHECK(std::abs(cpu[step] - tiny[step]) <= 1e-4 * std::abs(cpu[step]));
   }
   CHECK(fallback_kernels(folder / "cpu").empty());
@@ -78,7 +79,7 @@ void check_backends_agree(const fs::path& file) {
 
 }  // namespace
 
-TEST_CASE("local.toml learns its images and leaves a whole run directory") {
+TEST_CASE("local.toml learns its images and writes a complete run directory") {
   const TempDir folder;
   const fs::path workdir = folder / "run";
   require_run(local(), workdir);
@@ -109,7 +110,7 @@ TEST_CASE("local.toml learns its images and leaves a whole run directory") {
   CHECK(evaluations[1].at("rates").at("examples") == 1024);
 }
 
-TEST_CASE("a run that is done says so when it is started again, and changes nothing it made") {
+TEST_CASE("a finished run reports it after a restart and changes none of its files") {
   const TempDir folder;
   const fs::path workdir = folder / "run";
   require_run(local(), workdir);
@@ -119,14 +120,14 @@ TEST_CASE("a run that is done says so when it is started again, and changes noth
 
   const ShellResult again = trivet::test::run(local(), workdir);
   CHECK(again.exit_code == 0);
-  CHECK_THAT(again.output, Contains("step 300 is reached already: nothing to train"));
+  CHECK_THAT(again.output, Contains("step 300 is already reached: nothing to train"));
   CHECK(files_below(workdir / "checkpoints") == checkpoints);
   CHECK(read_file(workdir / "metrics.jsonl") == metrics);
   CHECK(read_file(workdir / "summary.json") == summary);
   CHECK(json_of(workdir / "status.json").at("state") == "done");
 }
 
-TEST_CASE("a backend with the mandatory functions alone trains as the default one does") {
+TEST_CASE("a backend with only the mandatory functions trains like the default one") {
   check_backends_agree(local());
 }
 
@@ -160,7 +161,7 @@ TEST_CASE("another seed gives other weights") {
   CHECK((model_bytes(folder / "a", "step_00000001") != model_bytes(folder / "b", "step_00000001")));
 }
 
-TEST_CASE("a checkpoint's weights are read by a reader that knows the published layout alone") {
+TEST_CASE("a reader that only knows the published layout reads a checkpoint's weights") {
   const TempDir folder;
   require_run(local(), folder / "run", "mode=train trainer.train_steps=20");
   const auto tensors = trivet::test::read_safetensors(folder / "run" / "checkpoints" /

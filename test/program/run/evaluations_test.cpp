@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluations of a run that was trained: they have records of their own and change none of its.
+// Evaluations of a trained run: they have their own records and do not change those of the run.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <map>
@@ -18,7 +18,7 @@ namespace {
 
 const std::string kLocal = std::string(kSmallRun) + "trainer.train_steps=40 ";
 
-// What stands in the directory and in checkpoints/ and best/, but for the lock.
+// The files in the directory, checkpoints/ and best/, without the lock.
 std::map<std::string, std::string> files_of(const fs::path& workdir) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(workdir)) {
@@ -35,7 +35,7 @@ ShellResult evaluate(const fs::path& workdir, const std::string& more) {
 
 }  // namespace
 
-TEST_CASE("an evaluation in the directory of a run has records of its own") {
+TEST_CASE("an evaluation in the directory of a run has its own records") {
   const TempDir temp;
   const fs::path workdir = temp / "run";
   REQUIRE(
@@ -73,7 +73,7 @@ TEST_CASE("an evaluation in the directory of a run has records of its own") {
   CHECK(points.at(1).at("points").at(0).at(0) == 40);
 }
 
-TEST_CASE("an evaluation that is refused leaves nothing in the directory of the run") {
+TEST_CASE("a rejected evaluation leaves nothing in the directory of the run") {
   const TempDir temp;
   const fs::path workdir = temp / "run";
   REQUIRE(run(config("vision/local.toml"), workdir, kLocal).exit_code == 0);
@@ -86,7 +86,7 @@ TEST_CASE("an evaluation that is refused leaves nothing in the directory of the 
   CHECK_FALSE(fs::exists(workdir / "evals/1"));
 }
 
-TEST_CASE("fields that touch no weight may change in an evaluation and when a run goes on") {
+TEST_CASE("fields without effect on weights may change in an evaluation and when a run continues") {
   const TempDir temp;
   const fs::path workdir = temp / "run";
   REQUIRE(run(config("vision/local.toml"), workdir, kLocal).exit_code == 0);
@@ -104,7 +104,7 @@ TEST_CASE("fields that touch no weight may change in an evaluation and when a ru
   INFO(longer.output);
   CHECK(longer.exit_code == 0);
   CHECK(records(workdir, "train").back().at("values").contains("top_3_accuracy"));
-  // What the weights do not fit is refused by the config's fields and by the variables.
+  // The error for weights that do not fit names the config's fields and the variables.
   const std::string before = read_file(workdir / "config.toml");
   const auto other = run(config("vision/local.toml"), workdir,
                          kLocal + "task.num_classes=4 task.model.num_classes=4 task.top_k=3");
@@ -113,7 +113,7 @@ TEST_CASE("fields that touch no weight may change in an evaluation and when a ru
   CHECK(read_file(workdir / "config.toml") == before);
 }
 
-TEST_CASE("a run goes on with other values of adjustable fields, and with no other model") {
+TEST_CASE("a run continues with other values of adjustable fields, but not with another model") {
   const TempDir temp;
   const fs::path workdir = temp / "run";
   const std::string sgd = kLocal + "trainer.optimizer=optim/Sgd ";
@@ -143,7 +143,7 @@ TEST_CASE("a run goes on with other values of adjustable fields, and with no oth
   refused(same + "task.model.activation=nn/Tanh", "task.model.activation.type: \"nn/Relu\"");
   refused(same + "trainer.optimizer.learning_rate_in_momentum=true",
           "trainer.optimizer.learning_rate_in_momentum: false -> true");
-  // Whether there is a slot is seen when it is restored.
+  // A missing slot is found by restoring.
   refused("task.model.dropout=0.2 trainer.optimizer.momentum=0", "/momentum f32");
 }
 
@@ -155,7 +155,7 @@ TEST_CASE("an evaluation from a checkpoint is recorded at the checkpoint's step"
   INFO(result.output);
   REQUIRE(result.exit_code == 0);
   CHECK(records(temp / "alone", "eval").at(0).at("step") == 40);
-  // Once more, of other data: the directory is that of an evaluation and says what was done last.
+  // Again, with other data: the directory of an evaluation describes the last one.
   REQUIRE(evaluate(temp / "alone", "task.eval_input.split=test task.init_checkpoint=" +
                                        quoted((temp / "run").string()))
               .exit_code == 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was trained is not lost by what comes after it: saves by default, evaluations that fail, and
-// names that no evaluation gives.
+// Trained steps are not lost because of later failures: default saves, failing evaluations, and
+// metrics that no evaluation gives.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
@@ -47,7 +47,7 @@ TEST_CASE("by default a run saves every ten minutes and before each evaluation")
   CHECK(text.find("checkpoint step=20") < text.find("eval step=20"));
 }
 
-TEST_CASE("an evaluation that fails loses no training") {
+TEST_CASE("a failed evaluation loses no training") {
   const TempDir temp;
   for (const char* interval : {"0", "30", "10m"}) {
     const fs::path workdir = temp / interval;
@@ -82,17 +82,17 @@ TEST_CASE("a metric that no evaluation gives is found by check and before a run 
     const auto result = ::trivet::test::trivet(command);
     INFO(result.output);
     CHECK(result.exit_code == 2);
-    CHECK_THAT(result.output, Contains("the evaluation has no number 'acuracy'") &&
+    CHECK_THAT(result.output, Contains("the evaluation has no metric 'acuracy'") &&
                                   Contains("did you mean 'accuracy'?") &&
                                   Contains("command line:"));
     CHECK_THAT(result.output, Contains("'validation_los'") && Contains("'top_5'") &&
-                                  Contains("training has no number 'trainig_loss'"));
+                                  Contains("training has no metric 'trainig_loss'"));
     CHECK_THAT(result.output, Contains("trainer.eval_actions[0].actions[0].metric"));
   }
   CHECK_FALSE(fs::exists(temp / "run"));
 }
 
-TEST_CASE("a search's objective that no run of the config gives is found by check") {
+TEST_CASE("check finds a search objective that no run of the config gives") {
   const TempDir temp;
   const auto check = [&](const std::string& objective, const std::string& more = {}) {
     const fs::path file = temp.write(
@@ -113,18 +113,18 @@ TEST_CASE("a search's objective that no run of the config gives is found by chec
   INFO(misspelt.output);
   CHECK(misspelt.exit_code == 2);
   CHECK_THAT(misspelt.output, Contains("search.toml:6:13: xp.orchestrator.objective: the "
-                                       "evaluation has no number 'acuracy'") &&
+                                       "evaluation has no metric 'acuracy'") &&
                                   Contains("did you mean 'accuracy'?"));
   const auto other_half = check("train/validation_loss");
   CHECK(other_half.exit_code == 2);
-  CHECK_THAT(other_half.output, Contains("training has no number 'validation_loss'"));
-  // What another program writes is not known.
+  CHECK_THAT(other_half.output, Contains("training has no metric 'validation_loss'"));
+  // The metrics of another program are unknown.
   CHECK(check("score", "target = '/bin/true'\n").exit_code == 0);
   CHECK(check("score", "[xp.jobs.train]\ntarget = '/bin/true'\n").exit_code == 0);
   CHECK(check("score", "[xp.jobs.train]\nretries = 1\n").exit_code == 2);
 }
 
-TEST_CASE("an objective of a half that the config's mode has not is found by check") {
+TEST_CASE("check finds an objective of a half that the config's mode skips") {
   const TempDir temp;
   const fs::path file = temp.write(
       "search.toml", "mode = 'train'\nbase = ['" + config("vision/local.toml").string() +
@@ -134,8 +134,8 @@ TEST_CASE("an objective of a half that the config's mode has not is found by che
   const auto result = ::trivet::test::trivet("check " + quoted(file.string()) + " " + kLocal);
   INFO(result.output);
   CHECK(result.exit_code == 2);
-  CHECK_THAT(result.output, Contains("'accuracy' is a number of the evaluation, which the config's "
-                                     "mode leaves out"));
+  CHECK_THAT(result.output,
+             Contains("'accuracy' is a metric of the evaluation, which the config's mode skips"));
 }
 
 TEST_CASE("the metrics of several tasks are known before a run starts") {
@@ -144,7 +144,7 @@ TEST_CASE("the metrics of several tasks are known before a run starts") {
   const auto wrong = ::trivet::test::trivet(check + "secnd/accuracy");
   CHECK(wrong.exit_code == 2);
   CHECK_THAT(wrong.output, Contains("did you mean 'second/accuracy'"));
-  // Which no metric gives, and an evaluation of one batch does not come to.
+  // A metric that an evaluation of one batch does not give.
   const auto result = ::trivet::test::trivet(check + "second/validation_loss");
   INFO(result.output);
   CHECK(result.exit_code == 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who calls what of a task, and when, in every mode of the program: a plugin's task writes its
-// calls down. The order is the one that task.h promises; for the modes with one process it is that
-// of test/runtime/train_life_test.cpp, here through the command line.
+// The order of calls to a task in every mode of the program: a plugin's task records its calls. The
+// order is that of task.h; for the modes with one process it is that of
+// test/runtime/train_life_test.cpp, here through the command line.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
@@ -34,7 +34,7 @@ backend = "tiny/Backend"
 threads = 1
 )";
 
-// Runs of one config, in a folder of their own.
+// Runs of one config in their own folder.
 class Runs {
  public:
   Runs() : config_(temp_.write("config.toml", kConfig)) { plugins_.copy("recorder"); }
@@ -66,7 +66,7 @@ class Runs {
 
 }  // namespace
 
-TEST_CASE("the modes of one process call a task in their pinned orders") {
+TEST_CASE("the modes of one process call a task in a fixed order") {
   const std::pair<const char*, std::string> expected[] = {
       {"train", kBuildTraining + "initialize\n" + kTrainStep + kTrainStep},
       {"eval", "build_model\n" + kBuildEvaluation + "initialize\n" + evaluation_calls(0)},
@@ -80,25 +80,27 @@ TEST_CASE("the modes of one process call a task in their pinned orders") {
 }
 
 TEST_CASE(
-    "continuous_eval builds the evaluation half once and evaluates each checkpoint it takes") {
+    "continuous_eval builds the evaluation half once and evaluates each checkpoint that it "
+    "imports") {
   Runs runs;
   runs.calls("train");
   CHECK(runs.calls("continuous_eval") == "build_model\n" + kBuildEvaluation + evaluation_calls(2));
-  // Nothing new, which is told once the data is open: it is, too, while no checkpoint has come.
+  // No new checkpoint; this is reported after the data is opened, which also happens without a
+  // checkpoint.
   CHECK(runs.calls("continuous_eval") == "build_model\n" + kBuildEvaluation);
   runs.calls("train", "trainer.train_steps=5");
   CHECK(runs.calls("continuous_eval", "trainer.train_steps=5") ==
         "build_model\n" + kBuildEvaluation + evaluation_calls(5));
 }
 
-TEST_CASE("continuous_train_and_eval makes a task of its own for each checkpoint it starts from") {
+TEST_CASE("continuous_train_and_eval builds a new task for each checkpoint") {
   Runs runs;
   runs.calls("train");
   const std::string base = "task.init_checkpoint=" + quoted(runs.run().string());
   runs.work_in("tuned");
   CHECK(runs.calls("continuous_train_and_eval", base) == kTrainAndEvaluate);
   CHECK_THAT(runs.output(), Contains("training from the checkpoint of step 2"));
-  // What is done is done: no task is made.
+  // The work is done: no task is built.
   CHECK(runs.calls("continuous_train_and_eval", base).empty());
 }
 

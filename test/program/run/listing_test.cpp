@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// trivet ls, status, top and index, over experiments whose files were made by hand: what is shown
-// of them, and that nothing which is damaged hides the rest.
+// trivet ls, status, top and index, over experiments with handwritten files: their output, and that
+// damaged files do not hide others.
 #include <sys/mount.h>
 #include <sys/stat.h>
 
@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Experiment 3 with three units: two are done, the third has not begun.
+// Experiment 3 with three units: two are done, the third has not started.
 struct Listed {
   Listed() {
     files.add(3, 3);
@@ -64,7 +64,7 @@ using Names = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("trivet ls shows work units with their sweep and the best they have reached") {
+TEST_CASE("trivet ls shows work units with their sweep and best values") {
   const Listed at;
   const std::string table = at.shown("ls");
   CHECK_THAT(table, StartsWith("RUN  STATE       STEP"));
@@ -78,10 +78,10 @@ TEST_CASE("trivet ls shows work units with their sweep and the best they have re
   CHECK(at.shown("ls " + quoted(at.files.directory(3).string())) == table);
   CHECK_THAT(at.shown("ls -m accuracy -b validation_loss:max"),
              Contains("0.3750                2.0000\n"));
-  CHECK_THAT(at.trivet("ls 4").output, Contains("there is no experiment '4'"));
+  CHECK_THAT(at.trivet("ls 4").output, Contains("experiment '4' does not exist"));
 }
 
-TEST_CASE("trivet ls orders and chooses rows") {
+TEST_CASE("trivet ls sorts and selects rows") {
   const Listed at;
   CHECK(names_in(at.shown("ls --sort accuracy -r")) == Names{"3/2", "3/1", "3/3"});
   CHECK(names_in(at.shown("ls --sort 'best accuracy'")) == Names{"3/1", "3/2", "3/3"});
@@ -94,7 +94,7 @@ TEST_CASE("trivet ls orders and chooses rows") {
   CHECK_THAT(wrong.output, Contains("no column 'accuracie'") && Contains("accuracy"));
 }
 
-TEST_CASE("runs that nobody launched stand beside work units") {
+TEST_CASE("runs that were not launched are listed with work units") {
   const Listed at;
   at.files.add(4, 1);
   fs::create_directories(at.files.root() / "1-alone");
@@ -121,7 +121,7 @@ TEST_CASE("runs that nobody launched stand beside work units") {
   CHECK(rows[3].at("eval").is_null());
 }
 
-TEST_CASE("the index can be made anew, damaged and removed") {
+TEST_CASE("the index can be rebuilt, damaged and removed") {
   const Listed at;
   const std::string before = at.shown("ls --json --sort run");
   CHECK(at.shown("index rebuild") == "1 experiment, 3 work units\n");
@@ -142,7 +142,7 @@ TEST_CASE("the index can be made anew, damaged and removed") {
   CHECK_THAT(refused.output, Contains("cannot be written"));
 }
 
-TEST_CASE("a damaged experiment is shown as such, and hides no other") {
+TEST_CASE("a damaged experiment is shown as such and does not hide others") {
   const Listed at;
   at.files.add(4, 2);
   at.files.add_event(4, 1, "running");
@@ -199,7 +199,7 @@ TEST_CASE("a damaged experiment is shown as such, and hides no other") {
   }
   const std::string all = at.shown("status");
   CHECK_THAT(all, Contains("made-3") && Contains("2 completed"));
-  // Without that file a launch has not come to its end.
+  // Without that file a launch is incomplete.
   const bool unfinished =
       name == "experiment.json" && !fs::is_regular_file(location / "experiment.json");
   const ShellResult one = at.trivet("status 4");
@@ -207,18 +207,18 @@ TEST_CASE("a damaged experiment is shown as such, and hides no other") {
   CHECK_THAT(name == "experiment.json" || name.ends_with(".jsonl") ? all : one.output,
              Contains((location / name).string()));
   CHECK_THAT(at.shown("ls"), Contains("3/1  completed") && Contains("3/3  pending"));
-  CHECK_THAT(at.shown("top"), Contains("at work in"));
+  CHECK_THAT(at.shown("top"), Contains("running in"));
   const Json rows = at.json("status");
   REQUIRE(rows.size() == (unfinished ? 1 : 2));
   CHECK(rows.back().at("xid") == (unfinished ? 3 : 4));
   CHECK(rows[0].at("problems").empty());
 }
 
-TEST_CASE("experiments in a directory that cannot be written are listed all the same") {
+TEST_CASE("experiments in a read-only directory are listed") {
   const Listed at;
   const std::string table = at.shown("ls");
   const fs::path root = at.files.root();
-  // Only where mounting is allowed; elsewhere modes, which root need not heed.
+  // Only if mounting is allowed; otherwise uses file modes, which root ignores.
   const bool bound = ::mount(root.c_str(), root.c_str(), nullptr, MS_BIND, nullptr) == 0;
   const bool mounted = bound && ::mount(nullptr, root.c_str(), nullptr,
                                         MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr) == 0;
@@ -240,7 +240,7 @@ TEST_CASE("experiments in a directory that cannot be written are listed all the 
   if (mounted) CHECK(rebuilt.exit_code == 1);
 }
 
-TEST_CASE("an entry of the store that leads out of the root is no experiment") {
+TEST_CASE("an entry of the store that leaves the root is not an experiment") {
   const Listed at;
   append(at.folder / "elsewhere", "");
   fs::create_directories(at.folder / "out");
@@ -257,7 +257,7 @@ TEST_CASE("an entry of the store that leads out of the root is no experiment") {
   CHECK(at.trivet("status 7").exit_code == 2);
 }
 
-TEST_CASE("texts of experiments cannot command the terminal in any listing") {
+TEST_CASE("no listing prints control characters of experiments") {
   const Listed at;
   const fs::path facts = at.files.directory(3) / "experiment.json";
   fs::remove(facts);

@@ -34,7 +34,7 @@ std::string program_line(const fs::path& workdir, const std::string& mode,
          last_of_each(kSmall + "trainer.train_steps=3000 " + more);
 }
 
-// A training run and a process that follows it, started first; what both said.
+// A training run and a process that follows it, started first, with the output of both.
 ShellResult train_and_follow(const fs::path& workdir, const std::string& train_more,
                              const std::string& follow_more) {
   return shell("{ " + program_line(workdir, "continuous_eval", follow_more) +
@@ -50,7 +50,7 @@ std::vector<std::int64_t> steps_of(const std::vector<json>& all) {
 
 }  // namespace
 
-TEST_CASE("a second process follows a training run and ends by itself") {
+TEST_CASE("a second process follows a training run and ends with it") {
   TempDir temp;
   const fs::path workdir = temp / "run";
   const auto told = train_and_follow(workdir, "trainer.max_to_keep=0", "");
@@ -73,9 +73,9 @@ TEST_CASE("a second process follows a training run and ends by itself") {
     CHECK(std::find(whole.begin(), whole.end(), step) != whole.end());
   }
   CHECK(json_of(workdir / "continuous_eval" / "status.json").at("state") == "done");
-  // Nothing of the training run was touched: it has its own records alone.
+  // The training run is unchanged: it has only its own records.
   CHECK(records(workdir, "eval").empty());
-  // Started again, it finds its work done.
+  // After a restart, its work is already done.
   const auto again = test::trivet("run " + quoted(config("vision/local.toml").string()) + " " +
                                   kSmall + "trainer.train_steps=3000 " +
                                   "--mode continuous_eval --workdir " + quoted(workdir.string()));
@@ -95,13 +95,13 @@ TEST_CASE("a follower survives checkpoints that are removed while it reads") {
   const auto steps = steps_of(records(workdir / "continuous_eval", "eval"));
   REQUIRE_FALSE(steps.empty());
   CHECK(steps.back() == 3000);
-  // What it holds itself is whole, though the run has removed its own.
+  // Its own checkpoint is complete, although the run has removed the original.
   CHECK(test::trivet("ckpt verify " + quoted((workdir / "continuous_eval").string())).exit_code ==
         0);
   CHECK(fs::exists(workdir / "continuous_eval" / "best" / "best.json"));
 }
 
-TEST_CASE("a follower ends when the run is done before its target, or when nothing comes") {
+TEST_CASE("a follower ends if the run is done before its target, or after a timeout") {
   TempDir temp;
   const fs::path workdir = temp / "run";
   run(config("vision/local.toml"), workdir, kSmall + "trainer.train_steps=200 --mode train");
@@ -113,10 +113,10 @@ TEST_CASE("a follower ends when the run is done before its target, or when nothi
                            kSmall + "trainer.train_steps=3000 " +
                                "--mode continuous_eval trainer.continuous_eval_timeout=0.3");
   CHECK(nothing.exit_code == 0);
-  CHECK_THAT(nothing.output, Contains("no checkpoint came for"));
+  CHECK_THAT(nothing.output, Contains("no checkpoint for"));
 }
 
-TEST_CASE("a follower passes a damaged checkpoint over and evaluates the one before") {
+TEST_CASE("a follower skips a damaged checkpoint and evaluates the previous one") {
   TempDir temp;
   const fs::path workdir = temp / "run";
   const std::string steps = kSmall + "trainer.train_steps=200 ";
@@ -127,17 +127,17 @@ TEST_CASE("a follower passes a damaged checkpoint over and evaluates the one bef
   INFO(told.output);
   CHECK(told.exit_code == 0);
   CHECK_THAT(told.output,
-             Contains("warning: checkpoint passed over: " + damaged.string() + " has 10 bytes") &&
+             Contains("warning: checkpoint skipped: " + damaged.string() + " has 10 bytes") &&
                  !Contains("was never finished"));
   CHECK(steps_of(records(workdir / "continuous_eval", "eval")) == std::vector<std::int64_t>{100});
   CHECK_FALSE(fs::exists(workdir / "continuous_eval/checkpoints/step_00000200"));
-  // Again, with the damaged one alone ahead: what it holds itself stays.
+  // Again, with only the damaged checkpoint ahead: its own checkpoint stays.
   CHECK(run(config("vision/local.toml"), workdir, steps + "--mode continuous_eval").exit_code == 0);
   CHECK(test::trivet("ckpt verify " + quoted((workdir / "continuous_eval").string())).exit_code ==
         0);
 }
 
-TEST_CASE("a follower of a run without a whole checkpoint says that it evaluated none") {
+TEST_CASE("a follower of a run without an intact checkpoint reports that it evaluated none") {
   TempDir temp;
   const fs::path workdir = temp / "run";
   const std::string steps = kSmall + "trainer.train_steps=100 ";
@@ -148,12 +148,11 @@ TEST_CASE("a follower of a run without a whole checkpoint says that it evaluated
   const auto told = run(config("vision/local.toml"), workdir, steps + "--mode continuous_eval");
   INFO(told.output);
   CHECK(told.exit_code == 0);
-  CHECK_THAT(told.output,
-             Contains("it left no checkpoint that could be evaluated") && !Contains("step -1"));
+  CHECK_THAT(told.output, Contains("left no checkpoint to evaluate") && !Contains("step -1"));
   CHECK(records(workdir / "continuous_eval", "eval").empty());
 }
 
-TEST_CASE("a follower with another model is refused with the difference") {
+TEST_CASE("a follower with another model is rejected with the difference") {
   TempDir temp;
   run(config("vision/local.toml"), temp / "run", kSmall + "trainer.train_steps=10 --mode train");
   const auto other = run(
@@ -167,9 +166,9 @@ TEST_CASE("a follower with another model is refused with the difference") {
   CHECK_THAT(lost.output, Contains("--workdir"));
 }
 
-TEST_CASE("train_and_post_eval evaluates at the end alone") {
+TEST_CASE("train_and_post_eval only evaluates at the end") {
   TempDir temp;
-  // Once: a second process finds it done.
+  // Only once: a second process finds it done.
   for (int process = 0; process < 2; ++process) {
     const auto told = run(config("vision/local.toml"), temp / "run",
                           kSmall +
@@ -181,7 +180,7 @@ TEST_CASE("train_and_post_eval evaluates at the end alone") {
   }
 }
 
-TEST_CASE("continuous_train_and_eval trains from a run's checkpoint in a directory of its own") {
+TEST_CASE("continuous_train_and_eval trains from a run's checkpoint in its own directory") {
   TempDir temp;
   run(config("vision/local.toml"), temp / "base", kSmall + "trainer.train_steps=200 --mode train");
   const auto told =
@@ -209,8 +208,8 @@ TEST_CASE("continuous_train_and_eval ends a training that was killed before it t
                            quoted((temp / "base").string());
   REQUIRE(run(base, temp / "alone", tune).exit_code == 0);
   const auto alone = records(temp / "alone", "eval");
-  // One as its training gives its second checkpoint the name, one as it writes down what its
-  // training came to, which is the second call to that file.
+  // One kill when its training renames the second checkpoint, one when it records the result of the
+  // training, which is the second call for that file.
   const fs::path inside = temp / "inside", behind = temp / "behind";
   const fs::path saved = inside / "from_step_00000200/checkpoints/step_00000200";
   for (const SlowDisk& disk : {SlowDisk{.below = saved, .kill = 1},
@@ -235,7 +234,9 @@ TEST_CASE("continuous_train_and_eval ends a training that was killed before it t
   }
 }
 
-TEST_CASE("a classifier of ten classes is tuned for two by rules, every variable told") {
+TEST_CASE(
+    "a classifier for ten classes is fine-tuned for two by rules, with a report of every "
+    "variable") {
   TempDir temp;
   run(config("vision/local.toml"), temp / "ten", kSmall + "trainer.train_steps=100 --mode train");
   const std::string two = kSmall +
@@ -320,7 +321,7 @@ TEST_CASE("ckpt lists, compares, averages and finds damage") {
   CHECK(test::trivet("ckpt lst x").exit_code == 2);
 }
 
-TEST_CASE("a run directory copied elsewhere is free, and goes on to the same bytes") {
+TEST_CASE("a copied run directory is not locked and continues to the same bytes") {
   TempDir temp;
   const std::string half = kSmall + "trainer.train_steps=400 --mode train ";
   run(config("vision/local.toml"), temp / "a", kSmall + "trainer.train_steps=200 --mode train");

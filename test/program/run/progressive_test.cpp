@@ -44,7 +44,7 @@ std::vector<std::string> words(const fs::path& workdir) {
           "runtime.threads=1"};
 }
 
-// Kills the run when the metrics of a step at or behind `step` are on record; the exit code.
+// Kills the run once the metrics of `step` or a later step are recorded. Returns the exit code.
 int killed_at(const fs::path& workdir, std::int64_t step) {
   const test::TempDir log;
   test::WatchedRun run(workdir, words(workdir), log / "out");
@@ -94,7 +94,7 @@ TEST_CASE("a run killed in each of its stages ends in the same bytes") {
       kills += killed_at(killed, stage * kStage + step) == 128 + 9 ? 1 : 0;
     }
   }
-  CHECK(kills >= 7);  // a slow moment of this test may let a run get ahead of it
+  CHECK(kills >= 7);  // if this test is slow, the run may be further
   run_to_end(killed);
   for (const char* file : {"model.safetensors", "optimizer.safetensors", "ema.safetensors"}) {
     INFO(file);
@@ -103,7 +103,7 @@ TEST_CASE("a run killed in each of its stages ends in the same bytes") {
   CHECK(test::record_values(killed) == test::record_values(straight));
 }
 
-TEST_CASE("stages of another form are refused in the directory of a run, longer ones are not") {
+TEST_CASE("stages of another form are rejected in the directory of a run, longer ones are not") {
   const test::TempDir temp;
   const auto run = [&](const std::string& more) {
     return test::run(test::config("vision/progressive.toml"), temp / "run", more);

@@ -21,7 +21,7 @@ using namespace trivet::test;
 using Catch::Contains;
 namespace fs = std::filesystem;
 
-TEST_CASE("a run killed at twenty moments ends in the bytes of one left alone") {
+TEST_CASE("a run killed at twenty moments ends in the bytes of an uninterrupted one") {
   for (const int threads : {1, 2}) {
     INFO(threads << " threads");
     TempDir temp;
@@ -30,8 +30,8 @@ TEST_CASE("a run killed at twenty moments ends in the bytes of one left alone") 
     int kills = 0, inside_saves = 0;
     for (int i = 0; i < 20; ++i) {
       WatchedRun run(workdir, run_words(workdir, threads), temp.path() / "out");
-      // Some are hit while they start, the others behind a step of their own, of those every other
-      // one at a random location of the save that comes next.
+      // Some are killed while they start, the others after a step; of these every second one at a
+      // random point of the next save.
       bool alive = i % 5 == 0 || run.wait_for_step(i * kRunSteps / 21);
       if (i % 5 != 0 && i % 2 == 0) alive = alive && run.wait_for_save();
       alive = alive && run.wait_for_events(random() % 12);
@@ -42,7 +42,7 @@ TEST_CASE("a run killed at twenty moments ends in the bytes of one left alone") 
       kills += code == 128 + SIGKILL ? 1 : 0;
       inside_saves += has_unfinished_checkpoint(workdir) ? 1 : 0;
     }
-    CHECK(kills >= 15);  // a slow moment of this test may let a run end before it is hit
+    CHECK(kills >= 15);  // if this test is slow, a run may end before it is killed
     CHECK(inside_saves > 0);
     REQUIRE(run_to_end(workdir, threads) == 0);
     check_undisturbed(result_of(workdir));
@@ -80,13 +80,13 @@ TEST_CASE(
   CHECK(read_text_file(killed / averages) != expected.model);
 }
 
-TEST_CASE("a run left alone gives the same bytes with two threads") {
+TEST_CASE("an uninterrupted run gives the same bytes with two threads") {
   TempDir temp;
   REQUIRE(run_to_end(temp.path() / "run", 2) == 0);
   check_undisturbed(result_of(temp.path() / "run"));
 }
 
-TEST_CASE("SIGTERM saves and exits 75, SIGINT 130, and the run goes on from that very step") {
+TEST_CASE("SIGTERM saves and exits 75, SIGINT 130, and the run continues from that step") {
   TempDir temp;
   const fs::path workdir = temp.path() / "run";
   struct Stop {
@@ -113,7 +113,7 @@ TEST_CASE("SIGTERM saves and exits 75, SIGINT 130, and the run goes on from that
   CHECK(status.find("attempt")->as_integer() == 4);
 }
 
-TEST_CASE("a full disk ends the run with its name, and the run goes on when there is room") {
+TEST_CASE("a full disk ends the run with its name, and the run continues when there is space") {
   TempDir temp;
   const fs::path disk = temp.path() / "disk";
   fs::create_directory(disk);

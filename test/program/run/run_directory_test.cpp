@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The directory of a run: who may work in it, what a second run finds there and what it leaves.
+// The directory of a run: its lock, its state for a second run, and its files.
 #include <signal.h>
 
 #include <catch2/catch.hpp>
@@ -26,13 +26,13 @@ TEST_CASE("a second process in the same directory is refused") {
   const fs::path workdir = temp.path() / "run";
   WatchedRun first(workdir, run_words(workdir, 1), temp.path() / "first");
   REQUIRE(first.wait_for_step(17));
-  first.process.signal(SIGSTOP);  // so that it cannot end before the second has looked
+  first.process.signal(SIGSTOP);  // so that it cannot end before the second one checks
   Process second(run_words(workdir, 1), temp.path() / "second");
   CHECK(second.wait() == 1);
   CHECK_THAT(second.output(), Contains("in use by process " + std::to_string(first.process.pid())));
 }
 
-TEST_CASE("a finished run is left as it is, evaluated on request, and can be prolonged") {
+TEST_CASE("a finished run is unchanged, can be evaluated and can be extended") {
   TempDir temp;
   const fs::path workdir = temp.path() / "run";
   const std::vector<std::string> shorter = {"trainer.train_steps=500"};
@@ -49,7 +49,7 @@ TEST_CASE("a finished run is left as it is, evaluated on request, and can be pro
   CHECK(last_step(workdir) == 600);
 }
 
-TEST_CASE("another model in the directory of a run is refused with the difference") {
+TEST_CASE("another model in the directory of a run is rejected with the difference") {
   TempDir temp;
   const fs::path workdir = temp.path() / "run";
   REQUIRE(run_to_end(workdir, 1, nullptr, {"trainer.train_steps=20"}) == 0);
@@ -60,7 +60,7 @@ TEST_CASE("another model in the directory of a run is refused with the differenc
   CHECK(read_text_file(workdir / "config.toml") == config);
 }
 
-TEST_CASE("a run goes on that was started before a field was there") {
+TEST_CASE("a run that was started before a field existed continues") {
   TempDir temp;
   const fs::path workdir = temp.path() / "run", file = workdir / "config.toml";
   REQUIRE(run_to_end(workdir, 1, nullptr, {"trainer.train_steps=400"}) == 0);
@@ -74,7 +74,7 @@ TEST_CASE("a run goes on that was started before a field was there") {
   CHECK_THAT(output, !Contains("label_smoothing"));
   CHECK(last_step(workdir) == 500);
 
-  // What is not its default was chosen, and is told.
+  // Values other than defaults were chosen and are reported.
   replace_file(file, text, Durability::cached);
   CHECK(run_to_end(workdir, 1, &output, {"trainer.train_steps=500", "task.label_smoothing=0.1"}) ==
         0);
@@ -93,15 +93,15 @@ TEST_CASE("the resolved config of a run gives the same run") {
   CHECK(record_values(first) == record_values(second));
 }
 
-TEST_CASE("an error keeps its exit code when nobody can read its message") {
+TEST_CASE("an error keeps its exit code if its message cannot be written") {
   const auto result = shell(quoted(program().string()) + " runn 2>/dev/full");
   CHECK(result.exit_code == 2);
 }
 
-TEST_CASE("a directory that cannot be written is an error that names it") {
+TEST_CASE("a read-only directory is an error that names it") {
   std::string output;
   TempDir temp;
-  fs::path workdir = "/proc/trivet-run";  // where nobody, not even root, makes directories
+  fs::path workdir = "/proc/trivet-run";  // where even root cannot create directories
   Process child(run_words(workdir, 1), temp.path() / "out");
   CHECK(child.wait() == 1);
   CHECK_THAT(child.output(), Contains("/proc/trivet-run"));
@@ -131,7 +131,7 @@ TEST_CASE("a checkpoint interval of time saves when it has passed, and at the en
                         "trainer.checkpoint_interval=" + interval}) == 0);
     return CheckpointManager(workdir / "checkpoints", {}, nullptr).steps();
   };
-  // Less than a step takes, and more than the run.
+  // Shorter than a step, and longer than the run.
   std::vector<std::int64_t> all(20);
   std::iota(all.begin(), all.end(), 1);
   CHECK(steps_saved("1us") == all);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of the real program in a folder of their own, for end-to-end tests.
+// Runs of the real program in a separate folder, for end-to-end tests.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace trivet::test {
 // A file below configs/.
 std::filesystem::path config(std::string_view name);
 
-// Overrides that make configs/vision/local.toml a matter of moments, with a blank behind.
+// Overrides that make configs/vision/local.toml fast, with a blank at the end.
 inline constexpr const char* kSmallRun =
     "task.model.hidden_dims=[16] task.train_input.batch_size=32 task.eval_input.examples=64 "
     "runtime.threads=1 ";
 
-// `trivet WORDS` with the built plugins alone, nothing of this machine's user in sight, and with
-// `settings` of the environment, such as SlowDisk::prefix().
+// Runs `trivet WORDS` with only the built plugins, without the user's settings, and with `settings`
+// in the environment, such as SlowDisk::prefix().
 ShellResult trivet(const std::string& words, const std::string& settings = {});
 
 // `trivet run CONFIG --workdir WORKDIR MORE`.
@@ -34,9 +34,9 @@ nlohmann::json json_of(const std::filesystem::path& file);
 // The lines of metrics.jsonl of one kind, "train" or "eval".
 std::vector<nlohmann::json> records(const std::filesystem::path& workdir, std::string_view kind);
 
-// Overrides by which one step at or behind `first` is a bad one that the run recovers from: the
-// bound lies between the largest two of the losses in `workdir`, where the same run left alone
-// wrote those of every step. The data that follows may hold more bad ones.
+// Overrides that make one step from `first` on a bad one that the run recovers from: the bound is
+// between the two largest losses in `workdir`, where the same run without the bound wrote those of
+// every step. Later data may cause more bad steps.
 std::string one_bad_step(const std::filesystem::path& workdir, std::int64_t first);
 
 // The names of the kernels in summary.json for which the SDK fell back to others.

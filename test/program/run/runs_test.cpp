@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// trivet ls, plot and diff, over runs of the real program and over directories made by hand.
+// trivet ls, plot and diff, over runs of the real program and over handwritten directories.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -29,7 +29,7 @@ std::string record(int step, const std::string& kind, const std::string& values)
          "},\"rates\":{\"steps_per_second\":50.0},\"time\":1.0}\n";
 }
 
-// A run that is done: 40 steps, the loss of which falls from `loss` in a straight line to 0.
+// A finished run of 40 steps with a loss that falls linearly from `loss` to 0.
 void make_run(const TempDir& folder, const std::string& name, double loss, double accuracy) {
   std::string metrics;
   for (int step = 10; step <= 40; step += 10) {
@@ -74,7 +74,7 @@ TEST_CASE("trivet ls shows states, steps and the numbers of evaluations, runs in
                                 Contains("0.5000    0.7500        -\n"));
 }
 
-TEST_CASE("trivet ls --json tells all that is known, and null what is not") {
+TEST_CASE("trivet ls --json prints all known values and null for the others") {
   const TwoRuns runs;
   runs.folder.write("runs/bad/status.json", "{\"state\":");
   const auto rows = json::parse(runs.trivet("ls --json").output);
@@ -93,11 +93,11 @@ TEST_CASE("trivet ls --json tells all that is known, and null what is not") {
   CHECK_THAT(rows[2].at("problem").get<std::string>(), Contains("status.json"));
 }
 
-TEST_CASE("trivet ls of nothing says so, and of what is not there is an error") {
+TEST_CASE("trivet ls reports an empty directory, and a missing one is an error") {
   const TempDir folder;
   const ShellResult none = trivet_in(folder.path(), "ls");
   CHECK(none.exit_code == 0);
-  CHECK(none.output == "There are no runs in runs.\n");
+  CHECK(none.output == "No runs in runs.\n");
   CHECK(trivet_in(folder.path(), "ls --json").output == "[]\n");
   const ShellResult missing = trivet_in(folder.path(), "ls nowhere");
   CHECK(missing.exit_code == 1);
@@ -105,7 +105,7 @@ TEST_CASE("trivet ls of nothing says so, and of what is not there is an error") 
   CHECK(trivet_in(folder.path(), "ls a b").exit_code == 2);
 }
 
-TEST_CASE("names and messages that would command a terminal are shown harmless") {
+TEST_CASE("control characters in names and messages are not printed") {
   const TempDir folder;
   make_run(folder, "runs/\x1b[2Jx", 1, 0.5);
   folder.write("runs/\x1b[2Jx/status.json", "{\"state\":\"\\u001b[31mred\",\"step\":1}");
@@ -126,7 +126,7 @@ TEST_CASE("trivet ls of ten thousand runs lists them all", "[slow]") {
   CHECK(listed.output.find("\n9999-x") < listed.output.find("\n10000-x"));
 }
 
-TEST_CASE("trivet plot draws a chart by default of the losses, otherwise of what is named") {
+TEST_CASE("trivet plot draws the losses by default, otherwise the named metrics") {
   const TwoRuns runs;
   const ShellResult drawn = runs.trivet("plot runs/2-a train/training_loss --width 30 --height 5");
   CHECK(drawn.exit_code == 0);
@@ -156,12 +156,12 @@ TEST_CASE("several runs and kinds share a chart, several metrics have one each")
   }
   CHECK_THAT(output, Contains("\n\n steps_per_second\n"));
   CHECK_THAT(output, !Contains("\x1b"));
-  // Marks that all can be told apart where the locale has them.
+  // Distinct markers, if the locale has them.
   CHECK_THAT(trivet_in(runs.folder.path(), "plot runs/* accuracy", "LC_ALL=C.UTF-8").output,
              Contains("  ● 10-b") && Contains("  ▲ 2-a"));
 }
 
-TEST_CASE("runs whose directories have one name are told apart by their paths") {
+TEST_CASE("runs whose directories have the same name are distinguished by their paths") {
   const TwoRuns runs;
   make_run(runs.folder, "other/2-a", 1, 0.75);
   CHECK_THAT(runs.trivet("plot runs/2-a other/2-a eval/accuracy").output,
@@ -179,7 +179,7 @@ TEST_CASE("trivet plot --json gives the points") {
   CHECK(rows[1].at("kind") == "eval");
 }
 
-TEST_CASE("a wrong request of trivet plot says what would be right") {
+TEST_CASE("a wrong request of trivet plot is an error with a hint") {
   const TwoRuns runs;
   struct Row {
     const char* words;
@@ -188,10 +188,10 @@ TEST_CASE("a wrong request of trivet plot says what would be right") {
   const Row row = GENERATE(
       Row{"plot", "error: 'trivet plot' takes runs, then metrics (trivet plot runs/1-local"},
       Row{"plot accuracy", "error: none of the words is the directory of a run"},
-      Row{"plot runs accuracy", "error: 'runs' is no run: it has no metrics.jsonl (trivet ls"},
+      Row{"plot runs accuracy", "error: 'runs' is not a run: it has no metrics.jsonl (trivet ls"},
       Row{"plot runs/2-a acuracy",
-          "error: there is no run and no metric 'acuracy' (did you mean 'accuracy'?)\n"},
-      Row{"plot runs/2-a eval/training_loss", "error: there is no run and no metric 'training_"},
+          "error: no run or metric is named 'acuracy' (did you mean 'accuracy'?)\n"},
+      Row{"plot runs/2-a eval/training_loss", "error: no run or metric is named 'training_"},
       Row{"plot runs/2-a a,,b", "error: 'a,,b' has an empty metric between commas"},
       Row{"plot runs/2-a --width wide", "error: --width takes a number from 1 to 1000, not 'wide'"},
       Row{"plot runs/2-a --height 0", "error: --height takes a number"});
@@ -201,7 +201,7 @@ TEST_CASE("a wrong request of trivet plot says what would be right") {
   CHECK_THAT(result.output, StartsWith(row.output));
 }
 
-TEST_CASE("damaged metrics are drawn as far as they go, with a warning") {
+TEST_CASE("the intact part of damaged metrics is drawn, with a warning") {
   const TwoRuns runs;
   const fs::path file = runs.folder.path() / "runs/2-a/metrics.jsonl";
   const std::string whole = read_file(file);
@@ -214,7 +214,7 @@ TEST_CASE("damaged metrics are drawn as far as they go, with a warning") {
   CHECK_THAT(runs.trivet("ls").output, Contains("2-a   done") && Contains("0.5000"));
 }
 
-TEST_CASE("trivet diff tells values by path and numbers with their change") {
+TEST_CASE("trivet diff prints values by path and metrics with their change") {
   const TwoRuns runs;
   const ShellResult different = runs.trivet("diff runs/2-a runs/10-b");
   CHECK(different.exit_code == 1);
@@ -251,16 +251,16 @@ TEST_CASE("trivet diff finds no difference between two numbers that are not fini
   CHECK_THAT(same.output, Contains("eval/accuracy") && Catch::EndsWith("=\n"));
 }
 
-TEST_CASE("trivet diff works on runs without metrics and refuses what is no run") {
+TEST_CASE("trivet diff works on runs without metrics and rejects directories without a run") {
   const TwoRuns runs;
   fs::remove(runs.folder.path() / "runs/2-a/metrics.jsonl");
   CHECK_THAT(runs.trivet("diff runs/2-a runs/10-b").output,
              Contains("eval/accuracy                       -             0.7500"));
   fs::remove(runs.folder.path() / "runs/10-b/metrics.jsonl");
-  CHECK_THAT(runs.trivet("diff runs/2-a runs/10-b").output, Contains("Neither has metrics.\n"));
+  CHECK_THAT(runs.trivet("diff runs/2-a runs/10-b").output, Contains("Neither run has metrics.\n"));
   const ShellResult missing = runs.trivet("diff runs/2-a runs/3-c");
   CHECK(missing.exit_code == 2);
-  CHECK_THAT(missing.output, StartsWith("error: 'runs/3-c' is no run: it has no config.toml"));
+  CHECK_THAT(missing.output, StartsWith("error: 'runs/3-c' is not a run: it has no config.toml"));
   CHECK(runs.trivet("diff runs/2-a").exit_code == 2);
   // A config of a later version is compared as far as TOML goes.
   runs.folder.write("runs/2-a/config.toml", "seed = 1\nquantum = {qubits = 3}\n");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// samples.jsonl of a language model's run: every evaluation stands there once, whenever the run was
-// killed.
+// samples.jsonl of a language model's run: it contains every evaluation once, even if the run is
+// killed at any point.
 #include <signal.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ TEST_CASE("a run killed at any call to its samples or metrics holds every sample
       const SlowDisk disk{.below = workdir / file, .kill = call};
       if (train(temp, workdir, disk.prefix()).exit_code != 128 + SIGKILL) continue;
       ++killed;
-      // What a write that was cut short leaves.
+      // The remains of an incomplete write.
       if (fs::exists(workdir / "samples.jsonl")) {
         std::ofstream(workdir / "samples.jsonl", std::ios::app) << "{\"step\":";
       }

@@ -28,7 +28,7 @@ ShellResult run_small(const fs::path& workdir, const std::string& more,
 
 using Numbers = std::map<std::pair<std::int64_t, std::string>, float>;
 
-// What a reader shows of a group: later files win over the steps that their session starts before.
+// The steps of a group in a reader: later files replace steps after the start of their session.
 Numbers scalars_of(const fs::path& workdir, const std::string& group) {
   Numbers numbers;
   for (const fs::path& file : event_files(workdir / "events" / group)) {
@@ -88,7 +88,7 @@ TEST_CASE("event files hold the numbers of metrics.jsonl, training and evaluatio
   CHECK(first.values[0].text == "```toml\n" + text + "```\n");
 }
 
-TEST_CASE("images, logits, weights and gradients are there at the summary interval alone") {
+TEST_CASE("images, logits, weights and gradients are written only at the summary interval") {
   const TempDir temp;
   const fs::path workdir = temp / "run";
   const ShellResult done = run_small(workdir,
@@ -124,7 +124,7 @@ TEST_CASE("a run continued in another process shows every step once") {
   CHECK(scalars_of(workdir, "train") == values_of(workdir, "train"));
 }
 
-// Without regard to sessions: what the files hold, each as often as it stands there.
+// All steps in the files, without regard to sessions, with repetitions.
 std::multimap<std::pair<std::int64_t, std::string>, std::string> points_of(
     const fs::path& workdir) {
   std::multimap<std::pair<std::int64_t, std::string>, std::string> points;
@@ -154,7 +154,7 @@ TEST_CASE("a run killed at any call to its records holds every step of each once
       const fs::path workdir = temp / (file + std::to_string(call));
       const SlowDisk disk{.below = workdir / file, .kill = call};
       const ShellResult killed = run_small(workdir, own, disk.prefix());
-      if (killed.exit_code == 0) continue;  // so many calls there are not
+      if (killed.exit_code == 0) continue;  // there are fewer calls
       const ShellResult again = run_small(workdir, own);
       INFO(again.output);
       REQUIRE(again.exit_code == 0);
@@ -163,10 +163,11 @@ TEST_CASE("a run killed at any call to its records holds every step of each once
   }
 }
 
-TEST_CASE("a run that goes back to a checkpoint records every step once, and says where it was") {
+TEST_CASE("a run that goes back to a checkpoint records every step once and reports it") {
   const TempDir temp;
   const fs::path workdir = temp / "run";
-  // From step 61 on a rate that ruins the weights at once: back to step 40, and there again.
+  // From step 61 on a rate that ruins the weights at once: the run goes back to step 40, and there
+  // again.
   const ShellResult failed =
       run_small(workdir,
                 "trainer.train_steps=100 trainer.loss_upper_bound=100 "
@@ -195,7 +196,7 @@ TEST_CASE("event files that cannot be written end the run, naming plugin and rea
   CHECK_THAT(failed.output, Contains("cannot use the directory") && Contains("tensorboard"));
 }
 
-TEST_CASE("event files on a full disk end the run by their name, and no checkpoint is lost") {
+TEST_CASE("a full disk for event files ends the run with their name, and no checkpoint is lost") {
   const TempDir temp;
   const fs::path straight = temp / "straight", workdir = temp / "run";
   const std::string steps = "trainer.train_steps=120 trainer.max_to_keep=0";
@@ -204,8 +205,8 @@ TEST_CASE("event files on a full disk end the run by their name, and no checkpoi
   for (const auto& file : fs::recursive_directory_iterator(straight / "events")) {
     if (file.is_regular_file()) whole += static_cast<std::int64_t>(file.file_size());
   }
-  // Room for the head of the file, which is made with the first numbers at step 20, and for all but
-  // those of the last loop.
+  // Space for the head of the file, which is written with the first metrics at step 20, and for all
+  // metrics but those of the last loop.
   for (const std::int64_t room : {std::int64_t{80}, whole - 100}) {
     INFO(room << " bytes");
     const SlowDisk disk{.below = workdir / "events", .room = room};
@@ -230,7 +231,7 @@ TEST_CASE("event files on a full disk end the run by their name, and no checkpoi
   }
 }
 
-TEST_CASE("histograms without an interval are refused before anything exists") {
+TEST_CASE("histograms without an interval are rejected before anything is created") {
   const TempDir temp;
   const ShellResult refused = run_small(temp / "run", "trainer.summary_histograms=true");
   CHECK(refused.exit_code == 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run on a terminal of a given width: no line of progress or of metrics wraps. And trivet top,
-// which takes a terminal over and gives it back.
+// which uses the whole terminal and restores it.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -26,8 +26,7 @@ using Catch::Contains;
 
 namespace {
 
-// Runs the program on a terminal of its own, on which `keys` have been typed, and returns all that
-// came there.
+// Runs the program on a new terminal, types `keys` and returns all output.
 std::string on_terminal(std::vector<std::string> words, unsigned short columns,
                         const std::string& keys = {}) {
   const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -55,7 +54,7 @@ std::string on_terminal(std::vector<std::string> words, unsigned short columns,
   REQUIRE(::write(terminal, keys.data(), keys.size()) == static_cast<ssize_t>(keys.size()));
   std::string all;
   char buffer[4096];
-  // Ends with an error when the last process has closed the screen.
+  // Ends with an error when the last process has closed the terminal.
   for (ssize_t n; (n = ::read(terminal, buffer, sizeof buffer)) > 0;) {
     all.append(buffer, static_cast<std::size_t>(n));
   }
@@ -68,7 +67,7 @@ std::string on_terminal(std::vector<std::string> words, unsigned short columns,
   return all;
 }
 
-// What was shown between two returns of the cursor, without colors and erasures.
+// The text between two returns of the cursor, without colors and erasures.
 std::vector<std::string> lines_of(const std::string& output) {
   const std::string plain = std::regex_replace(output, std::regex("\x1b\\[[0-9;?]*[A-Za-z]"), "");
   std::vector<std::string> lines(1);
@@ -110,7 +109,7 @@ TEST_CASE("progress and metrics stay on one line of a terminal of any width", "[
   }
 }
 
-TEST_CASE("trivet top draws what is at work until q, and leaves the terminal as it was") {
+TEST_CASE("trivet top shows running jobs until q and restores the terminal") {
   const test::TempDir folder;
   const test::ExperimentFiles files(folder / "root");
   files.add(3, 2);
@@ -126,8 +125,8 @@ TEST_CASE("trivet top draws what is at work until q, and leaves the terminal as 
   const std::size_t begin = all.find("\x1b[?1049h"), end = all.find("\x1b[?1049l");
   REQUIRE(begin != std::string::npos);
   REQUIRE(end != std::string::npos);
-  CHECK(begin < all.find("1 at work in"));
-  CHECK(all.find("1 at work in") < end);
+  CHECK(begin < all.find("1 running in"));
+  CHECK(all.find("1 running in") < end);
   CHECK_THAT(all, Contains("1- [31m-with") && !Contains("\x1b[31m"));
   CHECK(all.find("\x1b[?25l") < all.find("\x1b[?25h"));
   // Before that, the terminal may show the key itself.

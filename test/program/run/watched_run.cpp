@@ -146,7 +146,7 @@ bool WatchedRun::wait_for_save() {
 
 int run_to_end(const fs::path& workdir, int threads, std::string* output,
                const std::vector<std::string>& more) {
-  const TempDir log;  // not beside the run: its disk may be full
+  const TempDir log;  // not next to the run: its disk may be full
   Process process(run_words(workdir, threads, more), log.path() / "out");
   const int code = process.wait();
   if (output != nullptr) *output = process.output();

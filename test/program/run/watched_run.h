@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training runs as processes of their own, which a test can hit at any moment: started, followed by
-// what they do to their files, and compared by what must not depend on how often they were killed.
+// Training runs as separate processes that a test can kill at any moment. Tests follow their files
+// and compare the results that must not depend on kills.
 #pragma once
 
 #include <sys/types.h>
@@ -14,15 +14,15 @@
 
 namespace trivet::test {
 
-// Enough steps that a process can be caught at many locations, small enough to be over in a second.
+// Enough steps to kill a process at many points, but few enough to end within a second.
 inline constexpr std::int64_t kRunSteps = 8000;
 
-// The command line of a training of so many steps from configs/vision/local.toml, made small, with
-// `more` overrides or options behind it.
+// The command line of a training of this many steps of a small configs/vision/local.toml, followed
+// by `more` overrides or options.
 std::vector<std::string> run_words(const std::filesystem::path& workdir, int threads,
                                    const std::vector<std::string>& more = {});
 
-// A started program with its output in a file; killed at the end of its life.
+// A started program with its output in a file. The destructor kills it.
 class Process {
  public:
   // `environment` is added to this one's: "NAME=value".
@@ -37,8 +37,8 @@ class Process {
   // The exit code, or 128 + the signal that ended it.
   int wait();
 
-  // The reading end of a pipe that only the program holds the other end of: it is hung up when the
-  // program ends, however that comes.
+  // The reading end of a pipe whose other end only the program has: it hangs up when the program
+  // ends in any way.
   int end() const { return end_; }
   std::string output() const;
 
@@ -53,37 +53,38 @@ struct WatchedRun {
   WatchedRun(const std::filesystem::path& workdir, const std::vector<std::string>& words,
              const std::filesystem::path& output, const std::vector<std::string>& environment = {});
 
-  // Each waits for a fact; false when the run ended before.
+  // Each function waits for an event. Returns false if the run ended before it.
   bool wait_for_step(std::int64_t step);      // in metrics.jsonl
   bool wait_for_events(std::uint64_t count);  // of any file
-  bool wait_for_save();                       // one has begun
+  bool wait_for_save();                       // one has started
 
   std::filesystem::path workdir;
   DirectoryWatch watch;
   Process process;
 };
 
-// Starts and waits; the exit code. The output goes to `output`, or to Catch where the run fails.
+// Starts, waits and returns the exit code. The output goes to `output`, or to Catch if the run
+// fails.
 int run_to_end(const std::filesystem::path& workdir, int threads, std::string* output = nullptr,
                const std::vector<std::string>& more = {});
 
 std::filesystem::path checkpoint_of(const std::filesystem::path& workdir, std::int64_t step);
-// Whether a run was killed inside a save: what it was writing, or removing, lies there.
+// Whether a run was killed during a save: a partly written or removed checkpoint exists.
 bool has_unfinished_checkpoint(const std::filesystem::path& workdir);
-// The step of the last whole line of metrics.jsonl; -1 while there is none.
+// The step of the last complete line of metrics.jsonl. -1 if there is none.
 std::int64_t last_step(const std::filesystem::path& workdir);
-// Step, kind and values of every record, in order: what must not depend on kills.
+// Step, kind and values of every record, in order. They must not depend on kills.
 std::string record_values(const std::filesystem::path& workdir);
-// What status.json says: "done", "preempted" ...
+// The state in status.json: "done", "preempted" ...
 std::string state_of(const std::filesystem::path& workdir);
 
-// What a run of kRunSteps has come to.
+// The result of a run of kRunSteps.
 struct RunResult {
   std::string model, optimizer, records;
   bool operator==(const RunResult&) const = default;
 };
 RunResult result_of(const std::filesystem::path& workdir);
-// Checks that it is that of the same run left alone, which is made once for all tests.
+// Checks that it equals the result of the same uninterrupted run, which runs once for all tests.
 void check_undisturbed(const RunResult& result);
 
 }  // namespace trivet::test

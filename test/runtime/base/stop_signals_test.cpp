@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals ask for a stop and choose the exit code.
+// Signals request a stop and determine the exit code.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,7 +12,8 @@ using trivet::StopSignals;
 
 namespace {
 
-// Answers a signal with `handler` while it lives. Whoever starts the tests may ignore some (nohup).
+// Handles a signal with `handler` while this object exists. The tests may start with ignored
+// signals (nohup).
 class Handling {
  public:
   Handling(int signal, void (*handler)(int)) : signal_(signal) {
@@ -52,7 +53,7 @@ TEST_CASE("each stop signal has its exit code, and the first one counts") {
   }
 }
 
-TEST_CASE("the handlers of before are put back") {
+TEST_CASE("the previous handlers are restored") {
   struct sigaction before = {}, after = {};
   ::sigaction(SIGTERM, nullptr, &before);
   { const StopSignals signals; }
@@ -79,7 +80,7 @@ TEST_CASE("SIGTERM again ends the process at once, but not as part of the same r
     const StopSignals signals;
     ::raise(SIGTERM);
     ::raise(SIGTERM);
-    // Whoever answers nobody gets it until it ends.
+    // A process that does not respond gets the signal until it ends.
     while (signals.requested()) {
       ::usleep(10000);
       ::raise(SIGTERM);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which checkpoints are kept, writing them while training goes on, and the best ones.
+// Kept checkpoints, asynchronous writes, and the best checkpoints.
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -51,7 +51,7 @@ Logs accuracy(double value) {
   return logs;
 }
 
-// Evaluates `values` at steps 10, 20, ... and says which of them were kept when.
+// Evaluates `values` at steps 10, 20, ... and returns the kept ones after each.
 std::string offered(BestCheckpoints& best, const std::vector<double>& values,
                     std::int64_t first = 10) {
   std::string kept;
@@ -72,13 +72,13 @@ Steps steps_in(const fs::path& directory) {
 
 }  // namespace
 
-TEST_CASE("a checkpoint holds what was there when its saving began", "[tsan]") {
+TEST_CASE("a checkpoint has the state at the start of its save", "[tsan]") {
   test::TempDir temp;
   CheckpointManager manager(temp / "c", {.max_to_keep = 5, .async = true}, ignore);
   Tensor w = weights(1);
   REQUIRE(manager.begin_save(1, filled(w)));
-  for (float& x : w.mutable_span<float>()) x = 2;  // training goes on
-  CHECK_FALSE(manager.begin_save(1, filled(w)));   // this very step is saved or being saved
+  for (float& x : w.mutable_span<float>()) x = 2;  // training continues
+  CHECK_FALSE(manager.begin_save(1, filled(w)));   // this step is saved or being saved
   REQUIRE(manager.begin_save(2, filled(w)));       // waits for the first
   manager.wait();
   const auto saved = manager.take_saved();
@@ -91,7 +91,7 @@ TEST_CASE("a checkpoint holds what was there when its saving began", "[tsan]") {
   CHECK(weight_in(manager.path_of(2)) == 2);
 }
 
-TEST_CASE("the memory of a snapshot that is used again holds nothing of the one before", "[tsan]") {
+TEST_CASE("a reused snapshot contains nothing of the previous one", "[tsan]") {
   test::TempDir temp;
   CheckpointManager manager(temp / "c", {.max_to_keep = 0, .async = true}, ignore);
   manager.begin_save(1, [](CheckpointWriter& writer) {
@@ -112,25 +112,24 @@ TEST_CASE("the memory of a snapshot that is used again holds nothing of the one 
   CHECK(reader.has_state("new"));
 }
 
-TEST_CASE("a write that failed behind the back of training is told by whatever comes next",
-          "[tsan]") {
+TEST_CASE("the next call reports a failed background write", "[tsan]") {
   test::TempDir temp;
   const fs::path directory = temp / "c";
   CheckpointManager manager(directory, {.max_to_keep = 5, .async = true}, ignore);
   manager.save(1, filled(weights(1)));
-  // A file where the directory should be: nothing can be written below it.
+  // A file in place of the directory: nothing can be written below it.
   fs::rename(directory, temp / "away");
   write_file(directory, "", Durability::cached);
   REQUIRE(manager.begin_save(2, filled(weights(2))));
   SECTION("by the next save") {
     CHECK_THROWS_WITH(manager.begin_save(3, filled(weights(3))),
-                      Contains("checkpoint of step 2 not saved") && Contains("is untouched"));
+                      Contains("checkpoint of step 2 not saved") && Contains("is unchanged"));
   }
-  SECTION("by the next question for what was saved") {
+  SECTION("by the next query for saved checkpoints") {
     manager.wait();
     CHECK(manager.failed());
     CHECK_THROWS_WITH(manager.take_saved(), Contains("checkpoint of step 2 not saved"));
-    CHECK(manager.take_saved().empty());  // told once
+    CHECK(manager.take_saved().empty());  // reported once
   }
   fs::remove(directory);
   fs::rename(temp / "away", directory);
@@ -140,7 +139,7 @@ TEST_CASE("a write that failed behind the back of training is told by whatever c
   CHECK(weight_in(manager.path_of(2)) == 2);
 }
 
-TEST_CASE("the newest are kept, and multiples of keep_every for ever") {
+TEST_CASE("the newest are kept, and multiples of keep_every forever") {
   struct Case {
     CheckpointOptions options;
     Steps kept;
@@ -165,7 +164,7 @@ TEST_CASE("the newest are kept, and multiples of keep_every for ever") {
   }
 }
 
-TEST_CASE("a checkpoint taken over survives the removal of its source") {
+TEST_CASE("an imported checkpoint survives the removal of its source") {
   test::TempDir temp;
   CheckpointManager source(temp / "a", {}, ignore);
   source.save(5, filled(weights(5)));
@@ -178,7 +177,7 @@ TEST_CASE("a checkpoint taken over survives the removal of its source") {
   CHECK(other.steps() == Steps{5});
 }
 
-TEST_CASE("a damaged checkpoint of another process is not taken over and costs no whole one") {
+TEST_CASE("a damaged checkpoint of another process is not imported and replaces no intact one") {
   const test::TempDir temp;
   CheckpointManager source(temp / "a", {.max_to_keep = 0}, ignore);
   for (const std::int64_t step : {5, 6, 7}) source.save(step, filled(weights(5)));
@@ -187,7 +186,7 @@ TEST_CASE("a damaged checkpoint of another process is not taken over and costs n
   CHECK(other.adopt_if_whole(5, source.path_of(5)).empty());
   CHECK_THAT(other.adopt_if_whole(6, source.path_of(6)),
              Contains((source.path_of(6) / "model.safetensors").string() + " has 10 bytes"));
-  CHECK_THAT(other.adopt_if_whole(8, source.path_of(7)), Contains("holds step 7"));
+  CHECK_THAT(other.adopt_if_whole(8, source.path_of(7)), Contains("contains step 7"));
   CHECK(other.current() == 5);
   CHECK(fs::directory_iterator(temp / "b")->path() == other.path_of(5));
   CHECK(std::distance(fs::directory_iterator(temp / "b"), {}) == 1);
@@ -239,7 +238,8 @@ TEST_CASE("the record of the best survives a restart") {
   CHECK(offered(again, {0.9}, 20).empty());
 }
 
-TEST_CASE("a step that is trained anew is judged anew, whether its weights are copied or written") {
+TEST_CASE(
+    "a step that is trained again is compared again, whether its weights are copied or written") {
   test::TempDir temp;
   CheckpointManager run(temp / "run", {}, ignore);
   for (const bool is_linked : {false, true}) {
@@ -252,7 +252,7 @@ TEST_CASE("a step that is trained anew is judged anew, whether its weights are c
     BestCheckpoints best(directory, {.metric = "accuracy", .keep = 2}, ignore);
     CHECK(offered(best, {0.5}) == "10 ");
     best.keep({20, 0.9}, source(0.9F), filled(weights(0.9F)));
-    // The same evaluation again, as behind a kill, changes nothing.
+    // The same evaluation again, as after a kill, changes nothing.
     CHECK_FALSE(best.wanted(20, accuracy(0.9)));
     REQUIRE(best.wanted(20, accuracy(0.4)) == 0.4);
     best.keep({20, 0.4}, source(0.4F), filled(weights(0.4F)));
@@ -265,7 +265,7 @@ TEST_CASE("a step that is trained anew is judged anew, whether its weights are c
   }
 }
 
-TEST_CASE("a best checkpoint that is gone makes room, with a warning") {
+TEST_CASE("a missing best checkpoint is dropped with a warning") {
   test::TempDir temp;
   {
     BestCheckpoints best(temp / "best", {"accuracy"}, ignore);
@@ -279,14 +279,14 @@ TEST_CASE("a best checkpoint that is gone makes room, with a warning") {
   CHECK(offered(best, {0.1}, 20) == "20 ");
 }
 
-TEST_CASE("a record of another metric is an error, and a damaged one is made anew") {
+TEST_CASE("a record of another metric is an error, and a damaged one is rebuilt") {
   test::TempDir temp;
   {
     BestCheckpoints best(temp / "best", {"accuracy"}, ignore);
     offered(best, {0.9});
   }
   CHECK_THROWS_WITH(BestCheckpoints(temp / "best", {"loss", Goal::min}, ignore),
-                    Contains("holds the best by accuracy (goal max)"));
+                    Contains("holds the best checkpoints by accuracy (goal max)"));
   for (const char* text : {"{}", "[", "{\"metric\": 1}", "{\"metric\": \"accuracy\"}"}) {
     replace_file(temp / "best" / "best.json", text, Durability::cached);
     std::string warned;

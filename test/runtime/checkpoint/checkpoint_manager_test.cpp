@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoint directories: whole at every instant, chosen by being whole, kept as configured.
+// Checkpoint directories: complete at any moment, selected if intact, kept as configured.
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -37,7 +37,7 @@ struct Warnings {
   }
 };
 
-// Tensors and state that tell their step, `size` numbers long.
+// Tensors and state that depend on the step, with `size` numbers.
 CheckpointManager::Fill filled(std::int64_t step, std::int64_t size = 1000) {
   return [=](CheckpointWriter& writer) {
     Tensor w = Tensor::host({size});
@@ -61,7 +61,7 @@ std::int64_t step_in(const CheckpointReader& reader) {
 
 }  // namespace
 
-TEST_CASE("what was saved is restored, and only once per step") {
+TEST_CASE("a saved state is restored, and only one per step") {
   test::TempDir temp;
   Warnings warnings;
   CheckpointManager manager(temp.path() / "checkpoints", {5}, warnings.collector());
@@ -95,13 +95,14 @@ TEST_CASE("the manifest holds sizes and CRC-32 sums that others compute too") {
   CHECK(file.find("name")->as_string() == "state.json");
   CHECK(file.find("size")->as_integer() ==
         static_cast<std::int64_t>(fs::file_size(directory / "state.json")));
-  // gzip keeps the same sum in the last eight bytes of its files, least significant byte first.
+  // gzip stores the same checksum in the last eight bytes of its files, least significant byte
+  // first.
   const auto gzip = test::shell("gzip -c " + test::quoted((directory / "state.json").string()) +
                                 " | tail -c8 | od -An -tx4 -N4 | tr -d ' \\n'");
   CHECK(file.find("crc32")->as_string() == gzip.output);
 }
 
-TEST_CASE("the newest ones are kept, counted by number and not by name") {
+TEST_CASE("the newest ones are kept, by number and not by name") {
   test::TempDir temp;
   CheckpointManager manager(temp.path(), {2}, [](const std::string&) {});
   for (const std::int64_t step : {9, 10, 100, 99999999, 100000000}) {
@@ -113,7 +114,7 @@ TEST_CASE("the newest ones are kept, counted by number and not by name") {
   CHECK(all.steps().size() == 8);
 }
 
-TEST_CASE("a damaged checkpoint is passed over with the reason, whatever the damage") {
+TEST_CASE("a damaged checkpoint is skipped with the reason, for any damage") {
   struct Damage {
     const char* name;
     std::function<void(const fs::path&)> apply;
@@ -163,7 +164,7 @@ TEST_CASE("a damaged checkpoint is passed over with the reason, whatever the dam
          fs::remove_all(p);
          fs::copy(p.parent_path() / "step_00000010", p);
        },
-       "holds step 10"},
+       "contains step 10"},
   };
   for (const Damage& damage : damages) {
     INFO(damage.name);
@@ -180,7 +181,7 @@ TEST_CASE("a damaged checkpoint is passed over with the reason, whatever the dam
     REQUIRE(warnings.texts.size() == 1);
     CHECK_THAT(warnings.texts[0], Contains(damage.reason));
 
-    // The run comes to the same step again; what is damaged stays under another name.
+    // The run reaches the same step again; the damaged checkpoint stays under another name.
     CHECK(manager.save(20, filled(20)));
     CHECK(fs::exists(temp.path() / "damaged_step_00000020"));
     CHECK(step_in(*CheckpointManager(temp.path(), {5}, warnings.collector()).newest()) == 20);
@@ -193,7 +194,7 @@ TEST_CASE("a damaged checkpoint is passed over with the reason, whatever the dam
   }
 }
 
-TEST_CASE("a damaged checkpoint does not count as one of those to keep") {
+TEST_CASE("a damaged checkpoint does not count as a kept one") {
   test::TempDir temp;
   CheckpointManager first(temp.path(), {0}, [](const std::string&) {});
   for (const std::int64_t step : {10, 20, 90}) first.save(step, filled(step));
@@ -206,7 +207,7 @@ TEST_CASE("a damaged checkpoint does not count as one of those to keep") {
   CHECK(second.newest()->step() == 30);
 }
 
-TEST_CASE("tensors that do not fit are all named at once") {
+TEST_CASE("all tensors that do not fit are named at once") {
   test::TempDir temp;
   CheckpointManager manager(temp.path(), {5}, [](const std::string&) {});
   manager.save(1, [](CheckpointWriter& writer) {
@@ -226,7 +227,7 @@ TEST_CASE("tensors that do not fit are all named at once") {
   CHECK_NOTHROW(newest->read_tensors("model", fewer, OtherTensors::ignored));
 }
 
-TEST_CASE("a process killed while it saves leaves a whole checkpoint behind") {
+TEST_CASE("a process killed while it saves leaves an intact checkpoint") {
   test::TempDir temp;
   const fs::path directory = temp.path() / "checkpoints";
   CheckpointManager(directory, {2}, [](const std::string&) {}).save(1, filled(1));
@@ -234,8 +235,8 @@ TEST_CASE("a process killed while it saves leaves a whole checkpoint behind") {
   int unfinished = 0;
   std::mt19937 random(1);
   for (int round = 0; round < 30; ++round) {
-    // The child saves one checkpoint after another. It is killed after a number of events of its
-    // files, up to two saves long, each round somewhere else.
+    // The child saves one checkpoint after another. It is killed after a number of file events, up
+    // to two saves long, in each round at another point.
     test::DirectoryWatch watch(directory);
     const pid_t child = ::fork();
     if (child == 0) {
@@ -266,17 +267,17 @@ TEST_CASE("a process killed while it saves leaves a whole checkpoint behind") {
     }
   }
   CHECK(newest_step > 1);
-  CHECK(unfinished > 0);  // else no save was hit
+  CHECK(unfinished > 0);  // else no save was interrupted
 }
 
-TEST_CASE("a save that fails says why and leaves what was there") {
+TEST_CASE("a failed save reports the reason and keeps existing checkpoints") {
   test::TempDir temp;
   const fs::path directory = temp.path() / "checkpoints";
   CheckpointManager manager(directory, {5}, [](const std::string&) {});
   manager.save(1, filled(1));
 
   SECTION("the disk is full") {
-    // A limit on file sizes stands for the disk: writing past it fails in the same place.
+    // A file size limit simulates a full disk: writing past it fails at the same point.
     const pid_t child = ::fork();
     if (child == 0) {
       ::signal(SIGXFSZ, SIG_IGN);
@@ -288,7 +289,7 @@ TEST_CASE("a save that fails says why and leaves what was there") {
       } catch (const RunError& error) {
         const std::string text = error.what();
         result = text.find("File too large") != std::string::npos &&
-                         text.find("step_00000001 is untouched") != std::string::npos
+                         text.find("step_00000001 is unchanged") != std::string::npos
                      ? 0
                      : 2;
       }
@@ -305,15 +306,15 @@ TEST_CASE("a save that fails says why and leaves what was there") {
                                      throw RunError("no more");
                                    }),
                       Contains("checkpoint of step 2 not saved: no more") &&
-                          Contains("step_00000001 is untouched"));
+                          Contains("step_00000001 is unchanged"));
   }
   CHECK(std::distance(fs::directory_iterator(directory), {}) == 1);
   CHECK(step_in(*CheckpointManager(directory, {5}, [](const std::string&) {}).newest()) == 1);
 }
 
-TEST_CASE("a directory that cannot be made is an error that says so") {
+TEST_CASE("a directory that cannot be created is an error") {
   test::TempDir temp;
   write_file(temp.path() / "file", "", Durability::cached);
   CheckpointManager manager(temp.path() / "file" / "checkpoints", {5}, [](const std::string&) {});
-  CHECK_THROWS_WITH(manager.save(1, filled(1)), Contains("there is no earlier one"));
+  CHECK_THROWS_WITH(manager.save(1, filled(1)), Contains("no earlier checkpoint exists"));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugins as config resolution sees them, made up for tests: a handful of types with every form of
-// field, and no library behind them.
+// Artificial plugins for tests of config resolution: a few types with every form of field, without
+// libraries.
 #pragma once
 
 #include <filesystem>
@@ -32,7 +32,7 @@ class DemoCatalog : public ConfigCatalog, private SchemaLookup {
   void check_experiment(const std::string& key, const Value& config,
                         Diagnostics& diagnostics) override;
 
-  std::map<std::string, std::filesystem::path> experiment_files{};  // beside demo/small
+  std::map<std::string, std::filesystem::path> experiment_files{};  // in addition to demo/small
 
  private:
   const Schema* find(std::string_view kind, std::string_view key, const Origin& where,
@@ -49,7 +49,7 @@ class DemoCatalog : public ConfigCatalog, private SchemaLookup {
   std::map<std::pair<std::string, std::string>, Item> items_;
 };
 
-// Config files in a folder of their own, and what resolving them gives. The folder's name is cut
+// Config files in a new folder, and the results of resolving them. The folder's name is removed
 // from texts.
 class Configs {
  public:
@@ -63,7 +63,7 @@ class Configs {
 
   // Resolves main.toml with these overrides.
   ResolvedConfig resolve(const std::vector<std::string>& overrides = {});
-  // The problems of that, one a line: "location: path: what (hint)".
+  // The errors of that, one per line: "location: path: what (hint)".
   std::string diagnostics(const std::vector<std::string>& overrides = {});
   // "main.toml:3:4" or "default" ...
   std::string origin(const ResolvedConfig& config, std::string_view path) const;
@@ -74,7 +74,7 @@ class Configs {
     catalog_.experiment_files[key] = path(file);
   }
 
-  ConfigRequest request{};  // files and experiment; main.toml when there are none
+  ConfigRequest request{};  // files and experiment; main.toml if there are none
 
  private:
   ConfigRequest full_request(const std::vector<std::string>& given) const;
@@ -83,10 +83,10 @@ class Configs {
   DemoCatalog catalog_;
 };
 
-// The value at a path as TOML text; "absent" where there is none.
+// The value at a path as TOML text. "absent" if there is none.
 std::string text_at(const Value& tree, std::string_view path);
 
-// A config without mistakes, 13 lines.
+// A valid config of 13 lines.
 extern const char* const kGoodConfig;
 
 }  // namespace trivet::test

@@ -10,7 +10,7 @@ using trivet::ResolvedConfig;
 using trivet::test::Configs;
 using trivet::test::text_at;
 
-TEST_CASE("an experiment may be a file with bases of its own, below all that is given") {
+TEST_CASE("an experiment may be a file with bases, below all given values") {
   Configs configs;
   configs.write("low.toml", "seed = 1\n[trainer]\ntrain_steps = 10\nmax_to_keep = 3\n");
   configs.write("named.toml",
@@ -43,7 +43,7 @@ TEST_CASE("an experiment file may start from another experiment, but not from it
         "cannot start from itself)\n");
 }
 
-TEST_CASE("a registered experiment says only what it chose: [defaults] reach the rest") {
+TEST_CASE("a registered experiment sets only its choices: [defaults] apply to the rest") {
   Configs configs;
   configs.write("main.toml",
                 "experiment = 'demo/small'\n"
@@ -57,14 +57,14 @@ TEST_CASE("a registered experiment says only what it chose: [defaults] reach the
   CHECK(configs.origin(config, "runtime.backend") == "default");
 }
 
-TEST_CASE("every lookup of an experiment gives a fresh config") {
+TEST_CASE("every lookup of an experiment returns a new config") {
   Configs configs;
   configs.request.experiment = "demo/small";
   CHECK(configs.resolve({"trainer.train_steps=1"}).experiment.seed == 7);
   CHECK(text_at(configs.resolve().tree, "trainer.train_steps") == "300");
 }
 
-TEST_CASE("restrictions of an experiment hold for what is laid over it, with the location") {
+TEST_CASE("restrictions of an experiment apply to higher layers, with the location") {
   Configs configs;
   configs.write("main.toml", "experiment = 'demo/small'\n[task]\nclasses = 9\n");
   CHECK(configs.diagnostics() == "main.toml:3:11: task.classes: must be 10 (it is small)\n");
@@ -72,14 +72,14 @@ TEST_CASE("restrictions of an experiment hold for what is laid over it, with the
         "command line:1:14 (task.classes=8): task.classes: must be 10 (it is small)\n"
         "command line:2:21 (trainer.train_steps=-1): trainer.train_steps: must be >= 0, found "
         "-1\n");
-  // A file that starts from the experiment is bound as well.
+  // The restrictions also apply to a file that starts from the experiment.
   configs.write("named.toml", "experiment = 'demo/small'\n");
   configs.name_experiment("demo/named", "named.toml");
   configs.write("main.toml", "experiment = 'demo/named'\n[task]\nclasses = 9\n");
   CHECK(configs.diagnostics() == "main.toml:3:11: task.classes: must be 10 (it is small)\n");
 }
 
-TEST_CASE("restrictions travel with the resolved config and hold for what starts from it") {
+TEST_CASE("restrictions are kept in the resolved config and apply to configs based on it") {
   Configs configs;
   configs.request.experiment = "demo/small";
   const ResolvedConfig first = configs.resolve();
@@ -88,13 +88,13 @@ TEST_CASE("restrictions travel with the resolved config and hold for what starts
   CHECK(again.resolve().tree == first.tree);
   CHECK(again.diagnostics({"task.classes=8"}) ==
         "command line:1:14 (task.classes=8): task.classes: must be 10 (it is small)\n");
-  // Also a file above it that starts from the experiment once more.
+  // And to a file on top of it that starts from the experiment again.
   again.request.experiment = "demo/small";
   again.request.files = {again.path("main.toml")};
   CHECK(text_at(again.resolve().tree, "restrictions") == "[\"demo/small\"]");
 }
 
-TEST_CASE("restrictions of an experiment can be lifted on the command line alone") {
+TEST_CASE("restrictions of an experiment can only be lifted on the command line") {
   Configs configs;
   configs.request.experiment = "demo/small";
   CHECK(configs.diagnostics({"restrictions=[]", "task.classes=8"}) == "no problem");
@@ -105,12 +105,12 @@ TEST_CASE("restrictions of an experiment can be lifted on the command line alone
   CHECK(configs.diagnostics({"restrictions=[]"}) == "no problem");
 }
 
-TEST_CASE("restrictions that cannot be checked are an error, unless they are left out") {
+TEST_CASE("restrictions that cannot be checked are an error unless they are removed") {
   const std::string good = trivet::test::kGoodConfig;
   Configs gone("restrictions = ['demo/gone']\n" + good);
   CHECK(gone.diagnostics() ==
         "main.toml:1:17: restrictions[0]: there is no experiment 'demo/gone' (install its plugin, "
-        "or leave it out to do without its rules; try demo/small)\n");
+        "or remove it to skip its rules; try demo/small)\n");
   CHECK(gone.diagnostics({"restrictions=[]"}) == "no problem");
   CHECK(gone.diagnostics({"restrictions=['demo/small']", "task.classes=3"}) ==
         "command line:2:14 (task.classes=3): task.classes: must be 10 (it is small)\n");

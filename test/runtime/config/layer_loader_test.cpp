@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers of a config: which wins, how they merge, where values say they came from.
+// Layers of a config: their priority, how they merge, and the origins of values.
 #include <catch2/catch.hpp>
 
 #include "config/toml/toml_reader.h"
@@ -32,7 +32,7 @@ TEST_CASE("a resolved config has every default, explicit types and an origin for
   CHECK(config.experiment.task.path() == "task");
 }
 
-TEST_CASE("the written config resolves to an equal tree, as often as one likes") {
+TEST_CASE("the written config resolves to an equal tree, any number of times") {
   Configs configs;
   configs.write("main.toml",
                 std::string(kGoodConfig) +
@@ -103,7 +103,7 @@ TEST_CASE("tables merge, lists and single values replace") {
   CHECK(text_at(config.tree, "task.train_input.batch_size") == "16");
 }
 
-TEST_CASE("a layer that changes a type starts that table afresh") {
+TEST_CASE("a layer that changes a type replaces the table") {
   Configs configs;
   configs.write("low.toml", kGoodConfig);
   SECTION("in a file") {
@@ -127,7 +127,7 @@ TEST_CASE("a layer that changes a type starts that table afresh") {
   }
 }
 
-TEST_CASE("a table over the short form of its type adds to it") {
+TEST_CASE("a table over the short form of its type is merged with it") {
   Configs configs;
   configs.write("low.toml", kGoodConfig);
   configs.write("main.toml",
@@ -164,7 +164,7 @@ TEST_CASE("old names of a field merge with the new one") {
       Catch::Contains("main.toml:3:16: task.model.nonlinearity: is an old name of 'activation'"));
 }
 
-TEST_CASE("[defaults] fill every table of a type, below what is given") {
+TEST_CASE("tables of [defaults] fill every table of a type, below given values") {
   Configs configs;
   configs.write(
       "main.toml",
@@ -185,7 +185,7 @@ TEST_CASE("[defaults] fill every table of a type, below what is given") {
                 "task.model.layers[1].dims") == "4");
 }
 
-TEST_CASE("mistakes in [defaults] are reported once, used or not") {
+TEST_CASE("errors in [defaults] are reported once, used or not") {
   Configs configs;
   configs.write("main.toml",
                 "task = 'demo/Task'\n[task_]\n[defaults.\"demo/Linear\"]\ndimz = 9\n"
@@ -193,7 +193,7 @@ TEST_CASE("mistakes in [defaults] are reported once, used or not") {
   CHECK(configs.diagnostics() ==
         "main.toml:2:2: task_: unknown key 'task_' (did you mean 'task'?)\n"
         "main.toml:4:1: defaults.\"demo/Linear\".dimz: unknown key 'dimz' (did you mean 'dims'?)\n"
-        "main.toml:5:11: defaults.\"demo/Lunear\": there is no type 'demo/Lunear' (did you mean "
+        "main.toml:5:11: defaults.\"demo/Lunear\": unknown type 'demo/Lunear' (did you mean "
         "'demo/Linear'?)\n");
   configs.write(
       "main.toml",
@@ -203,7 +203,7 @@ TEST_CASE("mistakes in [defaults] are reported once, used or not") {
         "main.toml:6:11: defaults.\"demo/Linear\".dropout: must be in [0, 1), found 2\n");
 }
 
-TEST_CASE("defaults that contain themselves are reported, not followed for ever") {
+TEST_CASE("defaults that contain themselves are reported and not followed forever") {
   Configs configs;
   configs.write(
       "main.toml",

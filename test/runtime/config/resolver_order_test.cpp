@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overrides of one source: their order does not matter, and none is without effect.
+// Overrides of one source: their order does not matter, and each has an effect.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -10,8 +10,7 @@
 namespace trivet::test::config_order {
 namespace {
 
-// Where both orders give the same at this path: what they give; where both are refused: the first
-// problem.
+// The value at this path if both orders give the same; the first error if both are rejected.
 std::string either_way(const std::vector<std::string>& words, const std::string& path,
                        const char* config = kGoodConfig) {
   Configs configs(config);
@@ -26,7 +25,7 @@ std::string either_way(const std::vector<std::string>& words, const std::string&
 
 }  // namespace
 
-TEST_CASE("a type comes before what stands inside it, wherever it is given") {
+TEST_CASE("a type is set before its fields, in any order") {
   CHECK(either_way({"task.model.activation.dims=3", "task.model.activation=demo/Linear"},
                    "task.model.activation.dims") == "3");
   CHECK(either_way({"task.model.activation.dims=3", "task.model.activation.type=demo/Linear"},
@@ -42,10 +41,10 @@ TEST_CASE("a type comes before what stands inside it, wherever it is given") {
             "trainer.learning_rate") == "{type = \"demo/Cosine\", peak = 0.1, decay_steps = 5}");
 }
 
-TEST_CASE("an override of which nothing is left is refused with what replaced it") {
+TEST_CASE("an override without effect is rejected with the override that replaced it") {
   CHECK(either_way({"seed=1", "seed=2"}, "seed") ==
-        "command line:1:1 (seed=1): seed: this has no effect: 'seed=2' replaces it (leave one of "
-        "them out)");
+        "command line:1:1 (seed=1): seed: this has no effect: 'seed=2' replaces it (remove one of "
+        "them)");
   CHECK(either_way({"seed=2", "seed=2"}, "seed") == "2");
   CHECK_THAT(either_way({"trainer.optimizer=none", "trainer.optimizer.momentum=0.5"}, ""),
              Catch::Contains("trainer.optimizer: this has no effect: "
@@ -54,26 +53,25 @@ TEST_CASE("an override of which nothing is left is refused with what replaced it
              Catch::Contains("task.model: this has no effect"));
   CHECK_THAT(either_way({"task.model.parts={label = 'a'}", "task.model.parts={sizes = [1]}"}, ""),
              Catch::Contains("task.model.parts: this has no effect"));
-  // A type and a table that names none, whether or not the files have a type there.
+  // A type and a table without one, with or without a type in the files.
   const char* const bare =
       "task = {type = 'demo/Task', model = 'demo/Mlp', train_input = {type = 'demo/Noise', "
       "batch_size = 2}}\ntrainer = {train_steps = 10}\n";
   for (const char* config : {static_cast<const char*>(kGoodConfig), bare}) {
-    CHECK_THAT(
-        either_way({"trainer.optimizer=demo/Sgd", "trainer.optimizer={momentum = 0.2}"}, "",
-                   config),
-        Catch::Contains("trainer.optimizer: ") && Catch::Contains("(leave one of them out)"));
+    CHECK_THAT(either_way({"trainer.optimizer=demo/Sgd", "trainer.optimizer={momentum = 0.2}"}, "",
+                          config),
+               Catch::Contains("trainer.optimizer: ") && Catch::Contains("(remove one of them)"));
   }
   CHECK(either_way({"trainer.optimizer=demo/Sgd", "trainer.optimizer={type = 'demo/Sgd'}"},
                    "trainer.optimizer.type") == "\"demo/Sgd\"");
   CHECK_THAT(either_way({"task.model.hidden_dims[0]=5", "~task.model.hidden_dims[0]"}, ""),
-             Catch::Contains("'~task.model.hidden_dims[0]' takes it out"));
-  // A slip below a part that is replaced is one all the same.
+             Catch::Contains("'~task.model.hidden_dims[0]' removes it"));
+  // An error below a replaced part is still an error.
   CHECK_THAT(either_way({"trainer.optimizer.nonsense=0.5", "trainer.optimizer=demo/Sgd"}, ""),
              Catch::Contains("unknown key 'nonsense'"));
 }
 
-TEST_CASE("globs reach what no override names, whatever types the others set") {
+TEST_CASE("globs apply to fields that no override names, for all types that others set") {
   CHECK(either_way({"**.dropout=0.5", "task.model.dropout=0.25", "task.model.activation.dims=2",
                     "task.model.activation=demo/Linear"},
                    "task.model.dropout") == "0.25");
@@ -86,14 +84,14 @@ TEST_CASE("globs reach what no override names, whatever types the others set") {
              Catch::Contains("other overrides name every location that it matches"));
 }
 
-TEST_CASE("elements are taken out by their numbers in the list as it stands") {
+TEST_CASE("elements are removed by their indices in the given list") {
   CHECK(either_way({"~task.model.hidden_dims[0]", "~task.model.hidden_dims[1]"},
                    "task.model.hidden_dims") == "[]");
   CHECK(either_way({"~task.model.hidden_dims[0]", "task.model.hidden_dims[1]=7"},
                    "task.model.hidden_dims") == "[7]");
 }
 
-TEST_CASE("the short form of the type that is there keeps its table") {
+TEST_CASE("the short form of the same type keeps its table") {
   Configs configs;
   configs.write("low.toml", std::string(kGoodConfig) + "[task.model.activation]\nslope = 0.5\n");
   configs.write("main.toml", "base = ['low.toml']\n[task.model]\nactivation = 'demo/Relu'\n");
@@ -106,7 +104,7 @@ TEST_CASE("the short form of the type that is there keeps its table") {
         "{type = \"demo/Constant\", value = 0.25}");
 }
 
-TEST_CASE("a table in one word replaces the part, whose type stays unless it is named") {
+TEST_CASE("a table in one word replaces the part, but keeps the type unless it names one") {
   Configs configs(std::string(kGoodConfig) + "[task.model.activation]\nslope = 0.5\n");
   const auto with = [&](const std::string& word) { return configs.resolve({word}).tree; };
   CHECK(text_at(with("task.model={dropout = 0.5}"), "task.model.hidden_dims") == "[128]");
@@ -133,7 +131,7 @@ TEST_CASE("JSON of --params_override merges, and its keys may be paths") {
              Catch::Contains("unknown key 'modle'"));
 }
 
-TEST_CASE("numbers and words are read alike in every way to give them") {
+TEST_CASE("numbers and words are parsed alike in all notations") {
   Configs configs(kGoodConfig);
   const Value tree =
       configs
@@ -149,7 +147,7 @@ TEST_CASE("numbers and words are read alike in every way to give them") {
              Catch::Contains("expected an integer"));
 }
 
-TEST_CASE("a run's config.toml keeps references, with what they mean") {
+TEST_CASE("a run's config.toml keeps references, with their values") {
   Configs configs;
   configs.write("main.toml", std::string(kGoodConfig) +
                                  "[xp]\nsteps = '${trainer.train_steps}'\nplain = '$${x}'\n");
@@ -162,7 +160,7 @@ TEST_CASE("a run's config.toml keeps references, with what they mean") {
   CHECK(text_at(plain, "xp.plain") == "\"${x}\"");
 }
 
-TEST_CASE("the words for a value give that value again") {
+TEST_CASE("the words for a value parse to that value") {
   Configs configs(kGoodConfig);
   for (const Value& value :
        {Value("5"), Value("true"), Value("a b"), Value("null"), Value(""), Value("'q'"),
@@ -173,7 +171,7 @@ TEST_CASE("the words for a value give that value again") {
   }
 }
 
-TEST_CASE("an override inside of what a sweep changes is a part of what units differ in") {
+TEST_CASE("an override below a swept value belongs to the units") {
   const std::vector<std::string> words{"task.model.dropout=0.5", "seed=3"};
   const auto inside = [&](const std::string& swept) {
     return said_inside(words, {.args = {{swept, Value("demo/Mlp")}}});
@@ -186,7 +184,7 @@ TEST_CASE("an override inside of what a sweep changes is a part of what units di
   CHECK(inside("**.model") == words);
 }
 
-TEST_CASE("what --sweep changes is left out of the config that units share, globs as well") {
+TEST_CASE("values that --sweep changes are not in the shared config, nor are globs") {
   const auto left = [](const std::string& sweep) {
     ConfigRequest request;
     for (const char* word : {"task.model.layers[1].dims=2", "seed=3", "~task.model.dropout"}) {
@@ -208,7 +206,7 @@ TEST_CASE("what --sweep changes is left out of the config that units share, glob
   CHECK(left("**.layers[1].dims=1,2").size() == 3);
 }
 
-TEST_CASE("units that vary the config start from the files and say the overrides") {
+TEST_CASE("units that vary the config start from the files and get the overrides") {
   Configs configs(std::string(kGoodConfig) + "[xp]\na = '${xp.b}'\nb = '${seed}'\nc = 1\n");
   DemoCatalog catalog;
   ConfigRequest request{.files = {configs.path("main.toml")}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A config is what runs: over generated files, overrides in every order, sweeps and references.
-// TRIVET_PROPERTY_CASES sets how many cases are tried.
+// The shown config is the one that runs: over generated files, overrides in every order, sweeps and
+// references. TRIVET_PROPERTY_CASES sets the number of cases.
 #include <rapidcheck.h>
 #include <rapidcheck/detail/TestListenerAdapter.h>
 #include <algorithm>
@@ -36,7 +36,7 @@ const char* const kFiles[] = {
      "[task.train_input]\ntype = 'demo/Noise'\nbatch_size = 4\n[trainer]\ntrain_steps = 50\n"
      "optimizer = 'demo/Sgd'\nlearning_rate = 0.5\nvalidation_steps = '${xp.often}'\n"
      "[xp]\noften = 3\ncount = '${trainer.train_steps}'\n[defaults.'demo/Sgd']\nmomentum = 0.7\n"),
-    // Next to nothing.
+    // Almost empty.
     ("name = 'say $${seed}'\n[task]\ntype = 'demo/Task'\nmodel = 'demo/Mlp'\ntrain_input = "
      "{type = 'demo/Noise', batch_size = 2}\n[trainer]\ntrain_steps = 10\n"),
 };
@@ -133,7 +133,7 @@ Case any_case() {
     one.said.push_back(*rc::gen::elementOf(kPool));
   }
   one.swept = some(3);
-  // What is both swept and set is refused before any unit is made.
+  // A value that is both swept and set is rejected before any unit is built.
   std::erase_if(one.swept, [&](const Said& swept) {
     return std::any_of(one.said.begin(), one.said.end(),
                        [&](const Said& said) { return said.path == swept.path; });
@@ -145,7 +145,7 @@ Case any_case() {
   return one;
 }
 
-// Runs a case: what one `config show` gives, and what a unit of the launch gives.
+// Runs a case: compares `config show` with a unit of the launch.
 class Trial {
  public:
   explicit Trial(const Case& one) : case_(one) {}
@@ -210,7 +210,7 @@ class Trial {
     return resolved(request(file(case_.file), words));
   }
 
-  // A plain value that nothing further inside changes is there.
+  // A plain value without inner overrides is present.
   void check_effects(const ResolvedConfig& shown) const {
     const TypedTree tree(config_file_schema(), catalog().schemas());
     const std::vector<std::string> all = words(true);
@@ -232,7 +232,7 @@ class Trial {
     }
   }
 
-  // A run's config.toml gives the same config, and follows a change as the files do.
+  // A run's config.toml gives the same config, and follows changes like the files.
   void check_round_trip(const ResolvedConfig& shown) const {
     const auto path = folder().write("run.toml", run_config_text(shown));
     const std::optional<ResolvedConfig> again = resolved(request(path, {}));
@@ -252,7 +252,7 @@ class Trial {
     RC_ASSERT(longer->tree == gone_on->tree);
   }
 
-  // The unit of this item has what the same words show, or the launch refuses it.
+  // The unit of this item has the config that the same words show, or the launch rejects it.
   void check_unit(const ResolvedConfig& shown) const {
     SweepItem item;
     std::vector<std::string> sweeps;
@@ -289,7 +289,7 @@ int cases() {
 
 }  // namespace
 
-TEST_CASE("a unit runs what one config show of the same words shows, in any order") {
+TEST_CASE("a unit runs the config that config show prints for the same words, in any order") {
   rc::detail::TestParams params;
   params.seed = 20;
   params.maxSuccess = cases();

@@ -11,7 +11,7 @@
 
 using namespace trivet;
 
-TEST_CASE("a crash that no plugin is to blame for ends the process by its signal", "[nosan]") {
+TEST_CASE("a crash without a faulty plugin ends the process by its signal", "[nosan]") {
   for (const int number : {SIGSEGV, SIGABRT}) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -29,7 +29,7 @@ TEST_CASE("a crash that no plugin is to blame for ends the process by its signal
   }
 }
 
-TEST_CASE("the handlers from before are put back") {
+TEST_CASE("the handlers from before are restored") {
   const auto handler = [] {
     struct sigaction action = {};
     ::sigaction(SIGSEGV, nullptr, &action);

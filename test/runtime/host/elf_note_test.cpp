@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reader of notes under damaged files: it answers, and never believes a number in the file.
+// The note reader with damaged files: it reports errors and never trusts a number in the file.
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -28,7 +28,7 @@ PluginNote note_of(const std::string& bytes) {
   return read_plugin_note(file.get());
 }
 
-// Reads a note as far as the host does at a scan and for `explain`.
+// Reads a note like the host in a scan and for `explain`.
 void use(const PluginNote& note) {
   if (!note.error.empty()) return;
   try {
@@ -50,7 +50,7 @@ std::size_t offset_of_note(const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("the note of a plugin is read whole") {
+TEST_CASE("the note of a plugin is read completely") {
   const PluginNote note = note_of(test::read_file(test::fixture("alpha")));
   CHECK(note.error.empty());
   const Manifest manifest = parse_manifest(note.text);
@@ -60,7 +60,7 @@ TEST_CASE("the note of a plugin is read whole") {
   CHECK(abi_objection(manifest).empty());
 }
 
-TEST_CASE("an SDK version that is no pair of whole numbers is refused, not cut to fit") {
+TEST_CASE("an SDK version that is not a pair of integers is rejected, not truncated") {
   const std::string text = note_of(test::read_file(test::fixture("alpha"))).text;
   const std::size_t begin = text.find("\"sdk\":") + 6, end = text.find(']', begin) + 1;
   const auto with = [&](const std::string& sdk) {
@@ -75,7 +75,7 @@ TEST_CASE("an SDK version that is no pair of whole numbers is refused, not cut t
   }
 }
 
-TEST_CASE("the note is found through the section headers when its segment is gone") {
+TEST_CASE("the note is found through the section headers if its segment is missing") {
   std::string bytes = test::read_file(test::fixture("alpha"));
   Elf64_Ehdr header{};
   std::memcpy(&header, bytes.data(), sizeof header);
@@ -89,7 +89,7 @@ TEST_CASE("the note is found through the section headers when its segment is gon
   CHECK(parse_manifest(note_of(bytes).text).name == "alpha");
 }
 
-TEST_CASE("sizes and offsets near the end of the number range are survived") {
+TEST_CASE("sizes and offsets near the integer limits are handled") {
   const std::string good = test::read_file(test::fixture("alpha"));
   const std::size_t note = offset_of_note(good);
   for (const std::uint64_t value : {~0ULL, ~0ULL - 3, 1ULL << 63, 1ULL << 62, 0ULL, 1ULL}) {
@@ -111,7 +111,7 @@ TEST_CASE("sizes and offsets near the end of the number range are survived") {
   }
 }
 
-TEST_CASE("a file of another machine or kind is told so") {
+TEST_CASE("a file of another machine or kind is reported as such") {
   std::string bytes = test::read_file(test::fixture("alpha"));
   std::string other = bytes;
   other[EI_CLASS] = ELFCLASS32;
@@ -122,7 +122,7 @@ TEST_CASE("a file of another machine or kind is told so") {
   CHECK(note_of(other).error == "an ELF file, but not a shared library");
 }
 
-TEST_CASE("damaged headers and notes are answered, never followed", "[fuzz]") {
+TEST_CASE("damaged headers and notes are reported, never followed", "[fuzz]") {
   const std::string good = test::read_file(test::fixture("alpha"));
   const std::size_t note = offset_of_note(good);
   std::mt19937_64 random(20240811);
@@ -143,12 +143,12 @@ TEST_CASE("damaged headers and notes are answered, never followed", "[fuzz]") {
     use(result);
     read += result.error.empty() ? 1 : 0;
   }
-  // Both outcomes occur, or the mutations would test nothing.
+  // Both outcomes must occur, or the mutations test nothing.
   CHECK(read > kRounds / 20);
   CHECK(read < kRounds * 19 / 20);
 }
 
-TEST_CASE("notes whose JSON is not a manifest are refused with a reason") {
+TEST_CASE("notes whose JSON is not a manifest are rejected with a reason") {
   const char* const texts[] = {
       "",
       "{",
@@ -168,7 +168,7 @@ TEST_CASE("notes whose JSON is not a manifest are refused with a reason") {
   }
 }
 
-TEST_CASE("a note nested without end is refused, wherever the nesting stands") {
+TEST_CASE("a note with unlimited nesting is rejected, at any location") {
   const std::string start =
       "{\"name\":\"x\",\"version\":\"1\",\"sdk\":[1,0],\"abi\":{},\"items\":"
       "[{\"kind\":\"layer\",\"key\":\"x/A\",\"schema\":";

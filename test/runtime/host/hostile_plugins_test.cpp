@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that must not become plugins: each is refused with its reason, and the good plugin beside
-// it goes on.
+// Files that must not become plugins: each is refused with its reason, and the valid plugin next to
+// it still works.
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A host that looks at `folder`, in which alpha was put as well, with a registry of its own.
+// A host for `folder`, which also contains alpha, with its own registry.
 class Bench {
  public:
   explicit Bench(const PluginFolder& folder) {
@@ -30,7 +30,7 @@ class Bench {
   PluginHost& host() { return *host_; }
   Registry& registry() { return registry_; }
 
-  // Why the plugin was refused at the scan; alpha must be usable.
+  // The reason for refusing the plugin in the scan; alpha must be usable.
   std::string refusal(std::string_view stem) {
     check_alpha();
     const PluginFile file = state_of(*host_, stem);
@@ -38,7 +38,8 @@ class Bench {
     return file.reason;
   }
 
-  // Why the plugin was refused when a key of it was asked for; the error and the listing agree.
+  // The reason for refusing the plugin when one of its keys is requested; the error and the listing
+  // agree.
   std::string refusal_on_load(const std::string& name) {
     CHECK(state_of(*host_, name).state == PluginState::available);
     std::string said;
@@ -56,7 +57,7 @@ class Bench {
     CHECK(file.state == PluginState::refused);
     CHECK(said.find(file.reason) != std::string::npos);
     CHECK(said.find(file.path.string()) != std::string::npos);
-    // Asking again gives the same answer, without another try.
+    // Another request gives the same answer without a new attempt.
     CHECK_THROWS_WITH(registry_.get("schedule", name + "/Plain"), Catch::Contains(file.reason));
     return file.reason;
   }
@@ -84,7 +85,7 @@ using Catch::Contains;
 
 }  // namespace
 
-TEST_CASE("a library whose variables others would share is refused, with what to do", "[nosan]") {
+TEST_CASE("a library whose variables others would share is refused with a remedy", "[nosan]") {
   const PluginFolder folder;
   folder.copy("unflagged_a");
   folder.copy("unflagged_b");
@@ -96,11 +97,11 @@ TEST_CASE("a library whose variables others would share is refused, with what to
   }
 }
 
-TEST_CASE("a library with a C++ library of its own is refused", "[nosan]") {
+TEST_CASE("a library that contains its own C++ library is refused", "[nosan]") {
   CHECK_THAT(scanned("own_cxx_library"), Contains("link it without -static-libstdc++"));
 }
 
-TEST_CASE("files that are no libraries are refused") {
+TEST_CASE("files that are not libraries are refused") {
   const PluginFolder folder;
   for (const auto& [name, content] :
        {std::pair{"empty.so", ""}, {"text.so", "#!/bin/sh\necho\n"}}) {
@@ -113,7 +114,7 @@ TEST_CASE("files that are no libraries are refused") {
   CHECK(bench.refusal("text") == "not a shared library: it does not start as an ELF file");
 }
 
-TEST_CASE("a truncated library is refused, wherever it was cut") {
+TEST_CASE("a library truncated at any offset is refused") {
   const auto size = fs::file_size(test::fixture("alpha"));
   for (const std::size_t cut : {std::size_t{40}, std::size_t{4096}, size / 2, size - 1}) {
     const PluginFolder folder;
@@ -127,7 +128,7 @@ TEST_CASE("a library without a note is refused") {
   CHECK(scanned("no_note") == "not a trivet plugin: it has no trivet note");
 }
 
-TEST_CASE("a plugin for another SDK is refused with both versions and the cure") {
+TEST_CASE("a plugin for another SDK is refused with both versions and a remedy") {
   CHECK(scanned("other_major") ==
         "built for SDK 9.0, this program has SDK 1.0: rebuild the plugin");
   CHECK(scanned("newer_minor") == "needs SDK 1.77, this program has SDK 1.0: update trivet");
@@ -155,12 +156,12 @@ TEST_CASE("two plugins of one name in one folder: the second is refused, naming 
   CHECK_THAT(bench.refusal("other"), Contains("alpha.so is the plugin 'alpha', too"));
 }
 
-TEST_CASE("what an entry throws is contained") {
+TEST_CASE("exceptions of an entry are contained") {
   CHECK(loaded("throws_in_entry") == "its entry threw: no key, no door");
   CHECK(loaded("throws_int_in_entry") == "its entry threw something that is not a std::exception");
 }
 
-TEST_CASE("an entry that fails half-way leaves nothing behind") {
+TEST_CASE("an entry that fails halfway leaves nothing behind") {
   CHECK(loaded("fails_in_entry") == "its entry failed: out of luck");
 }
 
@@ -172,7 +173,7 @@ TEST_CASE("an entry must offer exactly what the note declares") {
   CHECK_THAT(loaded("offers_twice"), Contains("offers the schedule 'offers_twice/Plain' twice"));
 }
 
-TEST_CASE("an entry must say what it was built with") {
+TEST_CASE("an entry must name its build") {
   CHECK(loaded("no_abi_tag") == "its entry has no ABI tag");
 }
 
@@ -230,7 +231,7 @@ TEST_CASE("a good link into a bad folder is refused") {
   CHECK_THAT(Bench(folder).refusal("link"), Contains("can be changed by others"));
 }
 
-TEST_CASE("what is no regular file is refused and never waited for") {
+TEST_CASE("a file that is not regular is refused without blocking") {
   const PluginFolder folder;
   REQUIRE(mkfifo((folder.path() / "pipe.so").c_str(), 0600) == 0);
   REQUIRE(mkdir((folder.path() / "directory.so").c_str(), 0700) == 0);
@@ -243,7 +244,7 @@ TEST_CASE("what is no regular file is refused and never waited for") {
   CHECK_THAT(bench.refusal("dangling"), Contains("No such file"));
 }
 
-TEST_CASE("a file that is exchanged after the scan is not opened") {
+TEST_CASE("a file that is replaced after the scan is not loaded") {
   const PluginFolder folder;
   const fs::path file = folder.copy("throws_in_entry");
   Bench bench(folder);
@@ -252,7 +253,7 @@ TEST_CASE("a file that is exchanged after the scan is not opened") {
   CHECK_THAT(bench.refusal_on_load("throws_in_entry"), Contains("has changed since"));
 }
 
-TEST_CASE("a file that is written over after the scan is not opened, whatever its times say") {
+TEST_CASE("a file that is overwritten after the scan is not loaded, whatever its times") {
   const PluginFolder folder;
   const fs::path file = folder.copy("throws_in_entry");
   const auto time = fs::last_write_time(file);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin host with plugins that are in order: found by their notes, loaded when needed.
+// The plugin host with valid plugins: found by their notes, loaded when needed.
 #include <link.h>
 
 #include <array>
@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether a library whose file name is this has been opened by this process.
+// Whether this process has loaded a library with this file name.
 bool is_open(const std::string& path) {
   struct Search {
     const std::string& path;
@@ -44,7 +44,7 @@ std::unique_ptr<Schedule> make_with(Registry& registry, const ConfigOf<Schedule>
 
 }  // namespace
 
-TEST_CASE("a scan tells everything about a plugin and opens nothing") {
+TEST_CASE("a scan reads everything about a plugin and loads nothing") {
   const PluginFolder folder;
   const fs::path file = fs::canonical(folder.copy("alpha"));
   Registry registry;
@@ -67,7 +67,7 @@ TEST_CASE("a scan tells everything about a plugin and opens nothing") {
   CHECK_FALSE(is_open(file));
 }
 
-TEST_CASE("a plugin is opened when a key of it is made, and stays so") {
+TEST_CASE("a plugin is loaded on the first use of one of its keys and stays loaded") {
   const PluginFolder folder;
   const fs::path file = fs::canonical(folder.copy("alpha"));
   {
@@ -82,7 +82,7 @@ TEST_CASE("a plugin is opened when a key of it is made, and stays so") {
   CHECK(is_open(file));
 }
 
-TEST_CASE("plugins of two compilers hold each other's objects, and same names do not mix") {
+TEST_CASE("plugins of two compilers exchange objects, and equal names do not collide") {
   const PluginFolder folder;
   folder.copy("alpha");
   folder.copy("beta");
@@ -91,7 +91,7 @@ TEST_CASE("plugins of two compilers hold each other's objects, and same names do
   const ConfigOf<Schedule> config("beta/Times", Value::table({{"times", 3}, {"inner", constant}}));
   CHECK(trivet::make(config)->value(0) == 15);
 
-  // Both plugins have a struct alpha::ConstantConfig; each is its own item.
+  // Both plugins have a struct alpha::ConstantConfig; each is a separate item.
   const Value bad = Value::table({{"type", "alpha/Constant"}, {"value", 5}, {"times", 3}});
   const ConfigOf<Schedule> wrong("beta/Times", Value::table({{"inner", bad}}));
   CHECK_THROWS_WITH(trivet::make(wrong), Catch::Contains("unknown key 'times'"));
@@ -105,7 +105,7 @@ TEST_CASE("plugins of two compilers hold each other's objects, and same names do
   CHECK(number.key() == "alpha/Constant");
 }
 
-TEST_CASE("threads that ask at the same moment get one loaded plugin", "[tsan]") {
+TEST_CASE("simultaneous requests of threads load a plugin once", "[tsan]") {
   const PluginFolder folder;
   folder.copy("alpha");
   Registry registry;
@@ -156,7 +156,7 @@ TEST_CASE("an exception in a constructor names plugin, key and config path") {
   CHECK(message("config") == "here: bad in alpha [plugin alpha, alpha/Constant]");
 }
 
-TEST_CASE("a key that no plugin has tells what was searched and what is near") {
+TEST_CASE("the error for an unknown key lists the searched folders and similar keys") {
   const PluginFolder folder;
   folder.copy("alpha");
   Registry registry;
@@ -228,7 +228,7 @@ TEST_CASE("folders come from the options, the variable, the user and the install
   REQUIRE(found.size() >= 5);
   CHECK(found[0].path == fs::canonical(option.path()));
   CHECK(found[0].error.empty());
-  CHECK(found[1].error == "there is no such folder");
+  CHECK(found[1].error == "the folder does not exist");
   CHECK(found[2].path == "relative");
   CHECK_THAT(found[2].error, Catch::Contains("not an absolute path"));
   CHECK(found[3].path == fs::canonical(variable.path()));

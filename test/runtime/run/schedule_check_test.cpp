@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run says of a learning rate that trains nothing.
+// Warnings about a learning rate that trains nothing.
 #include <catch2/catch.hpp>
 #include <functional>
 
@@ -20,12 +20,12 @@ std::string warning(std::function<double(std::int64_t)> at, std::int64_t steps) 
 
 }  // namespace
 
-TEST_CASE("a learning rate that is 0 while steps remain is told, and one that only rises") {
+TEST_CASE("a learning rate that is 0 before the end, or only rises, is reported") {
   const auto falling = [](std::int64_t step) { return step < 500 ? 1.0 - 0.002 * step : 0.0; };
   CHECK(warning(falling, 500).empty());
-  CHECK_THAT(warning(falling, 1500),
-             Catch::StartsWith("the learning rate is 0 from step 500 on, and training goes to step "
-                               "1500"));
+  CHECK_THAT(
+      warning(falling, 1500),
+      Catch::StartsWith("the learning rate is 0 from step 500 on, but training ends at step 1500"));
   const auto warming = [](std::int64_t step) { return step < 20 ? 0.05 * step : 1.0; };
   CHECK(warning(warming, 100).empty());
   CHECK_THAT(warning(warming, 5), Catch::StartsWith("the learning rate still rises at the last"));

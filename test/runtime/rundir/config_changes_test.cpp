@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which changes of a config a run survives.
+// The config changes with which a run can continue.
 #include <catch2/catch.hpp>
 
 #include <map>
@@ -66,7 +66,7 @@ TRIVET_CONFIG(AdamConfig, trivet::OptimizerConfig, (beta_1, "Decay.", adjustable
 struct SyntheticConfig : InputConfig {};
 TRIVET_CONFIG(SyntheticConfig, trivet::InputConfig)
 
-// The types of this test; no other plugin is there, and those of "gone" cannot be used.
+// The types of this test. No other plugin exists, and the types of "gone" are unusable.
 class Schemas final : public SchemaLookup {
  public:
   const Schema* find(std::string_view kind, std::string_view key, const Origin&, const std::string&,
@@ -104,7 +104,7 @@ Value config() {
   return value;
 }
 
-// "path: before -> after", with "!" in front of what breaks the run, and why where that is said.
+// "path: before -> after", with a leading "!" if it breaks the run, and the reason if given.
 std::string compared(const Value& before, const Value& after) {
   Schemas schemas;
   std::string text;
@@ -121,7 +121,7 @@ std::string changed(std::string_view path, Value to) {
   return compared(config(), after);
 }
 
-// Of a change from one value to another, or from none to one: 'x' breaks, '.' does not.
+// For a change from one value to another, or from none to one: 'x' breaks, '.' does not.
 std::string breaks(std::string_view path, Value from, Value to, Value before = config()) {
   Value after = before;
   if (!from.is_null()) before.set_path(path, std::move(from));
@@ -143,18 +143,18 @@ TEST_CASE("equal configs have no changes") {
   CHECK(changed("task.init_checkpoint", Value()).empty());  // null is how unset looks
 }
 
-TEST_CASE("defaults of fields that there were not are no changes") {
+TEST_CASE("defaults of new fields are not changes") {
   Value field(0.5);
   CHECK(changed("task.model.new_field", field) == "!task.model.new_field:  -> 0.5\n");
   field.set_origin({.note = kDefaultNote});
   CHECK(changed("task.model.new_field", field).empty());
-  // One that there was is compared as ever.
+  // A field that existed is compared as usual.
   Value other(0.25);
   other.set_origin({.note = kDefaultNote});
   CHECK(changed("task.label_smoothing", other) == "task.label_smoothing: 0.0 -> 0.25\n");
 }
 
-TEST_CASE("another task or model breaks a run, other changes do not") {
+TEST_CASE("another task or model breaks a run, but other changes do not") {
   CHECK(changed("trainer.train_steps", 200) == "trainer.train_steps: 100 -> 200\n");
   CHECK(changed("task.train_input.batch_size", 64) == "task.train_input.batch_size: 128 -> 64\n");
   CHECK(changed("task.eval_input.type", "data/Idx") == "task.eval_input.type:  -> \"data/Idx\"\n");
@@ -167,14 +167,14 @@ TEST_CASE("another task or model breaks a run, other changes do not") {
   CHECK(changed("task.model.dropout", 0.1) == "task.model.dropout:  -> 0.1\n");
   CHECK(changed("task.type", "lm/Causal") ==
         "!task.type: \"vision/ImageClassification\" -> \"lm/Causal\"\n");
-  // Of a task no field is known to be the weights': what does not fit is found by restoring.
+  // No field of a task is known to affect weights: restoring finds weights that do not fit.
   CHECK(changed("task.label_smoothing", 0.1) == "task.label_smoothing: 0.0 -> 0.1\n");
   CHECK(changed("task.print_every", 5) == "task.print_every:  -> 5\n");
   CHECK(changed("trainer.optimizer.type", "optim/Sgd") ==
         "!trainer.optimizer.type: \"optim/Adam\" -> \"optim/Sgd\"\n");
 }
 
-TEST_CASE("a value that became a table is one change, with all below it") {
+TEST_CASE("a value that became a table is one change, including its fields") {
   const Value before = Value::table({{"a", 1}});
   const Value after = Value::table({{"a", Value::table({{"b", 2}})}});
   Schemas schemas;
@@ -183,7 +183,7 @@ TEST_CASE("a value that became a table is one change, with all below it") {
   CHECK(to_string(changes) == "  a: 1 -> {b = 2}");
 }
 
-TEST_CASE("of stages and of tasks trained together, lengths and data may change, models may not") {
+TEST_CASE("for stages and tasks trained together, lengths and data may change, but not models") {
   const auto changes = [](const char* list, const char* path, Value to) {
     Value before = config();
     const Value task = Value::table({{"type", "vision/ImageClassification"}});
@@ -217,7 +217,7 @@ TEST_CASE("of stages and of tasks trained together, lengths and data may change,
   CHECK(changes("task.tasks", "task.tasks[1].models", 1) == "task.tasks[1].models ");
 }
 
-TEST_CASE("in what has weights a field may change where it says so") {
+TEST_CASE("a field of a part with weights may change only if it is adjustable") {
   CHECK(breaks("task.model.dropout", 0.1, 0.2) == ".");
   CHECK(breaks("task.model.hidden", Value::array({1}), Value::array({2})) == "x");
   CHECK(breaks("trainer.optimizer.amsgrad", false, true) == "x");
@@ -231,7 +231,7 @@ TEST_CASE("in what has weights a field may change where it says so") {
   CHECK(breaks("task.model.widths.a", 1.0, 2.0) == "x");
 }
 
-TEST_CASE("marks hold for what stands below, but for parts with weights in there") {
+TEST_CASE("marks apply to nested fields, except those of parts with weights") {
   Value before = config();
   before.set_path("task.model.block.type", "nn/Block");
   before.set_path("task.model.block.inner.type", "nn/Block");
@@ -260,7 +260,7 @@ TEST_CASE("marks hold for what stands below, but for parts with weights in there
   CHECK(breaks("task.model.noises[0].type", Value(), "nn/Other", before) == ".");
 }
 
-TEST_CASE("learners stay, their rates and what their optimizers mark may change") {
+TEST_CASE("learners cannot change, but their rates and adjustable optimizer fields can") {
   Value before = config();
   const auto learner = [](const char* name) {
     return Value::table({{"name", name},
@@ -278,7 +278,7 @@ TEST_CASE("learners stay, their rates and what their optimizers mark may change"
   CHECK(breaks("trainer.learners", Value(), Value::array({learner("a")}), before) == "x");
 }
 
-TEST_CASE("of a part of another type the type alone tells") {
+TEST_CASE("for a part with another type only the type is reported") {
   Value after = config();
   after.set_path("trainer.optimizer", Value::table({{"type", "optim/Sgd"}, {"momentum", 0.5}}));
   CHECK(compared(config(), after) ==
@@ -287,10 +287,10 @@ TEST_CASE("of a part of another type the type alone tells") {
         "trainer.optimizer.momentum:  -> 0.5\n");
 }
 
-TEST_CASE("what no schema tells of a model is refused with the reason") {
+TEST_CASE("changes of a model without a schema are rejected with the reason") {
   Value before = config(), after = config();
   before.set_path("task.model.old", 1);
-  CHECK(compared(before, after) == "!task.model.old: 1 ->  (there is no such field any more)\n");
+  CHECK(compared(before, after) == "!task.model.old: 1 ->  (this field no longer exists)\n");
   const auto other_model = [](const char* type) {
     Value value = config();
     value.set_path("task.model.type", type);
@@ -299,15 +299,15 @@ TEST_CASE("what no schema tells of a model is refused with the reason") {
     return compared(value, changed);
   };
   CHECK(other_model("missing/Mlp") ==
-        "!task.model.hidden: [128] -> 3 (which fields of 'missing/Mlp' may change is not known)\n");
+        "!task.model.hidden: [128] -> 3 (the adjustable fields of 'missing/Mlp' are unknown)\n");
   CHECK(other_model("gone/Mlp") ==
-        "!task.model.hidden: [128] -> 3 (which fields of 'gone/Mlp' may change is not known: the "
+        "!task.model.hidden: [128] -> 3 (the adjustable fields of 'gone/Mlp' are unknown: the "
         "plugin cannot be used: it is damaged)\n");
   before = config();
   before.set_path("task.type", "gone/Task");
   CHECK(breaks("task.label_smoothing", Value(), 0.5, before) == "x");
   CHECK(breaks("task.train_input.seed", Value(), 5, before) == "x");
-  // Of an input nothing must be known.
+  // An input needs no schema.
   before = config();
   before.set_path("task.train_input.type", "gone/Input");
   after = before;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// metrics.jsonl: what a continued run keeps of it.
+// metrics.jsonl: the records that a continued run keeps.
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -50,7 +50,7 @@ std::string records(const fs::path& path) {
 
 }  // namespace
 
-TEST_CASE("a record reads back with the bits it was written with") {
+TEST_CASE("a record reads back with the same bits") {
   test::TempDir temp;
   const fs::path path = temp.path() / "metrics.jsonl";
   MetricsLog log(path);
@@ -64,7 +64,7 @@ TEST_CASE("a record reads back with the bits it was written with") {
   CHECK(record.find("time")->as_float() > 1.7e9);
 }
 
-TEST_CASE("a continued run cuts what came after its checkpoint") {
+TEST_CASE("a continued run removes records after its checkpoint") {
   test::TempDir temp;
   const fs::path path = temp.path() / "metrics.jsonl";
   write_run(path, 60);
@@ -89,7 +89,7 @@ TEST_CASE("a continued run cuts what came after its checkpoint") {
   CHECK(read_text_file(path).empty());
 }
 
-TEST_CASE("a line that a kill cut short is dropped, wherever the kill came") {
+TEST_CASE("a line that a kill truncated at any byte is dropped") {
   test::TempDir temp;
   const fs::path path = temp.path() / "metrics.jsonl";
   write_run(path, 40);
@@ -104,7 +104,7 @@ TEST_CASE("a line that a kill cut short is dropped, wherever the kill came") {
   }
 }
 
-TEST_CASE("zeros that a power cut left at the end are dropped") {
+TEST_CASE("zeros that a power failure left at the end are dropped") {
   test::TempDir temp;
   const fs::path path = temp.path() / "metrics.jsonl";
   write_run(path, 20);
@@ -114,7 +114,7 @@ TEST_CASE("zeros that a power cut left at the end are dropped") {
   CHECK(read_text_file(path) == whole);
 }
 
-TEST_CASE("lines of other kinds go by their step, and those without one stay") {
+TEST_CASE("lines of other kinds are dropped by their step, and those without one stay") {
   const test::TempDir temp;
   const auto line = [](int step, const char* kind) {
     return "{\"step\":" + std::to_string(step) + ",\"kind\":\"" + kind + "\"}\n";
@@ -142,7 +142,7 @@ TEST_CASE("lines of other kinds go by their step, and those without one stay") {
   CHECK(log.last_step() == -1);
 }
 
-TEST_CASE("a damaged line in the middle costs no record behind it") {
+TEST_CASE("a damaged line in the middle does not affect later records") {
   const test::TempDir temp;
   const fs::path path = temp.path() / "metrics.jsonl";
   write_run(path, 20);
@@ -156,7 +156,7 @@ TEST_CASE("a damaged line in the middle costs no record behind it") {
   CHECK(log.ends_with(RecordKind::eval, 20));
 }
 
-TEST_CASE("a file longer than what is read at once is cut at the right line") {
+TEST_CASE("a file longer than the read buffer is truncated at the right line") {
   test::TempDir temp;
   const fs::path path = temp.path() / "metrics.jsonl";
   write_run(path, 20000);
@@ -167,7 +167,7 @@ TEST_CASE("a file longer than what is read at once is cut at the right line") {
   CHECK(records(path) == records(expected));
 }
 
-TEST_CASE("names of any letters and whole, tiny and huge numbers read back as what they were") {
+TEST_CASE("names of any characters and whole, tiny and huge numbers read back unchanged") {
   const test::TempDir temp;
   const fs::path path = temp.path() / "metrics.jsonl";
   Logs values;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Run directories, status.json, log.jsonl and the JSON that state is kept in.
+// Run directories, status.json, log.jsonl and the JSON form of state.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ using namespace trivet;
 using Catch::Contains;
 namespace fs = std::filesystem;
 
-TEST_CASE("state goes through JSON without losing a bit") {
+TEST_CASE("state survives JSON with the same bits") {
   Value value = Value::table();
   value.set("third", 1.0 / 3.0);
   value.set("tiny", 5e-324);
@@ -47,7 +47,7 @@ TEST_CASE("state goes through JSON without losing a bit") {
   CHECK(to_json(value).find('\n') == std::string::npos);
 }
 
-TEST_CASE("text that is not JSON, or is nested without end, is an error that names its source") {
+TEST_CASE("text that is not JSON, or has unlimited nesting, is an error that names its source") {
   CHECK_THROWS_WITH(value_from_json("{\"a\": ", "state.json"), Contains("state.json"));
   const std::string deep(100000, '[');
   CHECK_THROWS_AS(value_from_json(deep, "x"), Error);
@@ -57,14 +57,14 @@ TEST_CASE("text that is not JSON, or is nested without end, is an error that nam
   CHECK_THROWS_WITH(value_from_json(std::string("{}\0{}", 5), "x"), Contains("byte 3 is zero"));
 }
 
-TEST_CASE("a table of JSON with a name twice is refused, in any depth") {
+TEST_CASE("a JSON object with a duplicate name is rejected at any depth") {
   CHECK_THROWS_WITH(value_from_json(R"({"a": 1, "b": {"step": 1, "step": 2}})", "state.json"),
                     Contains("state.json: \"step\" is there twice"));
   const Value value = value_from_json(R"({"a": {"a": [{"a": 1}, {"a": 2}]}, "b": null})", "x");
   CHECK(to_json(value) == R"({"a":{"a":[{"a":1},{"a":2}]},"b":null})");
 }
 
-TEST_CASE("runs are numbered one above the highest there is") {
+TEST_CASE("a new run has the highest number plus one") {
   test::TempDir temp;
   const fs::path root = temp.path() / "runs";
   CHECK(RunDirectory::next(root, "mnist").path() == root / "1-mnist");
@@ -126,7 +126,7 @@ TEST_CASE("a run directory is free again however its process ended") {
   CHECK_NOTHROW(RunDirectory::at(temp.path() / "run"));
 }
 
-TEST_CASE("a directory is taken back only by the run that made it") {
+TEST_CASE("a directory is removed only by the run that created it") {
   test::TempDir temp;
   fs::create_directory(temp.path() / "mine");
   RunDirectory::at(temp.path() / "mine").remove_if_made();
@@ -141,7 +141,7 @@ TEST_CASE("a file instead of a run directory is refused") {
   CHECK_THROWS_WITH(RunDirectory::at(temp.path() / "file"), Contains("is not a directory"));
 }
 
-TEST_CASE("the hint of an error is about what was tried") {
+TEST_CASE("the hint of an error matches the failed operation") {
   const auto hint = [](std::string_view action, int number) {
     try {
       throw_system_error(action, "somewhere", number);
@@ -157,11 +157,11 @@ TEST_CASE("the hint of an error is about what was tried") {
   CHECK(hint("write", EIO).empty());
 }
 
-TEST_CASE("a file that may not be read is not told as one to write", "[nosan]") {
+TEST_CASE("an unreadable file is not reported as unwritable", "[nosan]") {
   test::TempDir temp;
   const fs::path file = temp.write("a", "text");
   fs::permissions(file, fs::perms::none);
-  const bool is_root = ::geteuid() == 0;  // who may read all files
+  const bool is_root = ::geteuid() == 0;  // root may read all files
   constexpr uid_t kNobody = 65534;
   if (is_root) REQUIRE(::seteuid(kNobody) == 0);
   CHECK_THROWS_WITH(read_text_file(file), Contains("cannot read"));
@@ -182,7 +182,7 @@ TEST_CASE("a failed replacement leaves the old file and no temporary one") {
   CHECK(entries == 2);
 }
 
-TEST_CASE("status.json tells state, step and process, and counts attempts") {
+TEST_CASE("status.json has state, step and process, and counts attempts") {
   test::TempDir temp;
   const fs::path path = temp.path() / "status.json";
   {
@@ -221,18 +221,18 @@ TEST_CASE("a heartbeat that cannot be written is reported with its reason", "[ts
   test::TempDir temp;
   const fs::path path = temp.path() / "status.json";
   StatusFile status(path, "train", 1);
-  fs::create_directory(path);  // which no file can replace
+  fs::create_directory(path);  // a file cannot replace a directory
   CHECK_THROWS_AS(status.set_state("running"), RunError);
   CHECK(status.take_heartbeat_error().empty());
   test::DirectoryWatch watch(temp.path());
   status.start_heartbeat(0.001);
-  // A beat holds the lock from its first file to its report, so one file of it is enough to wait
-  // for.
+  // A heartbeat holds the lock from its first file to its report, so waiting for one file is
+  // enough.
   REQUIRE(watch.wait());
   CHECK_THAT(status.take_heartbeat_error(), Contains("status.json: Is a directory"));
 }
 
-TEST_CASE("log.jsonl gets one line an event, from all processes of a run") {
+TEST_CASE("log.jsonl gets one line per event from all processes of a run") {
   test::TempDir temp;
   const fs::path path = temp.path() / "log.jsonl";
   EventLog(path).write("info", "checkpoint", Value::table({{"step", 4}}));
@@ -247,7 +247,7 @@ TEST_CASE("log.jsonl gets one line an event, from all processes of a run") {
   CHECK(second.find("message")->as_string() == "two\nlines");
 }
 
-TEST_CASE("a line that a killed process left unfinished is cut off, and those before it stay") {
+TEST_CASE("an incomplete line of a killed process is removed, and earlier lines stay") {
   test::TempDir temp;
   const fs::path path = temp.path() / "log.jsonl";
   const std::string start = "{\"event\":\"start\"}\n", longer(5000, 'x');
@@ -261,7 +261,7 @@ TEST_CASE("a line that a killed process left unfinished is cut off, and those be
   }
 }
 
-TEST_CASE("a line that does not fit on the disk leaves nothing of itself") {
+TEST_CASE("a line that does not fit on the disk leaves no part of it") {
   test::TempDir temp;
   const fs::path path = temp.path() / "log.jsonl";
   EventLog log(path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading run directories: damaged, huge and foreign files, and whether a run lives.
+// Reading run directories: damaged, huge and foreign files, and whether a run is alive.
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -39,7 +39,7 @@ MetricsContent content_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("metrics read back as they were written, kinds and rates apart") {
+TEST_CASE("metrics read back unchanged, with separate kinds and rates") {
   test::TempDir temp;
   const fs::path path = temp / "metrics.jsonl";
   {
@@ -70,7 +70,7 @@ TEST_CASE("metrics read back as they were written, kinds and rates apart") {
     return kind == RecordKind::train && name == "loss";
   };
   const MetricsContent some = read_metrics(path, only_loss);
-  CHECK(some.series.size() == 5);  // the names are known all the same
+  CHECK(some.series.size() == 5);  // the names are still known
   CHECK(some.series[0].points.size() == 2);
   CHECK(some.series[3].points.empty());
 
@@ -83,18 +83,18 @@ TEST_CASE("metrics read back as they were written, kinds and rates apart") {
   CHECK(last.eval->step == 10);
 }
 
-TEST_CASE("a line cut at any byte costs that line alone") {
+TEST_CASE("a line truncated at any byte affects only that line") {
   for (std::size_t size = 0; size < kGood.size(); ++size) {
     const MetricsContent content = content_of(kGood + kGood.substr(0, size));
     CHECK(content.records == 1);
-    CHECK(content.unreadable == 0);  // it may be a line that is being written
+    CHECK(content.unreadable == 0);  // the line may be in the middle of a write
   }
   test::TempDir temp;
   const fs::path path = temp.write("metrics.jsonl", kGood + kGood.substr(0, 20));
   CHECK(last_records(path).train->step == 10);
 }
 
-TEST_CASE("whole lines that are no records are counted and left out") {
+TEST_CASE("complete lines that are not records are counted and skipped") {
   const std::string bad = GENERATE(
       as<std::string>(), "", "{", "null", "[1]", "\"step\"", "{\"step\":1}", "{\"kind\":\"train\"}",
       "{\"step\":-1,\"kind\":\"train\"}", "{\"step\":1.5,\"kind\":\"train\"}",
@@ -109,7 +109,7 @@ TEST_CASE("whole lines that are no records are counted and left out") {
   CHECK(content.unreadable == 1);
 }
 
-TEST_CASE("members that only a later version knows do not hide the others") {
+TEST_CASE("members of a later version do not hide the others") {
   const MetricsContent content = content_of(
       "{\"version\":9,\"step\":1,\"kind\":\"train\",\"values\":{\"loss\":1,\"table\":{\"a\":1},"
       "\"text\":\"x\"},\"more\":[]}\n{\"step\":2,\"kind\":\"eval\",\"values\":7}\n");
@@ -118,14 +118,14 @@ TEST_CASE("members that only a later version knows do not hide the others") {
   CHECK(content.series[0].name == "loss");
 }
 
-TEST_CASE("a huge line ends a search from the end with an error, not with the memory") {
+TEST_CASE("a huge line ends a search from the end with an error, not by exhausting memory") {
   test::TempDir temp;
   const fs::path path = temp.write("metrics.jsonl", kGood + std::string(40 << 20, 'x'));
   CHECK_THROWS_WITH(last_records(path), Catch::Contains("more than 16 MiB"));
   CHECK_FALSE(last_records(temp / "missing").train);
 }
 
-TEST_CASE("a search from the end stops where it is told to") {
+TEST_CASE("a search from the end stops at the limit") {
   test::TempDir temp;
   std::string text = line(5, "eval", "\"accuracy\":1");
   for (int i = 0; i < 1000; ++i) text += kGood;
@@ -135,7 +135,7 @@ TEST_CASE("a search from the end stops where it is told to") {
   CHECK(last_records(path, 1000).train);
 }
 
-TEST_CASE("a run is lost when its process is, silent when it only says nothing") {
+TEST_CASE("a run is lost if its process is gone, and silent if it writes nothing") {
   const SignOfLife well{.age = 3, .same_host = true, .same_boot = true, .has_process = true};
   CHECK(judged_state("running", well) == "running");
   SignOfLife sign = well;
@@ -143,7 +143,7 @@ TEST_CASE("a run is lost when its process is, silent when it only says nothing")
   CHECK(judged_state("running", sign) == "lost");
   CHECK(judged_state("evaluating", sign) == "lost");
   sign = well;
-  sign.same_boot = false;  // a process of this number is another one
+  sign.same_boot = false;  // another process has this id
   CHECK(judged_state("running", sign) == "lost");
   sign = well;
   sign.age = 31;
@@ -151,7 +151,7 @@ TEST_CASE("a run is lost when its process is, silent when it only says nothing")
   CHECK(judged_state("running", {.age = 3}) == "running");  // of another machine
   CHECK(judged_state("running", {.age = 31}) == "silent");
   CHECK(judged_state("running", {.age = -1e6}) == "running");  // a clock that went back
-  // What has come to an end needs no sign of life; what is not known is not judged.
+  // Ended runs need no sign of life, and unknown states are not changed.
   for (const char* end : {"done", "failed", "interrupted", "preempted", "hibernating"}) {
     CHECK(judged_state(end, {.age = 1e6}) == end);
   }
@@ -185,7 +185,7 @@ TEST_CASE("a status that is damaged, foreign or of a later version never fails")
   CHECK(info.step == -1);
 }
 
-TEST_CASE("a later version's state is shown as it stands") {
+TEST_CASE("a later version's state is shown unchanged") {
   test::TempDir temp;
   temp.write("status.json", "{\"state\":\"hibernating\",\"step\":5,\"since\":{\"a\":1}}");
   const RunStatus info = run_info(temp.path());
@@ -193,7 +193,7 @@ TEST_CASE("a later version's state is shown as it stands") {
   CHECK(info.step == 5);
 }
 
-TEST_CASE("runs are found below a directory, in natural order, but not inside of runs' own parts") {
+TEST_CASE("runs are found below a directory in natural order, but not inside parts of runs") {
   test::TempDir temp;
   for (const char* run : {"10-b", "2-a", "exp/1/unit", "2-a/continuous_eval", "2-a/checkpoints/x",
                           "2-a/events/y", ".hidden", "a/b/c/d/too_deep"}) {

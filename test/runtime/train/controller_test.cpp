@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controller's arithmetic: what happens at which step, and that a run which is stopped
-// anywhere and continued does the same.
+// The controller's schedule: the events of each step, and that a run that is stopped anywhere and
+// continued has the same events.
 #include <filesystem>
 #include <functional>
 #include <set>
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Counts steps; its logs hold the steps since the last ones, so that none can be lost unnoticed.
+// Counts steps. Its logs contain the steps since the last logs, so that lost steps are noticed.
 class CountingTrainer final : public Trainer {
  public:
   std::int64_t global_step() const override { return step_; }
@@ -68,8 +68,8 @@ class CountingTrainer final : public Trainer {
   bool exhausted_ = false;
 };
 
-// What happened, as words: t = training logs, e = evaluation, c = checkpoint, with the step; t also
-// with the number of steps behind it.
+// The events as words: t = training logs, e = evaluation, c = checkpoint, with the step; t also
+// with its number of steps.
 class Journal final : public test::SilentEvents {
  public:
   explicit Journal(const CountingTrainer& trainer) : trainer_(trainer) {}
@@ -103,7 +103,7 @@ class Journal final : public test::SilentEvents {
   bool must_stop() const override { return trainer_.stop; }
 
   std::string text;
-  std::set<std::pair<std::int64_t, std::string>> metrics;  // as metrics.jsonl would hold them
+  std::set<std::pair<std::int64_t, std::string>> metrics;  // as in metrics.jsonl
   std::int64_t started = -1;
   fs::path from;
   double eval_steps = 0;
@@ -111,7 +111,7 @@ class Journal final : public test::SilentEvents {
  private:
   void add(std::int64_t step, const std::string& what) {
     text += what + " ";
-    CHECK(metrics.insert({step, what}).second);  // nothing twice
+    CHECK(metrics.insert({step, what}).second);  // no duplicates
   }
   const CountingTrainer& trainer_;
 };
@@ -174,7 +174,7 @@ TEST_CASE("metrics, checkpoints and evaluations come at multiples of their inter
       {Do::train_and_evaluate, {10, 5, -1, 4, 6}, "e4 t5(5) c6 e8 t10(5) c10 e10 "},
       {Do::train_and_evaluate, {9, 5, -1, 5, 0}, "t5(5) e5 t9(4) c9 e9 "},
       {Do::train_and_evaluate, {8, 8, -1, 4, 4}, "c4 e4 t8(8) c8 e8 "},
-      // An interval in time that never comes: what is evaluated is saved before.
+      // An interval in time that never passes: only evaluations cause saves.
       {Do::train_and_evaluate, {8, 8, -1, 4, Duration(3600)}, "c4 e4 t8(8) c8 e8 "},
       {Do::evaluate, {0, 1, 7, 0, 0}, "e0 "},
   };
@@ -184,7 +184,7 @@ TEST_CASE("metrics, checkpoints and evaluations come at multiples of their inter
   }
 }
 
-TEST_CASE("a run stopped anywhere and continued writes the records of one left alone") {
+TEST_CASE("a run stopped anywhere and continued writes the records of an uninterrupted one") {
   const ControllerOptions options{23, 5, -1, 7, 4};
   std::set<std::pair<std::int64_t, std::string>> expected;
   {
@@ -209,14 +209,14 @@ TEST_CASE("a run stopped anywhere and continued writes the records of one left a
   }
 }
 
-TEST_CASE("a run killed anywhere and continued writes the records of one left alone") {
+TEST_CASE("a run killed anywhere and continued writes the records of an uninterrupted one") {
   const ControllerOptions options{23, 5, -1, 7, 4};
   std::set<std::pair<std::int64_t, std::string>> expected, metrics;
   test::TempDir whole;
   run(whole.path(), Do::train_and_evaluate, options, &expected);
   for (const std::int64_t checkpoint : {4, 8, 12, 16, 20, 23}) {
-    // A kill leaves the records of all steps done and the checkpoints up to one of them. What the
-    // dead process wrote after the checkpoint is cut off, so it does not matter here.
+    // A kill leaves the records of all steps done and the checkpoints up to one of them. Records of
+    // the killed process after the checkpoint are removed, so they do not matter here.
     INFO("killed after the checkpoint of step " << checkpoint);
     for (const bool eval_was_done : {true, false}) {
       test::TempDir temp;
@@ -243,7 +243,7 @@ TEST_CASE("the target is absolute") {
   CHECK(run(temp.path(), Do::train, {14, 4, -1, 0, 0}).text == "t12(2) t14(2) c14 ");
 }
 
-TEST_CASE("a finished run is not evaluated again, an unfinished evaluation is made up for") {
+TEST_CASE("a finished run is not evaluated again, but a missing evaluation is done") {
   test::TempDir temp;
   const ControllerOptions options{10, 5, -1, 0, 0};
   std::set<std::pair<std::int64_t, std::string>> metrics;
@@ -269,7 +269,7 @@ TEST_CASE("an evaluation gets as many batches as configured") {
   CHECK(journal.eval_steps == 7);
 }
 
-TEST_CASE("an evaluation that throws leaves a checkpoint of what was trained") {
+TEST_CASE("an evaluation that throws leaves a checkpoint of the trained state") {
   for (const Interval interval : {Interval(0), Interval(3), Interval(Duration(3600))}) {
     test::TempDir temp;
     const auto failing = [](CountingTrainer& trainer) { trainer.fail_in_eval_at = 4; };
@@ -333,10 +333,10 @@ TEST_CASE("each recovery without a save in between goes one checkpoint further b
   Controller controller({trainer, checkpoints, events}, options);
   controller.restore_or_initialize();
   CHECK(controller.train() == Controller::Outcome::done);
-  // From 4 it comes to 6 again, where a checkpoint is saved, and that is tried first.
+  // From 4 it reaches 6 again, where a checkpoint is saved, which is tried first.
   CHECK(events.text == "6 4 6 4 ");
   CHECK(checkpoints.steps() == std::vector<std::int64_t>{0, 2, 4, 6, 8});
-  // Those it went back behind are whole, and kept.
+  // The skipped later checkpoints are intact and kept.
   CHECK(fs::exists(temp / "diverged_step_00000006" / "manifest.json"));
   CHECK(fs::exists(temp / "diverged_step_00000006.2"));
 }
@@ -347,7 +347,7 @@ TEST_CASE("a trainer that does not count its steps is an error") {
                     Contains("from step 4 to 8 and is at 6"));
 }
 
-TEST_CASE("options that make no sense are named") {
+TEST_CASE("invalid options are named") {
   const auto message = [](ControllerOptions options, Do what = Do::train) {
     try {
       run_fresh(what, options);

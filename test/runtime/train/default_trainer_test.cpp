@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The default trainer: the order in which it uses a task, what it measures, saves and refuses.
+// The default trainer: the order of its calls to a task, its metrics, its saved state and its
+// errors.
 #include <array>
 #include <cmath>
 #include <memory>
@@ -44,7 +45,7 @@ TEST_CASE("denormals are zero on every thread of training and evaluation", "[tsa
   bench.trainer->evaluate(-1);
   CHECK(kept() == before);
   volatile float tiny = 1e-30F, factor = 1e-10F;
-  CHECK(tiny * factor != 0);  // as the caller had it
+  CHECK(tiny * factor != 0);  // the caller's setting
 }
 
 TEST_CASE("a run that only trains never touches the evaluation data") {
@@ -94,7 +95,7 @@ TEST_CASE("training logs are means since the last ones") {
   CHECK(bench.observer.train_examples == 16);
 }
 
-TEST_CASE("an evaluation weighs losses with the examples behind them") {
+TEST_CASE("an evaluation weights losses by their examples") {
   // Three batches of four, the last with three rows of padding: 9 examples.
   Bench bench(test::trainer_config(), test::task_config({}, Value::table({{"padding", 3}})));
   bench.trainer->initialize();
@@ -144,7 +145,7 @@ TEST_CASE("the end of the training data ends training") {
   CHECK(bench.trainer->global_step() == 5);
 }
 
-TEST_CASE("a trainer at the end of its data that is taken back trains to that end again") {
+TEST_CASE("a trainer that is restored after the end of its data trains to that end again") {
   Bench bench(test::trainer_config(), test::task_config(Value::table({{"batches", 5}})));
   bench.trainer->initialize();
   bench.trainer->train(3);
@@ -158,7 +159,7 @@ TEST_CASE("a trainer at the end of its data that is taken back trains to that en
   CHECK(bench.save().files == end.files);
 }
 
-TEST_CASE("a stop is taken at the next step boundary") {
+TEST_CASE("a stop takes effect at the next step boundary") {
   Bench bench;
   bench.trainer->initialize();
   bench.observer.stop_after = 3;
@@ -168,7 +169,7 @@ TEST_CASE("a stop is taken at the next step boundary") {
   CHECK(bench.trainer->evaluate(-1).empty());
 }
 
-TEST_CASE("a loss that is not a number ends the run with all one needs to know") {
+TEST_CASE("a non-finite loss ends the run with a complete report") {
   Bench bench(test::trainer_config(), test::task_with("explode_at", 3.0));
   bench.trainer->initialize();
   bench.trainer->train(2);
@@ -187,7 +188,7 @@ TEST_CASE("a loss above the bound ends the run") {
   CHECK(bench.observer.losses.back() <= 10);
 }
 
-TEST_CASE("an exception of a task says in which step it came") {
+TEST_CASE("an exception of a task names the step") {
   Bench bench(test::trainer_config(), test::task_with("throws", true));
   bench.trainer->initialize();
   CHECK_THROWS_WITH(bench.trainer->train(1), Contains("training step 1") && Contains("index 7"));
@@ -206,7 +207,7 @@ TEST_CASE("an error of an input names its plugin") {
   CHECK(bench.trainer->global_step() == 1);
 }
 
-TEST_CASE("a learning rate is asked for before anything is built") {
+TEST_CASE("a missing learning rate is reported before anything is built") {
   TrainerConfig config = test::trainer_config();
   config.learning_rate = {};
   CHECK_THROWS_WITH(Bench(config), Contains("trainer.learning_rate"));
@@ -242,7 +243,7 @@ TEST_CASE("a trainer restored at any step continues with the same bits") {
   }
 }
 
-TEST_CASE("after two steps a training step asks the system for no memory") {
+TEST_CASE("after two steps a training step allocates no system memory") {
   Bench bench;
   bench.trainer->initialize();
   bench.trainer->train(2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the default trainer makes of trainer.ema, gradient_accumulation, learners and frozen.
+// The default trainer with trainer.ema, gradient_accumulation, learners and frozen.
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -42,7 +42,7 @@ LearnerConfig learner(const std::string& variable, double rate) {
   return config;
 }
 
-// Everything on: what a checkpoint has to hold.
+// All features are on, for the contents of a checkpoint.
 TrainerConfig everything() {
   TrainerConfig config = accumulating(2);
   config.ema.decay = 0.9;
@@ -79,13 +79,13 @@ TEST_CASE("accumulation gives the losses and weights of whole batches") {
         Approx(*whole.trainer->train_logs().find("largest")).epsilon(1e-5));
 }
 
-TEST_CASE("a batch that cannot be cut equally is refused with both numbers") {
+TEST_CASE("a batch that cannot be split equally is rejected with both numbers") {
   CHECK_THROWS_WITH(Bench(accumulating(3)), Contains("trainer.gradient_accumulation") &&
                                                 Contains("batch_size = 4") &&
                                                 Contains("3 equal parts"));
 }
 
-TEST_CASE("accumulation asks the system for no memory in its steady state") {
+TEST_CASE("accumulation allocates no system memory in its steady state") {
   Bench bench(accumulating(2));
   bench.trainer->initialize();
   bench.trainer->train(2);
@@ -94,7 +94,7 @@ TEST_CASE("accumulation asks the system for no memory in its steady state") {
   CHECK(bench.device->memory().backend_allocations == before);
 }
 
-TEST_CASE("an evaluation uses averaged weights, and training goes on with its own") {
+TEST_CASE("an evaluation uses averaged weights, and training continues with its own") {
   Bench plain(test::trainer_config()), averaged(with_ema(0.9));
   for (Bench* bench : {&plain, &averaged}) {
     bench->trainer->initialize();
@@ -118,7 +118,7 @@ TEST_CASE("an evaluation uses averaged weights, and training goes on with its ow
   CHECK(averaged.observer.losses == plain.observer.losses);
 }
 
-TEST_CASE("what is exported are the averages, before the first update the weights") {
+TEST_CASE("exports have the averages, before the first update the weights") {
   Bench bench(with_ema(0.9));
   bench.trainer->initialize();
   CHECK(bench.trainer->export_tensors()[0].second.item() == 0.5f);
@@ -131,7 +131,7 @@ TEST_CASE("what is exported are the averages, before the first update the weight
   CHECK(exported[0].second.item() == saved(checkpoint, "ema", "w"));
 }
 
-TEST_CASE("an evaluation that stops in the middle puts the weights back") {
+TEST_CASE("an interrupted evaluation restores the weights") {
   Bench bench(with_ema(0.9));
   bench.trainer->initialize();
   bench.trainer->train(3);
@@ -156,13 +156,13 @@ TEST_CASE("a run that only evaluates uses the averages of the checkpoint") {
   for (Bench* bench : {&evaluating, &other_config}) {
     CHECK(*bench->trainer->evaluate(-1).find("validation_loss") ==
           *expected.find("validation_loss"));
-    CHECK_THAT(bench->observer.notes, Contains("evaluates the moving averages"));
+    CHECK_THAT(bench->observer.notes, Contains("evaluating the moving averages"));
   }
   CHECK(raw.weight("w") == saved(checkpoint, "model", "w"));
   CHECK_THAT(raw.observer.notes, Contains("not their moving averages"));
 }
 
-TEST_CASE("an average that is switched on later starts at the weights of then") {
+TEST_CASE("an average that is enabled later starts at the current weights") {
   Bench first(test::trainer_config());
   first.trainer->initialize();
   first.trainer->train(4);
@@ -188,7 +188,7 @@ TEST_CASE("learners have their own rates, which the logs name") {
   CHECK(*logs.find("learning_rate/for_b") == 0.25);
 }
 
-TEST_CASE("without an optimizer of the trainer's own, learners must take every variable") {
+TEST_CASE("without a trainer optimizer, learners must cover every variable") {
   TrainerConfig config = test::trainer_config();
   config.optimizer = {};
   config.learning_rate = {};
@@ -228,7 +228,7 @@ TEST_CASE("with trainable patterns all other variables keep their values") {
                     Contains("trainer.trainable") && Contains("'nothing' matches no variable"));
 }
 
-TEST_CASE("averages of states are kept from the step on that asks for them") {
+TEST_CASE("averages of states are kept from the step that enables them") {
   // A frozen variable is a state.
   TrainerConfig without = with_ema(0.9), with = with_ema(0.9);
   without.frozen = with.frozen = {"w"};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who calls what of a task, and when, in each mode: the order that task.h promises, which is that
-// of Model Garden's base_task.py (spec: build, restore or initialize, then steps), with all data
-// opened first.
+// The order of calls to a task in each mode: the order of task.h, which is that of Model Garden's
+// base_task.py (spec: build, restore or initialize, then steps), with all data opened first.
 #include <memory>
 #include <string>
 #include <utility>
@@ -30,7 +29,7 @@ std::string calls_of(Do what, std::int64_t steps, const fs::path& checkpoints) {
   test::register_parts();
   const auto device = test::open_tiny();
   TaskContext task_context{*device, {}};
-  // Without prefetch: everything happens on this thread.
+  // Without prefetch, all calls are on this thread.
   const Value endless = Value::table({{"prefetch", 0}});
   const Value two = Value::table({{"prefetch", 0}, {"batches", 2}});
   std::string calls;
@@ -62,13 +61,13 @@ std::string calls_of(Do what, std::int64_t steps, const fs::path& checkpoints) {
 
 }  // namespace
 
-TEST_CASE("mode train builds the training half alone and never evaluates") {
+TEST_CASE("mode train builds only the training half and never evaluates") {
   test::TempDir temp;
   CHECK(calls_of(Do::train, 2, temp / "c") ==
         kBuildTraining + "initialize\n" + kTrainStep + kTrainStep);
 }
 
-TEST_CASE("mode train_and_eval builds the evaluation half before anything is trained") {
+TEST_CASE("mode train_and_eval builds the evaluation half before training") {
   test::TempDir temp;
   CHECK(calls_of(Do::train_and_eval, 2, temp / "c") == test::kTrainAndEvaluate);
 }
@@ -85,7 +84,7 @@ TEST_CASE("a run that has a checkpoint is never initialized") {
   CHECK(calls_of(Do::train, 3, temp / "c").find("initialize") == std::string::npos);
   CHECK(calls_of(Do::eval, 0, temp / "c") ==
         "build_model\n" + kBuildEvaluation + evaluation_calls(3));
-  // One that is done evaluates what it has, without a step.
+  // A finished run evaluates its state without a step.
   CHECK(calls_of(Do::train_and_eval, 3, temp / "c") ==
         kBuildTraining + kBuildEvaluation + evaluation_calls(3));
 }

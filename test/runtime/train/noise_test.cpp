@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variational noise in the trainer: in training steps from where it starts, never in evaluations or
-// in what is saved. What it does to weights is tested with the learner.
+// Variational noise in the trainer: in training steps from its start step, never in evaluations or
+// saved weights. The learner's tests cover its effect on weights.
 #include <catch2/catch.hpp>
 
 #include "train/default_trainer.h"
@@ -39,7 +39,7 @@ TEST_CASE("training steps have variational noise from start_step on, the same in
 }
 
 TEST_CASE("evaluations and checkpoints have weights without variational noise") {
-  // With a rate of 0 nothing but noise could change a weight.
+  // With a rate of 0 only noise can change a weight.
   TrainerConfig still = noisy(0.5, 0);
   still.learning_rate = ConfigOf<Schedule>("parts/Falling", Value::table({{"value", 0.0}}));
   Bench plain, bench(still);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PrefetchInput gives what the inner input gives, and its state is the consumer's.
+// PrefetchInput returns the batches of the inner input, and its state is that of the consumer.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -37,7 +37,7 @@ std::unique_ptr<PrefetchInput> prefetched(test::CountConfig config, std::int64_t
   return std::make_unique<PrefetchInput>(count(config), depth);
 }
 
-// The x of the next n batches; -1 stands for the end.
+// The x of the next n batches; -1 is the end.
 std::vector<float> take(Input& input, int n) {
   std::vector<float> all;
   for (int i = 0; i < n; ++i) {
@@ -59,7 +59,7 @@ TEST_CASE("prefetching changes neither the batches nor their end", "[tsan]") {
   }
 }
 
-TEST_CASE("the saved state is that of the consumer, however much was made ahead", "[tsan]") {
+TEST_CASE("the saved state is that of the consumer, regardless of prefetched batches", "[tsan]") {
   for (int taken = 0; taken <= 6; ++taken) {
     const auto input = prefetched(ends_after(5), 3);
     input->start();
@@ -76,7 +76,7 @@ TEST_CASE("the saved state is that of the consumer, however much was made ahead"
   }
 }
 
-TEST_CASE("a state restored in the middle discards what was made ahead", "[tsan]") {
+TEST_CASE("a state restored in the middle discards prefetched batches", "[tsan]") {
   const auto input = prefetched(ends_after(0), 4);
   const Value start = input->save_state();
   take(*input, 3);
@@ -95,7 +95,7 @@ TEST_CASE("an error arrives after the batches before it, and stays", "[tsan]") {
   CHECK(take(*input, 1) == std::vector<float>{0});
 }
 
-TEST_CASE("it ends cleanly whatever its thread is doing", "[tsan]") {
+TEST_CASE("the input ends cleanly in any state of its thread", "[tsan]") {
   for (int i = 0; i < 50; ++i) {
     const auto input = prefetched(ends_after(0), 1 + i % 3);
     if (i % 2 == 0) input->start();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training in stages: what a stage starts from, where it begins and ends, and that a run stopped in
-// any of them continues with the same bits.
+// Training in stages: the initial weights of a stage, its start and end, and that a run stopped in
+// any stage continues with the same bits.
 #include <memory>
 #include <string>
 #include <vector>
@@ -96,7 +96,7 @@ std::string problems_of(const ProgressiveConfig& config) {
 
 }  // namespace
 
-TEST_CASE("stages that differ in nothing are one run of the default trainer") {
+TEST_CASE("equal stages are one run of the default trainer") {
   Bench staged(stages({stage(3), stage(4), stage(0)}));
   TaskContext task_context{*staged.device, {}};
   const auto task = make(test::task_config(), task_context);
@@ -131,13 +131,13 @@ TEST_CASE("a stage with another model starts from the weights of the same paths"
   CHECK(bench.weight("c") == Approx(0.25).margin(0.01));
   CHECK(bench.weight("w") != w);
   CHECK(bench.weight("w") == Approx(w).margin(0.01));
-  // The optimizer is a new one: the schedule's second value comes next, not its seventh.
+  // The optimizer is new: the schedule's second value comes next, not its seventh.
   CHECK(*bench.trainer->train_logs().find("learning_rate") == 1e-6 / 2);
   CHECK_THAT(bench.observer.notes,
              Contains("stage 2 of 2: 2 of 3 variables from stage 1 of 2; 1 missing"));
 }
 
-TEST_CASE("a stage with another rate alone keeps the weights and starts a new optimizer") {
+TEST_CASE("a stage with only another rate keeps the weights and starts a new optimizer") {
   StageConfig slow = stage(0);
   slow.learning_rate = rate(0);
   Bench bench(stages({stage(5), slow}));
@@ -147,7 +147,7 @@ TEST_CASE("a stage with another rate alone keeps the weights and starts a new op
   CHECK(after.state("trainer").find("updates")->as_integer() == 1);
 }
 
-TEST_CASE("a stage with the same optimizer in another setting starts it anew") {
+TEST_CASE("a stage with other settings of the same optimizer restarts it") {
   StageConfig lasting = stage(0);
   lasting.optimizer = {"parts/Momentum", Value::table({{"decay", 0.75}})};
   Bench bench(stages({stage(5), lasting}));
@@ -157,7 +157,7 @@ TEST_CASE("a stage with the same optimizer in another setting starts it anew") {
   CHECK(after.state("trainer").find("updates")->as_integer() == 1);
 }
 
-TEST_CASE("rules of a stage rename weights, and ignored ones start anew") {
+TEST_CASE("rules of a stage rename weights, and ignored ones are initialized") {
   StageConfig renamed = with_model(0, Value::table({{"slope", "slant"}}));
   renamed.learning_rate = rate(0);
   renamed.transfer.rules = {{"slant", "w"}};
@@ -171,7 +171,7 @@ TEST_CASE("rules of a stage rename weights, and ignored ones start anew") {
   CHECK(bench.weight("b") == 0);
 }
 
-TEST_CASE("a stage that must find all its weights and does not is an error with every variable") {
+TEST_CASE("a stage without all required weights is an error that names every variable") {
   StageConfig strict = curved(0);
   strict.transfer.partial = false;
   Bench bench(stages({stage(2), strict}));
@@ -201,7 +201,7 @@ TEST_CASE("a variable may be frozen in one stage and trained in the next") {
   CHECK(bench.weight("w") != 0.5f);
 }
 
-TEST_CASE("what a stage says is trainable stands instead of what the trainer says is frozen") {
+TEST_CASE("trainable of a stage replaces frozen of the trainer") {
   StageConfig first = stage(3);
   first.trainable = std::vector<std::string>{"b"};
   ProgressiveConfig config = stages({first, stage(0)});
@@ -217,7 +217,7 @@ TEST_CASE("what a stage says is trainable stands instead of what the trainer say
   CHECK(bench.weight("b") == b);
 }
 
-TEST_CASE("a stage says what is trained in one way, by patterns") {
+TEST_CASE("a stage sets only one of trainable and frozen, by patterns") {
   const auto problems_of = [](const StageConfig& wrong) {
     try {
       decode<StageConfig>(encode(wrong), "trainer.stages[0]");
@@ -252,8 +252,7 @@ TEST_CASE("a stage trains and evaluates on its own data, others on the task's") 
   CHECK(*bench.trainer->evaluate(-1).find("eval_batches") == 3);
 }
 
-TEST_CASE(
-    "data of evaluations is opened before a stage trains, and once for stages that share it") {
+TEST_CASE("evaluation data is opened before a stage trains, and once for stages that share it") {
   const auto times_opened = [] {
     const std::string text = test::journal().text();
     int count = 0;
@@ -278,7 +277,7 @@ TEST_CASE(
   const Logs third = bench.trainer->evaluate(-1);
   CHECK(*second.find("eval_batches") == 3);
   CHECK(*third.find("eval_batches") == 1);
-  // Another process that goes on in the second stage opens what both stages have once.
+  // Another process that continues in the second stage opens data that both stages share once.
   Bench again(stages({stage(2), curved(2), own}));
   Bench first(stages({stage(2), curved(2), own}));
   first.trainer->initialize();
@@ -288,7 +287,7 @@ TEST_CASE(
   CHECK(times_opened() == before);
 }
 
-TEST_CASE("sums for the logs go on over the end of a stage") {
+TEST_CASE("sums for the logs continue over the end of a stage") {
   Bench bench(stages({stage(2), curved(0)}));
   bench.trainer->initialize();
   bench.trainer->train(3);
@@ -318,7 +317,7 @@ TEST_CASE("stages restored at any step continue with the same bits, in the stage
   }
 }
 
-TEST_CASE("an evaluation alone uses the model of the stage that was saved") {
+TEST_CASE("a standalone evaluation uses the model of the saved stage") {
   Bench trained(four_stages()), evaluating(four_stages(), false);
   trained.trainer->initialize();
   const test::MemoryCheckpoint saved = trained.train(12);
@@ -328,7 +327,7 @@ TEST_CASE("an evaluation alone uses the model of the stage that was saved") {
         *trained.trainer->evaluate(-1).find("validation_loss"));
 }
 
-TEST_CASE("a bad step goes back within its stage or into the one before, and meets new data") {
+TEST_CASE("a bad step goes back within its stage or into the previous one and gets new data") {
   const auto config = [](std::int64_t nan_at) {
     StageConfig second = curved(0);
     second.train_input = input(4, nan_at);
@@ -336,8 +335,8 @@ TEST_CASE("a bad step goes back within its stage or into the one before, and mee
     all.recovery_max_trials = 1;
     return all;
   };
-  // The data repeats every seven batches, so that those after the bad one are those that came after
-  // the checkpoint: the first of the second stage, or its third.
+  // The data repeats every seven batches, so the batches after the bad one equal those after the
+  // checkpoint: the first of the second stage, or its third.
   struct Case {
     std::int64_t saved_at, bad_batch;
     std::size_t stage;
@@ -356,7 +355,7 @@ TEST_CASE("a bad step goes back within its stage or into the one before, and mee
   CHECK(*bad.trainer->train_logs().find("restores") == 1);
 }
 
-TEST_CASE("a bad step after a way back into another stage counts as the next trial") {
+TEST_CASE("a bad step after going back into another stage counts as the next trial") {
   StageConfig second = curved(0);
   second.train_input = input(4, 1);
   ProgressiveConfig config = stages({stage(2), second});
@@ -370,7 +369,7 @@ TEST_CASE("a bad step after a way back into another stage counts as the next tri
   CHECK(bench.save().state("trainer").find("recovery_trials")->as_integer() == 1);
 }
 
-TEST_CASE("stages that make no sense are refused") {
+TEST_CASE("invalid stages are rejected") {
   CHECK_THAT(problems_of(stages({})), Contains("trainer.stages") && Contains("no stage"));
   CHECK_THAT(problems_of(stages({stage(3), stage(0), stage(0)})),
              Contains("trainer.stages[1].steps") && !Contains("stages[2]"));
@@ -379,7 +378,7 @@ TEST_CASE("stages that make no sense are refused") {
   CHECK_THAT(problems_of(stages({stage(3), wrong})), Contains("stages[1].transfer.ignore"));
 }
 
-TEST_CASE("a batch of a later stage that cannot be cut is refused before the first step") {
+TEST_CASE("a batch of a later stage that cannot be split is rejected before the first step") {
   StageConfig odd = stage(0);
   odd.train_input = input(3);
   ProgressiveConfig config = stages({stage(2), odd});
@@ -387,12 +386,13 @@ TEST_CASE("a batch of a later stage that cannot be cut is refused before the fir
   CHECK_THROWS_WITH(Bench(config), Contains("batch_size = 3") && Contains("2 equal parts"));
 }
 
-TEST_CASE("a checkpoint of another trainer, or of more stages, is refused") {
+TEST_CASE("a checkpoint of another trainer, or with more stages, is rejected") {
   Bench bench(stages({stage(2), stage(0)}));
   bench.trainer->initialize();
   test::MemoryCheckpoint plain = bench.train(3), other = plain;
   plain.states.erase("progressive");
-  CHECK_THROWS_WITH(bench.trainer->restore(plain), Contains("was not saved by trivet/Progressive"));
+  CHECK_THROWS_WITH(bench.trainer->restore(plain),
+                    Contains("was not written by trivet/Progressive"));
   other.states.set_path("progressive.stage", 2);
   CHECK_THROWS_WITH(bench.trainer->restore(other),
                     Contains("was saved in stage 3, and there are 2"));

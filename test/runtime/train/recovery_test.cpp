@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that go wrong: left out, or undone by going back to a checkpoint, as trainer.recovery says.
+// Bad steps: skipped, or undone by going back to a checkpoint, depending on trainer.recovery.
 #include <cmath>
 #include <memory>
 #include <string>
@@ -36,7 +36,7 @@ std::string trainer_state(const test::MemoryCheckpoint& checkpoint, const char* 
 
 }  // namespace
 
-TEST_CASE("a step whose loss is not a number is left out as often as the config says") {
+TEST_CASE("steps with a non-finite loss are skipped as often as configured") {
   TrainerConfig config = recovering(Recovery::skip, 1);
   config.ema.decay = 0.9;
   config.gradient_accumulation = GENERATE(1, 2);
@@ -50,13 +50,13 @@ TEST_CASE("a step whose loss is not a number is left out as often as the config 
   const test::MemoryCheckpoint after = bench.save();
   CHECK(after.files == before.files);  // weights, states of layers, slots and averages
   CHECK(bench.weight("seen") == 2.0 * static_cast<double>(config.gradient_accumulation));
-  // Its outputs are the largest so far, and do not count; nor does it as a batch.
+  // Its outputs are the largest so far, but do not count, nor does the batch.
   for (const char* key : {"metrics", "logs", "loss"}) {
     INFO(key);
     CHECK(trainer_state(after, key) == trainer_state(before, key));
   }
   CHECK(bench.trainer->global_step() == 3);
-  CHECK_THAT(bench.observer.notes, Contains("step 3 is left out: the training loss is not a number"
+  CHECK_THAT(bench.observer.notes, Contains("step 3 is skipped: the training loss is not a number"
                                             "; 1 of at most 1"));
   bench.trainer->train(10);
   const Logs logs = bench.trainer->train_logs();
@@ -65,7 +65,7 @@ TEST_CASE("a step whose loss is not a number is left out as often as the config 
   CHECK(*logs.find("learning_rate") == 0.01 / 10);  // nine updates
 }
 
-TEST_CASE("one bad step more than may be left out ends the run, also after a restart") {
+TEST_CASE("one bad step more than allowed ends the run, also after a restart") {
   TrainerConfig config = recovering(Recovery::skip, 2);
   config.loss_upper_bound = 1e-9;
   Bench first(config), second(config);
@@ -80,7 +80,7 @@ TEST_CASE("one bad step more than may be left out ends the run, also after a res
   CHECK(second.trainer->global_step() == 2);
 }
 
-TEST_CASE("a loss above the bound is let through before recovery_begin_steps") {
+TEST_CASE("a loss above the bound is accepted before recovery_begin_steps") {
   TrainerConfig config = test::trainer_config();
   config.loss_upper_bound = 1e-9;
   config.recovery_begin_steps = 4;
@@ -99,9 +99,9 @@ TEST_CASE("a loss that is not a number is bad before recovery_begin_steps, too")
   CHECK_THROWS_AS(bench.trainer->train(10), DivergedError);
 }
 
-TEST_CASE("after a bad batch the run goes on from the checkpoint with the data that follows") {
-  // The data repeats every seven batches: from step 7 on, the batches behind the bad one (the 14th)
-  // are those of a run that never met it.
+TEST_CASE("after a bad batch the run continues from the checkpoint with the following data") {
+  // The data repeats every seven batches: from step 7 on, the batches after the bad one (the 14th)
+  // are those of a run without it.
   Bench bad(recovering(Recovery::restore, 1), with_nan_at(13));
   Bench good(recovering(Recovery::restore, 1));
   for (Bench* bench : {&bad, &good}) {
@@ -124,7 +124,7 @@ TEST_CASE("after a bad batch the run goes on from the checkpoint with the data t
   CHECK(good.trainer->train_logs().find("restores") == nullptr);
 }
 
-TEST_CASE("restores are counted, and one more than the config says ends the run") {
+TEST_CASE("restores are counted, and one more than configured ends the run") {
   TrainerConfig config = recovering(Recovery::restore, 2);
   config.loss_upper_bound = 1e-9;
   Bench first(config), second(config);
@@ -158,7 +158,7 @@ TEST_CASE("the loss of the steps before a bad one can still be written") {
   CHECK(bad.trainer->global_step() == 5);
 }
 
-TEST_CASE("weights that are not finite are saved nowhere") {
+TEST_CASE("non-finite weights are never saved") {
   for (const std::int64_t trials : {0, 1}) {
     TrainerConfig config = recovering(Recovery::restore, trials);
     config.learning_rate = ConfigOf<Schedule>("parts/Falling", Value::table({{"value", 1e38}}));
@@ -173,7 +173,7 @@ TEST_CASE("weights that are not finite are saved nowhere") {
   }
 }
 
-TEST_CASE("leaving steps out needs a number of them") {
+TEST_CASE("skipping steps requires a limit") {
   Value fields = Value::table({{"recovery", "skip"}});
   CHECK_THROWS_WITH(decode<TrainerConfig>(fields, "trainer"),
                     Contains("trainer.recovery") && Contains("recovery_max_trials"));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole stories of a run, each told as what happened in order and which checkpoints are left:
-// restarts, changed intervals, failing saves, time, the best ones, actions.
+// Scenarios of a run, each with its events in order and the remaining checkpoints: restarts,
+// changed intervals, failing saves, time, best checkpoints, actions.
 //
 // t = metrics of a loop (with the number of steps in it), x = a training action, c = a checkpoint
 // is on the disk, e = an evaluation, y = an evaluation's action, b = a best checkpoint, end = the
-// data ended, r = back to a checkpoint after a bad step, u = a step that is not worth saving at a
-// stop, S = stopped, ! = an error.
+// data ended, r = back to a checkpoint after a bad step, u = a step that is not saved at a stop, S
+// = stopped, ! = an error.
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -139,7 +139,7 @@ struct Process {
   double seconds_per_step = 0, seconds_per_evaluation = 0;  // on the controller's clock
 };
 
-// A run's directory and the processes that work on it, one after the other.
+// A run's directory and its processes in sequence.
 class Story {
  public:
   fs::path checkpoints() const { return temp_.path() / "checkpoints"; }
@@ -179,7 +179,7 @@ class Story {
   std::vector<std::int64_t> left() const { return steps_in(checkpoints()); }
   std::vector<std::int64_t> best() const { return steps_in(temp_.path() / "best"); }
 
-  std::string error, reasons;  // of the last process; reasons: of its ways back
+  std::string error, reasons;  // of the last process; reasons: for going back
 
  private:
   static std::vector<std::int64_t> steps_in(const fs::path& directory) {
@@ -205,13 +205,13 @@ TEST_CASE("1: a run from start to end") {
   CHECK(story.left() == Steps{5, 10});
 }
 
-TEST_CASE("2: no interval leaves the final checkpoint alone") {
+TEST_CASE("2: without an interval only the final checkpoint is saved") {
   Story story;
   CHECK(story.go(process({10, 3, -1, 0, 0})) == "t3(3) t6(3) t9(3) t10(1) c10 e10 ");
   CHECK(story.left() == Steps{10});
 }
 
-TEST_CASE("3: the target is reached already") {
+TEST_CASE("3: the target is already reached") {
   Story story;
   story.go(process({10, 5, -1, 5, 5}));
   CHECK(story.go(process({10, 5, -1, 5, 5})).empty());
@@ -258,7 +258,7 @@ TEST_CASE("8: another evaluation interval after a restart") {
   CHECK(story.go(process({20, 5, -1, 4, 0})) == "e12 t15(5) e16 t20(5) c20 e20 ");
 }
 
-TEST_CASE("9: a larger target goes on, a run that was done is evaluated once") {
+TEST_CASE("9: a larger target continues, a finished run is evaluated once") {
   Story story;
   story.go(process({5, 5, -1, 0, 0}));
   CHECK(story.go(process({9, 5, -1, 0, 0})) == "t9(4) c9 e9 ");
@@ -277,7 +277,7 @@ TEST_CASE("11: only the newest are kept, and multiples of keep_every") {
   Story story;
   story.go(process({20, 5, -1, 0, 2}, {.max_to_keep = 2, .keep_every = 6}));
   CHECK(story.left() == Steps{6, 12, 16, 18, 20});
-  // The next process goes by its own rules.
+  // The next process has its own rules.
   story.go(process({21, 5, -1, 0, 0}, {.max_to_keep = 1}));
   CHECK(story.left() == Steps{21});
 }
@@ -321,7 +321,7 @@ TEST_CASE("15: a save fails once") {
     Process run = process({5, 5, -1, 0, 5}, {.max_to_keep = 0, .async = async});
     story.go(run);
     run.options.train_steps = 20;
-    // At step 8 something stands where checkpoints go, and stays.
+    // At step 8 a file blocks the directory of checkpoints and stays.
     run.script.at_step = [&](std::int64_t step) {
       if (step != 8) return;
       fs::rename(story.checkpoints(), story.checkpoints().string() + ".away");
@@ -332,7 +332,7 @@ TEST_CASE("15: a save fails once") {
     CHECK_THAT(told, Catch::EndsWith("! "));
     CHECK_THAT(told, Contains("t10(5)") && !Contains("c10") && !Contains("t20"));
     CHECK_THAT(story.error, Contains("checkpoint of step 10 not saved") &&
-                                Contains("step_00000005 is untouched"));
+                                Contains("step_00000005 is unchanged"));
     fs::remove(story.checkpoints());
     fs::rename(story.checkpoints().string() + ".away", story.checkpoints());
     run.script.at_step = [](std::int64_t) {};
@@ -343,19 +343,19 @@ TEST_CASE("15: a save fails once") {
   }
 }
 
-TEST_CASE("16: checkpoints by time come between two steps, wherever that is") {
+TEST_CASE("16: checkpoints by time come between any two steps") {
   Story story;
   // A step takes 10 s, a checkpoint is due every 35 s: after 4 steps, wherever loops end.
   Process run = process({10, 5, -1, 0, Interval(Duration(35))});
   run.seconds_per_step = 10;
   CHECK(story.go(run) == "c4 t5(5) c8 t10(5) c10 e10 ");
   CHECK(story.left() == Steps{4, 8, 10});
-  // The clock starts anew with the process, from its step on.
+  // The clock restarts with the process, from its step on.
   run.options.train_steps = 16;
   CHECK(story.go(run) == "c14 t15(5) t16(1) c16 e16 ");
 }
 
-TEST_CASE("17: a time shorter than a step saves once a step and gets on") {
+TEST_CASE("17: a time shorter than a step saves once per step and continues") {
   Story story;
   Process run = process({3, 3, -1, 0, Interval(Duration(0.5))});
   run.seconds_per_step = 1;
@@ -414,13 +414,14 @@ TEST_CASE("22: a bad step before the first interval takes the run back to its st
   CHECK(story.go(diverging({10, 5, -1, 0, {}}, {3, 7})) == "c0 r0 t5(5) r0 t5(5) t10(5) c10 e10 ");
 }
 
-TEST_CASE("23: a bad step in the middle of a loop that began before the checkpoint") {
+TEST_CASE("23: a bad step in the middle of a loop that started before the checkpoint") {
   Story story;
   CHECK(story.go(diverging({10, 2, -1, 6, 5}, {8})) ==
         "c0 t2(2) t4(2) c5 t6(2) e6 r5 t6(2) e6 t8(2) t10(2) c10 e10 ");
 }
 
-TEST_CASE("24: a bad step after a restart takes the run back to what the first process saved") {
+TEST_CASE(
+    "24: a bad step after a restart takes the run back to the checkpoint of the first process") {
   Story story;
   Process first = diverging({10, 5, -1, 0, 5}, {});
   first.script.stop_at = 7;
@@ -433,10 +434,10 @@ TEST_CASE("25: a bad step with no checkpoint at all is an error") {
   Process process = diverging({10, 5, -1, 0, 5}, {3});
   process.options.recovers = false;
   CHECK(story.go(process) == "! ");
-  CHECK_THAT(story.error, Contains("bad at 3, and there is no checkpoint to go back to"));
+  CHECK_THAT(story.error, Contains("bad at 3, and no checkpoint exists to go back to"));
 }
 
-TEST_CASE("26: an evaluation longer than the time between checkpoints saves no step again") {
+TEST_CASE("26: an evaluation longer than the checkpoint interval saves no step again") {
   Story story;
   Process run = process({4, 2, -1, 2, Interval(Duration(15))});
   run.seconds_per_step = 10;
@@ -444,7 +445,7 @@ TEST_CASE("26: an evaluation longer than the time between checkpoints saves no s
   CHECK(story.go(run) == "t2(2) c2 e2 c3 t4(2) c4 e4 ");
 }
 
-TEST_CASE("27: the best step has a checkpoint of its own, or none but older ones are there") {
+TEST_CASE("27: the best step has its own checkpoint, or only older ones exist") {
   Story story;
   Process run = process({20, 5, -1, 5, 10});
   run.best = {"accuracy", Goal::max, 4};
@@ -453,7 +454,7 @@ TEST_CASE("27: the best step has a checkpoint of its own, or none but older ones
   CHECK(story.best() == Steps{5, 10, 15, 20});
 }
 
-TEST_CASE("28: a stop at a step that is not worth saving ends there, and goes back to nothing") {
+TEST_CASE("28: a stop at a bad step ends there and does not go back") {
   Story story;
   Process first = diverging({10, 5, -1, 0, 5}, {});
   first.script.stop_at = 7;
@@ -466,7 +467,7 @@ TEST_CASE("28: a stop at a step that is not worth saving ends there, and goes ba
   CHECK(story.go(diverging({10, 5, -1, 0, 5}, {})) == "t10(5) c10 e10 ");
 }
 
-TEST_CASE("29: a step that was the best and is trained anew is judged anew") {
+TEST_CASE("29: the best step is compared again after it is trained again") {
   Story story;
   Process run = diverging({15, 5, -1, 5, 10}, {12});
   run.options.checkpoint_interval = 15;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a controller tells, told to nobody. Derive from it for what a test wants to hear.
+// Ignores all events of a controller. Derive from it to record events in a test.
 #pragma once
 
 #include <filesystem>

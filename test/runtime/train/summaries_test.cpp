@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Summaries of the inside of steps: when the trainer asks for them, what is in them, and that they
-// change nothing.
+// Summaries of steps: when the trainer requests them, their contents, and that they change no
+// results.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
@@ -72,7 +72,7 @@ const Summaries::Entry& entry_of(const Summaries& summaries, const std::string& 
 
 }  // namespace
 
-TEST_CASE("summaries are of steps that are multiples of the interval, and of each evaluation") {
+TEST_CASE("summaries are written at multiples of the interval and for each evaluation") {
   const TrainedRun run(config_with(3, false));
   std::vector<std::string> seen;
   for (const Seen& one : run.observer.seen) {
@@ -81,17 +81,18 @@ TEST_CASE("summaries are of steps that are multiples of the interval, and of eac
   CHECK(seen == std::vector<std::string>{"train3", "train6", "eval7"});
 }
 
-TEST_CASE("a task and its model add to them, in training and in the first batch of an evaluation") {
+TEST_CASE(
+    "a task and its model add summaries, in training and in the first batch of an evaluation") {
   const TrainedRun run(config_with(6, false));
   REQUIRE(run.observer.seen.size() == 2);
-  // The model writes down the step it works in, which is the number of steps before.
+  // The model records the current step, which is the number of earlier steps.
   CHECK(std::get<double>(entry_of(run.observer.seen[0].summaries, "line/step").content) == 5);
   const Summaries& eval = run.observer.seen[1].summaries;
   CHECK(std::get<double>(entry_of(eval, "line/step").content) == 7);
   CHECK(eval.entries().size() == 1);
 }
 
-TEST_CASE("histograms are of every weight after the step and of its gradient") {
+TEST_CASE("histograms cover every weight after the step and its gradient") {
   const TrainedRun run(config_with(7, true));
   REQUIRE_FALSE(run.observer.seen.empty());
   const Summaries& summaries = run.observer.seen[0].summaries;
@@ -105,12 +106,12 @@ TEST_CASE("histograms are of every weight after the step and of its gradient") {
   CHECK(entry_of(summaries, "gradients/b").name == "gradients/b");
 }
 
-TEST_CASE("nobody is asked for summaries that nobody takes") {
+TEST_CASE("unused summaries are not computed") {
   CHECK(TrainedRun(config_with(1, true), false).observer.seen.empty());
   CHECK(TrainedRun(config_with(0, false)).observer.seen.empty());
 }
 
-TEST_CASE("of a step in parts, summaries are of the first part") {
+TEST_CASE("summaries of a step in parts are those of the first part") {
   TrainerConfig config = config_with(7, false);
   config.gradient_accumulation = 2;
   const TrainedRun run(config);

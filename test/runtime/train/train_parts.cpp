@@ -131,7 +131,7 @@ class LineModel final : public Model {
   Parameter* seen_ = nullptr;
 };
 
-// The largest output it has seen.
+// The largest output so far.
 class Largest final : public Metric {
  public:
   void update_state(const Batch&, const NestedMap& outputs) override {

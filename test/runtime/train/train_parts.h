@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A problem small enough to follow by hand, registered as the plugin "parts": y = x * w on a few
-// numbers, trained by momentum. Every part writes down what is done to it.
+// A problem small enough to compute by hand, registered as the plugin "parts": y = x * w on a few
+// numbers, trained with momentum. Every part records its calls.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@
 
 namespace trivet::test {
 
-// What was done, in order, since the last clear. Safe from any thread.
+// The calls in order since the last clear. Thread-safe.
 class Journal {
  public:
   void add(const std::string& what);
@@ -43,7 +43,7 @@ DenormalsKept& denormals_kept();
 struct CountConfig : InputConfig {
   std::int64_t batches = 0;
   std::int64_t fail_at = -1;
-  std::int64_t padding = 0;  // rows of the last batch that are no examples
+  std::int64_t padding = 0;  // padding rows of the last batch
   std::int64_t nan_at = -1;
 };
 TRIVET_CONFIG(CountConfig, InputConfig,
@@ -77,10 +77,10 @@ struct LineTaskConfig : TaskConfig {
 TRIVET_CONFIG(LineTaskConfig, TaskConfig, (explode_at, "Step whose loss is not a number."),
               (throws, "The step throws a std::exception."))
 
-// Registers all of the above once per process; a second call does nothing.
+// Registers all items above once per process. A second call does nothing.
 void register_parts();
 
-// A config that trains; change what the test is about.
+// A config that trains. Tests change single fields.
 TrainerConfig trainer_config();
 ConfigOf<Task> task_config(Value train_input = {}, Value eval_input = {});
 // The first with one more field of LineTaskConfig.
@@ -88,7 +88,7 @@ ConfigOf<Task> task_with(std::string_view field, Value value);
 
 std::unique_ptr<Device> open_tiny(int threads = 1);
 
-// Never stops unless told to; counts.
+// Never stops unless configured. Counts calls.
 class TestObserver : public TrainerObserver {
  public:
   bool wants_loss() const override { return true; }
@@ -100,7 +100,7 @@ class TestObserver : public TrainerObserver {
   std::vector<double> losses;
   std::string notes;
   std::int64_t train_examples = 0, eval_examples = 0, last_step = 0;
-  std::int64_t stop_after = -1;  // says stop when asked for the n-th time, from 0
+  std::int64_t stop_after = -1;  // requests a stop in the n-th call, from 0
   mutable std::int64_t asked = 0;
 };
 
@@ -118,7 +118,7 @@ class MemoryCheckpoint final : public CheckpointWriter, public CheckpointReader 
   Value states = Value::table();
 };
 
-// A default trainer with all it refers to.
+// A default trainer with its parts.
 class TrainerBench {
  public:
   explicit TrainerBench(TrainerConfig config = trainer_config(),

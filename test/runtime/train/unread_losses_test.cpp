@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// trainer.loss_upper_bound on a device whose memory the processor does not see: nobody waits for
-// the loss of each step, and a step above the bound is found at the end of its loop all the same.
+// trainer.loss_upper_bound on a device whose memory the CPU cannot read: the loss of each step is
+// not awaited, and a step above the bound is found at the end of its loop.
 #include <memory>
 #include <utility>
 
@@ -24,7 +24,7 @@ using Catch::Contains;
 
 namespace {
 
-// w - rate * gradient, in ops alone.
+// w - rate * gradient, only with ops.
 class Plain final : public Optimizer {
  public:
   using Config = OptimizerConfig;
@@ -100,7 +100,7 @@ TEST_CASE("a step above the bound is found at the end of its loop, whatever the 
   CHECK(*high.trainer->train_logs().find("training_loss") == Approx(96.6).epsilon(0.01));
 }
 
-TEST_CASE("a step above the bound is found behind a checkpoint in the middle of its loop") {
+TEST_CASE("a step above the bound is found after a checkpoint in the middle of its loop") {
   Bench first(200), second(200);
   first.trainer->initialize();
   first.trainer->train(7);
@@ -111,7 +111,7 @@ TEST_CASE("a step above the bound is found behind a checkpoint in the middle of 
   CHECK_THROWS_WITH(second.trainer->train_logs(), Contains("at one of the steps 1 to 8"));
 }
 
-TEST_CASE("losses before recovery_begin_steps are not held against the bound with those behind") {
+TEST_CASE("losses before recovery_begin_steps are not compared with the bound") {
   for (const std::int64_t trials : {0, 1}) {
     Bench bench(50, 8, trials);
     bench.trainer->initialize();

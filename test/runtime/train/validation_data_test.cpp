@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the data of an evaluation starts: anew, or where the last one ended.
+// Whether the data of an evaluation restarts or continues where the last one stopped.
 #include <catch2/catch.hpp>
 
 #include "train/default_trainer.h"
@@ -43,26 +43,26 @@ double loss(Bench& bench, std::int64_t steps) {
 
 }  // namespace
 
-TEST_CASE("evaluations start over, also where they do not see all data") {
+TEST_CASE("evaluations start over, even if they do not use all data") {
   Bench bench = bench_of(test::trainer_config(), 3);
   bench.trainer->initialize();
   for (int i = 0; i < 3; ++i) CHECK(loss(bench, 2) == Approx(loss_of(0, 1)));
   CHECK(loss(bench, -1) == Approx(loss_of(0, 2)));
 }
 
-TEST_CASE("evaluations that go on see all data in turn") {
+TEST_CASE("continued evaluations use all data in turn") {
   Bench bench = bench_of(going_on(), 5);
   bench.trainer->initialize();
   CHECK(loss(bench, 2) == Approx(loss_of(0, 1)));
   CHECK(loss(bench, 2) == Approx(loss_of(2, 3)));
-  // The last, and behind it the first.
+  // The last batch, then the first.
   CHECK(loss(bench, 2) == Approx((loss_of(4, 4) + loss_of(0, 0)) / 2));
   CHECK(loss(bench, 2) == Approx(loss_of(1, 2)));
-  // More than there is: some come twice.
+  // More batches than exist: some come twice.
   CHECK(*bench.trainer->evaluate(12).find("eval_batches") == 12);
 }
 
-TEST_CASE("evaluations go on behind a checkpoint, too") {
+TEST_CASE("evaluations continue after a checkpoint, too") {
   Bench bench = bench_of(going_on(), 5);
   bench.trainer->initialize();
   bench.trainer->train(1);
@@ -73,8 +73,8 @@ TEST_CASE("evaluations go on behind a checkpoint, too") {
   resumed.trainer->restore(checkpoint);
   CHECK(loss(resumed, 2) == next);
 
-  // Nothing is kept where evaluations start over, and a checkpoint of such a run can be gone on
-  // from with this one.
+  // No position is kept if evaluations start over, and a run with continued evaluations can
+  // continue from such a checkpoint.
   Bench other = bench_of(test::trainer_config(), 5);
   other.trainer->initialize();
   other.trainer->train(1);
@@ -85,13 +85,13 @@ TEST_CASE("evaluations go on behind a checkpoint, too") {
   CHECK(resumed.trainer->evaluate(1).find("validation_loss") != nullptr);
 }
 
-TEST_CASE("evaluation data without a batch is told where evaluations go on, too") {
+TEST_CASE("evaluation data without a batch is reported in continued evaluations, too") {
   Bench bench = bench_of(going_on(), -1);
   bench.trainer->initialize();
   CHECK_THROWS_WITH(bench.trainer->evaluate(2), Catch::Contains("no batch"));
 }
 
-TEST_CASE("an evaluation of all batches cannot go on anywhere") {
+TEST_CASE("an evaluation of all batches cannot be continued") {
   TrainerConfig config = going_on();
   Diagnostics fine;
   config.validate(fine);

@@ -44,7 +44,7 @@ TEST_CASE("a straight line runs from corner to corner between round numbers") {
         "  * a run\n");
 }
 
-TEST_CASE("alone and in UTF-8 a curve is drawn in braille dots") {
+TEST_CASE("a single curve in UTF-8 is drawn in braille dots") {
   const std::string text =
       chart_text("loss", {rising("a", 1)}, {.width = 15, .height = 4, .unicode = true});
   CHECK(text ==
@@ -58,7 +58,7 @@ TEST_CASE("alone and in UTF-8 a curve is drawn in braille dots") {
         "  ⠶ a\n");
 }
 
-TEST_CASE("several curves have marks of their own without colors, and colors where there are") {
+TEST_CASE("several curves have their own markers, or colors if available") {
   const std::vector<ChartSeries> both = {rising("first", 1), {"second", {{0, 1}, {100, 0}}}};
   const std::string plain = chart_text("x", both, {.width = 40, .height = 8, .unicode = true});
   CHECK_THAT(plain, Catch::Contains("  ● first\n") && Catch::Contains("  ○ second\n"));
@@ -71,7 +71,7 @@ TEST_CASE("several curves have marks of their own without colors, and colors whe
   CHECK_THAT(colored, !Catch::Contains("●"));
 }
 
-TEST_CASE("no line of a chart is wider than asked for") {
+TEST_CASE("no line of a chart is wider than requested") {
   const int width = GENERATE(30, 44, 80, 200);
   const double last = GENERATE(1e-320, 1e-9, 0.03, 1.0, 123456.0, 1e30, 1e308);
   const bool log_y = GENERATE(false, true);
@@ -81,7 +81,7 @@ TEST_CASE("no line of a chart is wider than asked for") {
   for (const std::string& line : lines_of(text)) CHECK(columns_of(line) <= width);
 }
 
-TEST_CASE("gaps, single points and equal values are drawn, and nothing is said to be nothing") {
+TEST_CASE("gaps, single points and equal values are drawn, and an empty chart is reported") {
   const ChartStyle style{.width = 30, .height = 5};
   const auto drawn = [&](std::vector<ChartPoint> points) {
     const std::string text = chart_text("x", {{"s", std::move(points)}}, style);
@@ -101,7 +101,7 @@ TEST_CASE("gaps, single points and equal values are drawn, and nothing is said t
   CHECK(chart_text("x", {}, style) == " x\n (no numbers to draw)\n");
 }
 
-TEST_CASE("a logarithmic height has powers of ten for labels and leaves out what is not above 0") {
+TEST_CASE("a logarithmic axis has powers of ten as labels and omits values of 0 or less") {
   const ChartSeries series{"s", {{0, 1e-3}, {1, 0}, {2, -5}, {3, 1e3}}};
   const std::string text = chart_text("x", {series}, {.width = 30, .height = 13, .log_y = true});
   for (const char* label : {"0.001 |", "0.1 |", "1 |", "10 |", "1000 |"}) {
@@ -130,7 +130,8 @@ TEST_CASE("ticks are 1, 2 or 5 times a power of ten apart, in range and not too 
   }
 }
 
-TEST_CASE("a table keeps its columns, drops the last ones for room, and shows nothing harmful") {
+TEST_CASE(
+    "a table keeps its columns, drops the last ones if needed, and prints no control characters") {
   TextTable table;
   table.column("NAME");
   table.column("N", TextTable::Align::right);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run shows: the live line at every width, the lines of a pipe.
+// The output of a run: the live line at every width, the lines in a pipe.
 #include <unistd.h>
 
 #include <string>
@@ -30,7 +30,7 @@ RunProgress state() {
 
 constexpr Terminal kAscii{.style = OutputStyle::live, .color = false, .unicode = false};
 
-// Everything written to it since it was made.
+// All output since its construction.
 class Pipe {
  public:
   Pipe() {
@@ -54,13 +54,13 @@ class Pipe {
 
 }  // namespace
 
-TEST_CASE("the live line holds everything where there is room") {
+TEST_CASE("the live line shows everything if there is space") {
   CHECK(live_line(state(), 120, kAscii) ==
         "   440/1000  [########............]   44%  loss 1.8712  accuracy 0.6100"
         "  38.1k examples/s  eta 31 s");
 }
 
-TEST_CASE("the live line never wraps, and keeps step, loss and time to go the longest") {
+TEST_CASE("the live line never wraps, and omits step, loss and remaining time last") {
   for (int width = 12; width < 120; ++width) {
     CHECK(live_line(state(), width, kAscii).size() <= static_cast<std::size_t>(width));
   }
@@ -70,7 +70,7 @@ TEST_CASE("the live line never wraps, and keeps step, loss and time to go the lo
   CHECK(live_line(state(), 12, kAscii) == "   440/1000");
 }
 
-TEST_CASE("the live line fits whatever a metric is called") {
+TEST_CASE("the live line fits with any metric name") {
   const Terminal unicode{.style = OutputStyle::live, .color = false, .unicode = true};
   const std::string names[] = {"genauigkeit_für_größe",
                                "准确率",
@@ -94,7 +94,7 @@ TEST_CASE("the live line fits whatever a metric is called") {
   }
 }
 
-TEST_CASE("columns are counted as terminals do") {
+TEST_CASE("columns are counted like in terminals") {
   CHECK(columns_of("loss") == 4);
   CHECK(columns_of("größe") == 5);
   CHECK(columns_of("准确率") == 6);
@@ -149,7 +149,7 @@ TEST_CASE("a pipe gets key=value lines at round steps") {
   CHECK_THAT(text, !Contains("\r") && !Contains("\x1b") && !Contains("people"));
 }
 
-TEST_CASE("tokens a second replace examples on a terminal, MFU beside them") {
+TEST_CASE("tokens per second replace examples on a terminal, with the MFU") {
   RunProgress now = state();
   now.tokens_per_second = 41200;
   CHECK_THAT(live_line(now, 120, kAscii),
@@ -162,7 +162,7 @@ TEST_CASE("tokens a second replace examples on a terminal, MFU beside them") {
         "tokens_per_second=41200 mfu=0.352 eta=31s");
 }
 
-TEST_CASE("what is rare is printed above the live line and stays") {
+TEST_CASE("rare events are printed above the live line and stay") {
   Pipe pipe;
   Progress progress(kAscii, pipe.input());
   progress.update(state());
@@ -182,7 +182,7 @@ TEST_CASE("quiet is silent") {
   CHECK(pipe.text().empty());
 }
 
-TEST_CASE("numbers are written for people") {
+TEST_CASE("numbers are formatted for users") {
   CHECK(format_duration(0.26) == "0.3 s");
   CHECK(format_duration(31.4) == "31 s");
   CHECK(format_duration(125) == "2 m 05 s");

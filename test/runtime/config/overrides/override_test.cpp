@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overrides on the command line: how values are read, where they go, what is refused and where the
-// caret stands.
+// Overrides on the command line: parsing of values, their locations, errors and carets.
 #include <catch2/catch.hpp>
 
 #include "config/overrides/apply_overrides.h"
@@ -64,7 +63,7 @@ TEST_CASE("the type of the field decides how an override is read") {
   CHECK(text_at(configs.resolve(overrides).tree, row.path) == row.value);
 }
 
-TEST_CASE("an override tells where it came from, down to the column") {
+TEST_CASE("an override has its origin, down to the column") {
   Configs configs(kGoodConfig);
   const ResolvedConfig config =
       configs.resolve({"seed=2", "trainer.optimizer={type = 'demo/Sgd', momentum = 0.5}"});
@@ -75,7 +74,7 @@ TEST_CASE("an override tells where it came from, down to the column") {
   CHECK(origin.column == 50);
 }
 
-TEST_CASE("a type given by an override starts its table afresh") {
+TEST_CASE("a type set by an override replaces the table") {
   Configs configs(kGoodConfig);
   CHECK(text_at(configs.resolve({"task.model=demo/Stack"}).tree, "task.model") ==
         "{type = \"demo/Stack\", layers = []}");
@@ -112,23 +111,24 @@ TEST_CASE("globs change every location they match, and only those") {
                              "(did you mean 'dropout'?)"));
 }
 
-TEST_CASE("~ takes a value out, so that its default counts again") {
+TEST_CASE("an override with ~ removes a value and so restores its default") {
   Configs configs(kGoodConfig);
   CHECK(text_at(configs.resolve({"~trainer.train_steps"}).tree, "trainer.train_steps") == "0");
   CHECK(text_at(configs.resolve({"~task.model.hidden_dims[0]"}).tree, "task.model.hidden_dims") ==
         "[32]");
   CHECK_THAT(configs.diagnostics({"+xp.a=1", "~xp.a"}),
-             Catch::Contains("xp.a: this has no effect: '~xp.a' takes it out"));
+             Catch::Contains("xp.a: this has no effect: '~xp.a' removes it"));
   CHECK_THAT(configs.diagnostics({"~trainer.max_to_keep"}), Catch::Contains("this is the default"));
-  CHECK_THAT(configs.diagnostics({"~trainer.max_to_kept"}),
-             Catch::Contains("command line:1:10 (~trainer.max_to_kept): trainer.max_to_kept: there "
-                             "is nothing to take out"));
+  CHECK_THAT(
+      configs.diagnostics({"~trainer.max_to_kept"}),
+      Catch::Contains(
+          "command line:1:10 (~trainer.max_to_kept): trainer.max_to_kept: nothing to remove"));
 }
 
 TEST_CASE("a wrong override is reported with its location") {
   struct Row {
     const char* text;
-    const char* expected;  // behind "command line:1:"
+    const char* expected;  // after "command line:1:"
   };
   const Row row = GENERATE(
       Row{"seed", "5 (seed): bad override: '=' and a value are missing"},
@@ -137,12 +137,12 @@ TEST_CASE("a wrong override is reported with its location") {
       Row{".a=1", "1 (.a=1): bad override: a name is missing"},
       Row{"a.=1", "3 (a.=1): bad override: a name is missing"},
       Row{"a[=1", "2 (a[=1): bad override: ']' is missing"},
-      Row{"a[x]=1", "3 (a[x]=1): bad override: brackets hold the number of an element"},
+      Row{"a[x]=1", "3 (a[x]=1): bad override: brackets contain the index of an element"},
       Row{"a[-1]=1", "3 (a[-1]=1): bad override: brackets hold"},
       Row{"[0]=1", "1 ([0]=1): bad override: a path starts with a name"},
       Row{"\"a=1", "1 (\"a=1): bad override: this quote is not closed"},
       Row{"a b=1", "2 (a b=1): bad override: expected '.', '[' or '=' here"},
-      Row{"~seed=1", "6 (~seed=1): bad override: ~ takes a value out and needs no '='"},
+      Row{"~seed=1", "6 (~seed=1): bad override: ~ removes a value and takes no '='"},
       Row{"task.**=1", "6 (task.**=1): bad override: a path cannot end with **"},
       Row{"base=x", "1 (base=x): 'base' cannot be an override"},
       Row{"experiment=x", "1 (experiment=x): 'experiment' cannot be an override"},
@@ -174,8 +174,8 @@ TEST_CASE("a wrong override is reported with its location") {
           "1 (batch_size=1): batch_size: unknown key 'batch_size' (it is in the wrong table: "
           "'batch_size' belongs to [task.train_input]"},
       Row{"task.model.weights.a=1",
-          "20 (task.model.weights.a=1): task.model.weights.a: there is no key 'a' in this free "
-          "table (write +task.model.weights.a=... to add it)"},
+          "20 (task.model.weights.a=1): task.model.weights.a: this free table has no key 'a' "
+          "(write +task.model.weights.a=... to add it)"},
       Row{"task.model=demo/Mlpp", "12 (task.model=demo/Mlpp): task.model: there is no model"},
       Row{"\xFF=1", "1 (\xFF=1): bad override: this is not UTF-8 text"},
       Row{"name=\xFF", "6 (name=\xFF): bad override: this is not UTF-8 text"});
@@ -185,14 +185,14 @@ TEST_CASE("a wrong override is reported with its location") {
              Catch::StartsWith(std::string("command line:1:") + row.expected));
 }
 
-TEST_CASE("a path of more parts than a config can have is refused where it is one too long") {
+TEST_CASE("a path with more parts than a config can have is rejected at the first excess part") {
   Configs configs(kGoodConfig);
   std::string path = "a";
   while (path.size() < 399) path += ".a";  // 200 parts
   CHECK_THAT(configs.diagnostics({path + "=1"}), !Catch::Contains("bad override"));
   CHECK_THAT(configs.diagnostics({path + ".a=1"}),
              Catch::StartsWith("command line:1:401 ") &&
-                 Catch::Contains("bad override: more than 200 parts (no config is as deep)"));
+                 Catch::Contains("bad override: more than 200 parts (no config is that deep)"));
   CHECK_THAT(configs.diagnostics({"a" + std::string(200'000, '.') + "=1"}),
              Catch::Contains("missing"));
   for (int i = 0; i < 8; ++i) path += "." + path;  // 51,200 parts
@@ -209,7 +209,7 @@ TEST_CASE("all wrong overrides are reported at once") {
         "like a.b=value)\n");
 }
 
-TEST_CASE("the location in an override counts from what the user wrote") {
+TEST_CASE("the location in an override refers to the user's text") {
   Configs configs(kGoodConfig);
   configs.request.files = {configs.path("main.toml")};
   configs.request.overrides = {{"seed=x", "--cfg.seed=x", 6}};

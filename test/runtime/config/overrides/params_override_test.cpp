@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --params_override: the grammar of Model Garden's params_dict.py, and where its mistakes stand.
+// --params_override: the grammar of Model Garden's params_dict.py, and the locations of its errors.
 #include <catch2/catch.hpp>
 
 #include "config/overrides/params_override.h"
@@ -15,7 +15,7 @@ using trivet::test::text_at;
 
 namespace {
 
-// Resolves the good config with this behind --params_override and these plain overrides.
+// Resolves the valid config with this value of --params_override and these plain overrides.
 ResolvedConfig resolved(const std::string& params, const std::vector<std::string>& more = {}) {
   Configs configs(kGoodConfig);
   configs.request.files = {configs.path("main.toml")};
@@ -35,7 +35,7 @@ std::string diagnostics(const std::string& params) {
 
 }  // namespace
 
-TEST_CASE("pairs are read as the original reads them") {
+TEST_CASE("pairs are parsed like in the original") {
   const ResolvedConfig config = resolved(
       "seed=5, name='x, y',task.model.hidden_dims = [1,2],  trainer.train_steps =7, "
       "task.name=\"Hi.\"");
@@ -46,7 +46,7 @@ TEST_CASE("pairs are read as the original reads them") {
   CHECK(text_at(config.tree, "task.name") == "\"Hi.\"");
 }
 
-TEST_CASE("numbers may be written as in YAML, and a text field takes them as they stand") {
+TEST_CASE("numbers may be written as in YAML, and a string field takes them unchanged") {
   for (const auto& [text, value] :
        {std::pair("1e-3", "0.001"), std::pair("-1.e-3", "-0.001"), std::pair("+0.001", "0.001"),
         std::pair("1e+3", "1000.0"), std::pair("-1.5E-3", "-0.0015"), std::pair(".5", "0.5")}) {
@@ -62,7 +62,7 @@ TEST_CASE("numbers may be written as in YAML, and a text field takes them as the
   }
 }
 
-TEST_CASE("words in lists need no quotes, True and null mean what they mean in YAML") {
+TEST_CASE("words in lists need no quotes, and True and null have their YAML meaning") {
   const ResolvedConfig config = resolved(
       "task.model.notes=[a, 'b, c', 1.e-3, True, 3, nn/Relu], task.model.limit=null, "
       "task.model.activation=null");
@@ -93,13 +93,13 @@ TEST_CASE("the text may name a file, and blanks mean nothing") {
   CHECK(parse_params_override("").file.empty());
 }
 
-TEST_CASE("single overrides win over it, and it over the files") {
+TEST_CASE("single overrides override it, and it overrides the files") {
   const ResolvedConfig config = resolved("seed=2, name=a", {"name=b"});
   CHECK(config.experiment.seed == 2);
   CHECK(config.experiment.name == "b");
 }
 
-TEST_CASE("mistakes in it have their location in the text as it was given") {
+TEST_CASE("errors in it have their location in the given text") {
   const auto at = [](const std::string& text, const std::string& rest) {
     INFO(text);
     CHECK(diagnostics(text).find("(--params_override=" + text + "): " + rest) != std::string::npos);
@@ -110,17 +110,17 @@ TEST_CASE("mistakes in it have their location in the text as it was given") {
   CHECK(at("seed=1, nmae=x", "nmae: unknown key 'nmae'") == "command line:2:27");
   CHECK(at("seed =  x", "seed: 'x' is not an integer") == "command line:1:27");
   CHECK(at("{\"seed\":   \"x\"}", "seed: expected an integer") == "command line:1:30");
-  CHECK(at("a=[[1], 2]", "lists in lists") == "command line:1:22");
+  CHECK(at("a=[[1], 2]", "nested lists") == "command line:1:22");
   CHECK(at("a=[1, 2", "']' is missing") == "command line:1:21");
-  CHECK(at("a=1]", "there is no '['") == "command line:1:22");
+  CHECK(at("a=1]", "this ']' has no '['") == "command line:1:22");
   CHECK(at("a=[1,,2]", "an element is missing") == "command line:1:24");
   CHECK(at("a='x", "this quote is not closed") == "command line:1:21");
-  CHECK(at("a='x'y", "there is something behind the quote") == "command line:1:24");
-  CHECK(at("a=[1]y", "there is something behind the list") == "command line:1:24");
+  CHECK(at("a='x'y", "unexpected text after the closing quote") == "command line:1:24");
+  CHECK(at("a=[1]y", "unexpected text after the list") == "command line:1:24");
   CHECK(at("a=1,,b=2", "a pair is missing") == "command line:1:23");
   CHECK(at("a=1, b", "'=' and a value are missing") == "command line:1:24");
   CHECK(at("=1", "the key before '=' is missing") == "command line:1:19");
-  CHECK(at("a={b=1}", "tables are too much") == "command line:1:21");
+  CHECK(at("a={b=1}", "pairs cannot contain tables") == "command line:1:21");
   CHECK(at("{\"a\": }", "this is not JSON") == "command line:1:25");
   CHECK(at("nothing.toml", "this is neither") == "command line:1:19");
 }

@@ -17,7 +17,7 @@ using trivet::Value;
 
 namespace {
 
-// The one problem that reading this text gives.
+// The only error of reading this text.
 Diagnostic problem_of(std::string_view text) {
   try {
     trivet::read_toml(text, "x.toml");
@@ -59,7 +59,7 @@ TEST_CASE("tables keep the order of the file") {
   CHECK(root.find("b")->members()[0].key == "y");
 }
 
-TEST_CASE("all value types of TOML arrive, dates excepted") {
+TEST_CASE("all value types of TOML except dates are read") {
   const Value root = trivet::read_toml(
       "i = -9223372036854775808\nf = 1.0\nb = true\ns = 'x'\na = [1, [2.5]]\nt = {u = inf}\n", "x");
   const Value expected = Value::table({{"i", std::numeric_limits<std::int64_t>::min()},
@@ -71,14 +71,15 @@ TEST_CASE("all value types of TOML arrive, dates excepted") {
   CHECK(root == expected);
 }
 
-TEST_CASE("dates are refused with a hint, all of them at once") {
+TEST_CASE("dates are rejected with a hint, all at once") {
   try {
     trivet::read_toml("day = 1979-05-27\nlist = [07:32:00]\n", "x.toml");
     FAIL("dates were accepted");
   } catch (const ConfigError& error) {
     REQUIRE(error.diagnostics().size() == 2);
     CHECK(to_string(error.diagnostics()[0]) ==
-          "x.toml:1:7: day: a config has no dates and times (write it in quotes, as a string)");
+          "x.toml:1:7: day: dates and times are not supported in a config (write it in quotes, as "
+          "a string)");
     CHECK(location(error.diagnostics()[1]) == "x.toml:2:9");
     CHECK(error.diagnostics()[1].path == "list[0]");
   }
@@ -99,14 +100,14 @@ TEST_CASE("a byte order mark is skipped, alone or before text") {
             ->as_integer() == 1);
 }
 
-TEST_CASE("a second byte order mark is refused") {
+TEST_CASE("a second byte order mark is rejected") {
   CHECK_THROWS_WITH(trivet::read_toml("\xEF\xBB\xBF\xEF\xBB\xBF"
                                       "a = 1",
                                       "x.toml"),
                     Catch::Contains("two byte order marks"));
 }
 
-TEST_CASE("text that is not UTF-8 is refused at its first bad byte") {
+TEST_CASE("text that is not UTF-8 is rejected at its first bad byte") {
   CHECK(location(problem_of("a = 1\nb = \"x\xFFy\"\n")) == "x.toml:2:7");
   CHECK(location(problem_of("# \xC3\xA9\xED\xA0\x80")) == "x.toml:1:4");
   for (const char* bad : {"\xC0\xAF", "\xE0\x80\xAF", "\xF0\x80\x80\xAF", "\xF4\x90\x80\x80",
@@ -119,7 +120,7 @@ TEST_CASE("text that is not UTF-8 is refused at its first bad byte") {
   }
 }
 
-TEST_CASE("nesting 10,000 deep is refused in every way TOML has to nest") {
+TEST_CASE("a nesting depth of 10,000 is rejected in every TOML notation") {
   constexpr std::size_t kDeep = 10000;
   CHECK_THAT(problem_of("a = " + repeated("[", kDeep)).what, Catch::Contains("nested deeper"));
   problem_of("a = " + repeated("[", kDeep) + repeated("]", kDeep));
@@ -142,7 +143,7 @@ TEST_CASE("brackets and dots in strings and comments do not nest") {
             ->as_float() == 3.5);
 }
 
-TEST_CASE("files that are no configs are refused by name") {
+TEST_CASE("files that are not configs are rejected by name") {
   const trivet::test::TempDir dir;
   dir.write("config.toml", "a = 1\n");
   CHECK(trivet::read_toml_file(dir / "config.toml").find("a")->as_integer() == 1);
@@ -162,7 +163,7 @@ TEST_CASE("files that are no configs are refused by name") {
   CHECK_THROWS_WITH(trivet::read_toml_file(dir / "big.toml"), Catch::Contains("larger than 8 MiB"));
 }
 
-TEST_CASE("a config in JSON or YAML is told to be one, and no other") {
+TEST_CASE("a config in JSON or YAML is reported as such, and no other is") {
   const auto hint = [](const char* text) { return problem_of(text).hint; };
   for (const char* text : {"trainer:\n  train_steps: 5\n", "seed = 1\ntrainer:\n", "a: 1\n",
                            "# x\n---\na: 1\n", "- a\n", "task.name:  x\r\n"}) {
@@ -176,7 +177,7 @@ TEST_CASE("a config in JSON or YAML is told to be one, and no other") {
   }
 }
 
-TEST_CASE("a single value is read with columns of its own") {
+TEST_CASE("a single value is read with its columns") {
   const Value value = trivet::read_toml_value("{a = [1, 2.5]}");
   CHECK(value == Value::table({{"a", Value::array({1, 2.5})}}));
   CHECK(value.find_path("a[1]")->origin().column == 10);
@@ -209,7 +210,7 @@ TEST_CASE("numbers read back to the same bits") {
   }
 }
 
-TEST_CASE("a written config has keys before sections and locations on request") {
+TEST_CASE("a written config has keys before sections, and locations on request") {
   Value root = trivet::read_toml(
       "[task]\ntype = 'a/B'\n[task.model]\nw = [1]\n[[task.layers]]\nx = "
       "1\n[[task.layers]]\n[e.f]\n",
@@ -229,7 +230,7 @@ TEST_CASE("a written config has keys before sections and locations on request") 
         "\n[e.f]\n");
 }
 
-TEST_CASE("a long array is folded, nulls are left out") {
+TEST_CASE("a long array is folded, nulls are omitted") {
   Value words = Value::array();
   for (int i = 0; i < 20; ++i) words.push_back("word number " + std::to_string(i));
   const Value table = Value::table({{"words", words}, {"nothing", Value()}});

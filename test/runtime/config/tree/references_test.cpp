@@ -34,7 +34,7 @@ TEST_CASE("a reference as the whole string is the value, with its type") {
   CHECK(configs.origin(config, "xp.steps") == "main.toml:15:9 (${trainer.train_steps})");
 }
 
-TEST_CASE("a reference inside a string is text, and $${ is none") {
+TEST_CASE("a reference inside a string becomes text, and $${ is not a reference") {
   Configs configs(
       with_xp("a = 'run ${seed}, ${runtime.backend}/${task.model.dropout}'\nb = '$${seed} $$ {x} "
               "${xp.c}'\nc = '$${y}'\n"));
@@ -61,16 +61,16 @@ TEST_CASE("bad references are reported with their location and the nearest paths
       with_xp("a = '${trainer.train_step}'\nb = '${}'\nc = '${seed'\nd = '${a..b}'\n"
               "e = 'x${task}'\n"));
   CHECK(configs.diagnostics({"trainer.max_to_keep=${nowhere}"}) ==
-        "main.toml:15:5: xp.a: bad reference: there is no value at 'trainer.train_step' (did you "
+        "main.toml:15:5: xp.a: bad reference: no value at 'trainer.train_step' (did you "
         "mean 'trainer.train_steps'?)\n"
-        "main.toml:16:5: xp.b: bad reference: there is no value at '' (a reference is the whole "
+        "main.toml:16:5: xp.b: bad reference: no value at '' (a reference is the whole "
         "path of a value)\n"
         "main.toml:17:5: xp.c: bad reference: '}' is missing (write $${ for a plain ${)\n"
         "main.toml:18:5: xp.d: bad reference: 'a..b' is not a path: a name is missing (a path "
         "looks like a.b[2].c; a name with other characters is quoted)\n"
-        "main.toml:19:5: xp.e: bad reference: a table cannot stand inside a string\n"
+        "main.toml:19:5: xp.e: bad reference: a table cannot be part of a string\n"
         "command line:1:21 (trainer.max_to_keep=${nowhere}): trainer.max_to_keep: bad reference: "
-        "there is no value at 'nowhere' (a reference is the whole path of a value)\n");
+        "no value at 'nowhere' (a reference is the whole path of a value)\n");
 }
 
 TEST_CASE("reference cycles are reported with the chain, once") {
@@ -83,7 +83,7 @@ TEST_CASE("reference cycles are reported with the chain, once") {
   CHECK(configs.diagnostics() == "main.toml:15:17: xp.t.y: reference cycle: xp.t.y -> xp.t.y\n");
 }
 
-TEST_CASE("references that grow without measure are refused") {
+TEST_CASE("references that grow without bound are rejected") {
   std::string xp = "v0 = 'xxxxxxxxxx'\n";
   for (int i = 1; i < 40; ++i) {
     const std::string last = "${xp.v" + std::to_string(i - 1) + "}";
@@ -106,7 +106,7 @@ TEST_CASE("references that grow without measure are refused") {
              Catch::Contains("leads through more than 100 others"));
 }
 
-TEST_CASE("escaping makes any text safe from being taken for a reference") {
+TEST_CASE("escaped text is never read as a reference") {
   for (const char* text : {"${a}", "$${a}", "$$${", "a${b}${c}", "$", "${", "plain"}) {
     trivet::Value tree = trivet::Value::table({{"x", text}});
     trivet::escape_references(tree);

@@ -29,7 +29,7 @@ TEST_CASE("rules are checked at every depth, each with its location") {
             .diagnostics() == "main.toml:5:15: task.model.parts.sizes: are more than four\n");
 }
 
-TEST_CASE("a rule broken by [defaults] is reported once, for all tables it went to") {
+TEST_CASE("a rule broken by [defaults] is reported once for all filled tables") {
   CHECK(Configs(with_layers("'demo/Linear', 'demo/Linear'") +
                 "[defaults.\"demo/Linear\"]\ndims = 1\nhas_bias = false\ndropout = 0.5\n")
             .diagnostics() ==
@@ -43,16 +43,15 @@ TEST_CASE("a rule that an override breaks is shown on the command line") {
         "main.toml:4:44: task.model.layers[0].dropout: needs a bias (set has_bias)\n");
 }
 
-TEST_CASE(
-    "a plugin that cannot be used for its rules is an error of its own, once the rest is right") {
+TEST_CASE("an unusable plugin is a separate error if the rest is valid") {
   Configs configs(with_layers("'demo/Refused'"));
   CHECK_THROWS_AS(configs.resolve(), trivet::PluginError);
   CHECK(configs.diagnostics({"seed=x"}) ==
         "command line:1:6 (seed=x): seed: 'x' is not an integer (write an integer)\n");
 }
 
-TEST_CASE("a zero byte in a text is refused with its location") {
+TEST_CASE("a zero byte in a string is rejected with its location") {
   Configs configs(std::string(trivet::test::kGoodConfig) + "[xp]\nargs = {x = \"a\\u0000b\"}\n");
   CHECK_THAT(configs.diagnostics(),
-             Catch::StartsWith("main.toml:15:13: xp.args.x: this text has a zero byte"));
+             Catch::StartsWith("main.toml:15:13: xp.args.x: this string contains a zero byte"));
 }

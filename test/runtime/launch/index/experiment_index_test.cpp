@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index of experiments: it says what the files say, whatever happened to it or to them.
+// The index of experiments always matches the files, after any change or damage.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ struct Made {
   test::ExperimentFiles files{folder / "root"};
 };
 
-// Everything in the tables but which state of a file it was read from.
+// All tables without the states of files.
 std::vector<std::string> rows_of(const fs::path& index) {
   Database database(index, Database::Access::read);
   std::vector<std::string> rows;
@@ -53,7 +53,7 @@ std::vector<std::string> rows_of(const fs::path& index) {
         "SELECT xid, wid, directory, sweep, state, changed, run_problem, reported, mode, host, "
         "boot_id, message, step, target, attempt, pid, started, time, train_step, eval_step FROM "
         "units",
-        "SELECT xid, wid, place, name, directory, retries, state, attempt, failures, exit_code, "
+        "SELECT xid, wid, position, name, directory, retries, state, attempt, failures, exit_code, "
         "signal, time, started, host, detail FROM jobs",
         "SELECT name, kind, part, xid, wid, step, value, low, low_step, high, high_step FROM "
         "numbers"}) {
@@ -68,7 +68,7 @@ std::vector<std::string> rows_of(const fs::path& index) {
   return rows;
 }
 
-// What the listings get, as one text.
+// The data of the listings as one string.
 std::string told_by(ExperimentIndex& index) {
   std::string told;
   for (const ExperimentView& view : index.experiments()) {
@@ -84,7 +84,7 @@ std::string told_by(ExperimentIndex& index) {
   return told;
 }
 
-// Until an index that reads the files will take it that they stay as they are.
+// Waits until an index that reads the files trusts their times.
 void wait_until_trusted(const fs::path& root) {
   for (const auto& entry : fs::recursive_directory_iterator(root)) {
     const FileStamp mark = stamp_of(entry.path().string());
@@ -99,7 +99,7 @@ std::string told_of(const fs::path& root) {
 
 }  // namespace
 
-TEST_CASE("an index that was kept up to date has the rows of one made anew") {
+TEST_CASE("an updated index has the rows of a rebuilt one") {
   const Made made;
   { ExperimentIndex(made.files.root()).units(); }
   made.files.add_units(1, 21, 25);
@@ -119,7 +119,7 @@ TEST_CASE("an index that was kept up to date has the rows of one made anew") {
   CHECK(rows_of(made.index()) == kept);
 }
 
-TEST_CASE("what units have come to is known from their files") {
+TEST_CASE("the results of units are read from their files") {
   const Made made;
   ExperimentIndex index(made.files.root());
   const std::vector<UnitRun> units = index.units(1);
@@ -149,8 +149,8 @@ TEST_CASE("what units have come to is known from their files") {
 TEST_CASE("only files that have changed are read again") {
   const Made made;
   { ExperimentIndex(made.files.root()).units(); }
-  // The marks of files that were written a moment ago are not trusted; these are, after a change of
-  // what they hold that no file has seen.
+  // Marks of recently written files are not trusted. These marks are trusted, after a change in the
+  // tables that the files lack.
   const auto settle = [&] {
     Database database(made.index());
     for (std::int64_t wid = 1; wid <= 10; ++wid) {
@@ -174,14 +174,14 @@ TEST_CASE("only files that have changed are read again") {
   CHECK(units[9].run.step == 7);
 }
 
-TEST_CASE("records that were cut and written anew are read anew") {
+TEST_CASE("records that were truncated and rewritten are read again") {
   const Made made;
   ExperimentIndex index(made.files.root());
   const UnitId first{1, 1};
   index.units();
   CHECK(number_of(index.numbers("accuracy", {}, WhichNumber::high), first) == 0.5);
   const fs::path metrics = made.files.unit(1, 1) / "metrics.jsonl";
-  // As a run does that goes back to its checkpoint of step 10, and longer than before.
+  // Like a run that goes back to its checkpoint of step 10 and then writes more lines than before.
   append(made.files.unit(1, 1) / "status.json", "\n");
   fs::resize_file(metrics, fs::file_size(metrics) / 4);
   for (int step = 20; step <= 90; step += 10) {
@@ -190,7 +190,7 @@ TEST_CASE("records that were cut and written anew are read anew") {
   }
   index.units();
   CHECK(number_of(index.numbers("accuracy", {}, WhichNumber::high), first) == 0.375);
-  // Units that are no longer in the record are gone, with their numbers.
+  // Units that are no longer in the record are removed, with their metrics.
   fs::resize_file(made.files.directory(1) / "units.jsonl", 0);
   made.files.add_units(1, 1, 2);
   CHECK(index.units().size() == 2);
@@ -200,7 +200,7 @@ TEST_CASE("records that were cut and written anew are read anew") {
   CHECK(index.units().empty());
 }
 
-TEST_CASE("an index that cannot be used costs time, not the answer") {
+TEST_CASE("an unusable index costs time but gives the same answer") {
   const Made made;
   wait_until_trusted(made.files.root());
   const std::string told = told_of(made.files.root());
@@ -217,7 +217,7 @@ TEST_CASE("an index that cannot be used costs time, not the answer") {
   };
   const auto check_same = [&] {
     CHECK(told_of(made.files.root()) == told);
-    // The next one finds a whole index.
+    // The next process finds a complete index.
     CHECK_FALSE(rows_of(made.index()).empty());
     CHECK(told_of(made.files.root()) == told);
   };
@@ -258,7 +258,7 @@ TEST_CASE("an index that cannot be used costs time, not the answer") {
   }
 }
 
-TEST_CASE("an index that is locked, or in whose place nothing can be written, is done without") {
+TEST_CASE("a locked or read-only index is replaced by one in memory") {
   const Made made;
   const std::string told = told_of(made.files.root());
   made.files.add_event(1, 20, "completed");
@@ -278,7 +278,7 @@ TEST_CASE("an index that is locked, or in whose place nothing can be written, is
   }
 }
 
-TEST_CASE("where there are no experiments no index is made") {
+TEST_CASE("without experiments no index is created") {
   const test::TempDir folder;
   ExperimentIndex index(folder / "nothing");
   CHECK(index.experiments().empty());
@@ -295,7 +295,8 @@ TEST_CASE("only its owner may read the index") {
   CHECK((fs::status(made.index()).permissions() & fs::perms(077)) == fs::perms::none);
 }
 
-TEST_CASE("lines that are damaged are told and left out, those cut short by a kill are not told") {
+TEST_CASE(
+    "damaged lines are reported and skipped, and lines truncated by a kill are not reported") {
   const Made made;
   const fs::path units = made.files.directory(1) / "units.jsonl";
   const fs::path events = made.files.directory(1) / "events.jsonl";
