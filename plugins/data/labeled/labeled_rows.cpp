@@ -13,7 +13,7 @@ std::optional<std::int32_t> checked_token(const std::optional<std::int32_t>& wis
                                           const std::optional<std::int32_t>& otherwise,
                                           const Tokenizer& tokenizer, const std::string& field) {
   if (wish && *wish >= tokenizer.vocabulary_size())
-    throw InputError(field + ": is " + std::to_string(*wish) + ", but ids end at " +
+    throw InputError(field + ": is " + std::to_string(*wish) + ", but the largest id is " +
                      std::to_string(tokenizer.vocabulary_size() - 1));
   if (wish) return wish;
   const std::optional<std::int32_t> named = tokenizer.token_id(name);
@@ -39,7 +39,7 @@ TextSpecialTokens text_special_tokens(const LabeledConfig& config, const Tokeniz
 void check_room(const LabeledConfig& config, std::int64_t special, const std::string& input) {
   if (config.seq_len > special) return;
   throw InputError(input + ".seq_len: is " + std::to_string(config.seq_len) +
-                       ", which leaves no room for text beside " + std::to_string(special) +
+                       ", which leaves no room for text next to " + std::to_string(special) +
                        " special tokens",
                    {.hint = "make it larger"});
 }
@@ -48,7 +48,7 @@ std::int32_t class_named(std::string_view text, const std::vector<std::string>& 
                          const std::string& location) {
   const auto found = std::find(names.begin(), names.end(), text);
   if (found != names.end()) return static_cast<std::int32_t>(found - names.begin());
-  throw InputError(location + ": '" + std::string(text) + "' is none of the class_names",
+  throw InputError(location + ": '" + std::string(text) + "' is not in class_names",
                    {.hint = suggestion(text, names)});
 }
 

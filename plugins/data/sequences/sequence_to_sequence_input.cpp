@@ -26,7 +26,7 @@ void SequenceToSequenceConfig::validate(Diagnostics& diagnostics) const {
   check_template(diagnostics, "targets", targets);
 }
 
-// What reading takes.
+// What load() needs.
 struct SequenceToSequenceInput::Parts {
   Parts(const Config& config, const InputContext& context)
       : data(make(config.source)),
@@ -71,7 +71,7 @@ struct SequenceToSequenceInput::Parts {
   std::shared_ptr<DataSource> data;
   TextTemplate inputs, targets;
   TextSide source, target;
-  SequenceRules source_rules, target_rules;  // without their tokens
+  SequenceRules source_rules, target_rules;  // without the tokens
   std::int64_t limit;
   bool pack;
 };

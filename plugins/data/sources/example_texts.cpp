@@ -13,7 +13,7 @@ std::string_view feature(const SourceExample& example, std::string_view name) {
   if (found != example.features.end()) return found->text;
   std::vector<std::string> known;
   for (const auto& has : example.features) known.emplace_back(has.name);
-  throw InputError(example.location + ": the example has no text '" + std::string(name) + "'",
+  throw InputError(example.location + ": the example has no feature '" + std::string(name) + "'",
                    {.hint = suggestion(name, known)});
 }
 
@@ -36,7 +36,8 @@ TextTemplate::TextTemplate(std::string_view text) {
     } else {
       const std::size_t end = text.find_first_of("{}", 1);
       if (c == '}' || end == std::string_view::npos || text[end] != '}' || end == 1)
-        throw Error("a brace has no partner", {.hint = "\"{name}\" is a feature, \"{{\" a brace"});
+        throw Error("unbalanced brace",
+                    {.hint = "write \"{name}\" for a feature, \"{{\" for a brace"});
       flush();
       parts_.push_back({true, std::string(text.substr(1, end - 1))});
       text.remove_prefix(end + 1);

@@ -22,7 +22,7 @@ std::vector<std::int32_t> encode_checked(const Tokenizer& tokenizer, std::string
     if (id >= 0 && id < size) continue;
     throw InputError(location + ": the tokenizer made the id " + std::to_string(id) +
                          ", but its vocabulary has " + std::to_string(size),
-                     {.hint = "this is a mistake in the tokenizer"});
+                     {.hint = "this is a bug in the tokenizer"});
   }
   return ids;
 }
@@ -54,7 +54,7 @@ void read_limited(DataSource& source, std::int64_t limit, const DataSource::Visi
     if (std::cmp_less_equal(bytes, limit)) return;
     throw InputError(source.name() + ": has " + has + std::to_string(bytes) +
                          " bytes, more than limit = " + std::to_string(limit),
-                     {.hint = "raise limit if there is the memory, or make token files with "
+                     {.hint = "raise limit if memory allows, or make token files with "
                               "'trivet data prepare' for data/Tokens"});
   };
   check(source.bytes(), "");

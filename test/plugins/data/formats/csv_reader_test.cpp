@@ -47,7 +47,7 @@ TEST_CASE("lines end with LF or CRLF, the last one need not end, empty ones are 
 
 TEST_CASE("spaces belong to cells unless they are trimmed") {
   CsvFile file("a, b\n 1 ,x y \n\"2\" , \" z \"\n");
-  CHECK_THAT(complaint_about(file), Contains("text behind the closing quote"));
+  CHECK_THAT(complaint_about(file), Contains("unexpected text after the closing quote"));
   file.config.trim = true;
   CHECK(file.input().columns() == std::vector<std::string>{"a", "b"});
   CHECK(cells_of(file.input()) == Cells{{"1", "x y"}, {"2", " z "}});
@@ -66,7 +66,7 @@ TEST_CASE("semicolons, tabs and bars delimit cells where the config says so") {
 TEST_CASE("a row with too few or too many cells is refused by line, row and column") {
   CHECK_THAT(complaint("a,b,c\n1,2,3\n\n4,5\n"),
              Contains("table.csv:4: row 2 has 2 cells, the table 3 columns") &&
-                 Contains("there is none for column 'c'"));
+                 Contains("no cell for column 'c'"));
   CHECK_THAT(complaint("a,b\n1,2\n3,4,5\n"),
              Contains("table.csv:3: row 2 has 3 cells") && Contains("the last column is 'b'") &&
                  Contains("then '5'") && Contains("must be in quotes"));
@@ -77,7 +77,7 @@ TEST_CASE("quotes that do not match are refused where they open") {
   CHECK_THAT(complaint("a,b\n1,2\n3,\"cut off\n4,5\n"),
              Contains("table.csv:3: the quote that opens a cell here is never closed"));
   CHECK_THAT(complaint("a,b\n1,\"x\"y\n"),
-             Contains("table.csv:2: text behind the closing quote") && Contains("doubled"));
+             Contains("table.csv:2: unexpected text after the closing") && Contains("doubled"));
   CHECK_THAT(complaint("a,b\n1,5\" pipe\n"),
              Contains("table.csv:2: a quote inside a cell") && Contains("\"5\"\" pipe\""));
   CHECK_THAT(complaint("a,b\r1,2\r"), Contains("a carriage return without a line feed"));
@@ -95,7 +95,7 @@ TEST_CASE("text that is not UTF-8 is refused with its line, a byte order mark is
              Contains("is UTF-16"));
   CHECK_THAT(complaint("\xEF\xBB\xBF\xEF\xBB\xBF"
                        "a,b\n1,2\n"),
-             Contains("table.csv: two byte order marks"));
+             Contains("table.csv: starts with two byte order marks"));
 }
 
 TEST_CASE("a column is called by its header, its number, or as the config says") {
@@ -118,7 +118,7 @@ TEST_CASE("lines before the header can be skipped, whatever they hold") {
   file.config.skip_lines = 2;
   CHECK(cells_of(file.input()) == Cells{{"1", "2"}});
   file.config.skip_lines = 9;
-  CHECK_THAT(complaint_about(file), Contains("there is no row") && Contains("skip_lines"));
+  CHECK_THAT(complaint_about(file), Contains("the file has no rows") && Contains("skip_lines"));
 }
 
 TEST_CASE("two columns of one name are refused, empty names included") {
@@ -129,8 +129,8 @@ TEST_CASE("two columns of one name are refused, empty names included") {
 
 TEST_CASE("a file without rows, or that is no file, says so") {
   CHECK_THAT(complaint(""), Contains("the file is empty"));
-  CHECK_THAT(complaint("\n\n"), Contains("there is no row in it"));
-  CHECK_THAT(complaint("a,b\n"), Contains("there are no rows below the header"));
+  CHECK_THAT(complaint("\n\n"), Contains("the file has no rows in it"));
+  CHECK_THAT(complaint("a,b\n"), Contains("no rows below the header"));
   CsvFile file("a\n1\n");
   file.config.file = (file.folder() / "missing.csv").string();
   CHECK_THAT(complaint_about(file), Contains("missing.csv: cannot open: No such file"));

@@ -134,7 +134,7 @@ TEST_CASE("random offsets are those of the seed, on any number of hosts and afte
 
   folder.config.seed = 1;
   CHECK_THAT(input_error([&] { folder.input(true).restore_state(location); }),
-             Contains("the state was saved with other text"));
+             Contains("the state was saved with different text"));
 }
 
 TEST_CASE("overlaps and random offsets that mean nothing are refused", "[data-text]") {
@@ -146,13 +146,14 @@ TEST_CASE("overlaps and random offsets that mean nothing are refused", "[data-te
   config.overlap = 7;
   check_round_trip(config);
   config.overlap = 8;
-  CHECK(config_complaint(config) == "overlap leaves nothing of a window that is new");
+  CHECK(config_complaint(config) == "overlap leaves no new positions in a window");
   config.overlap = 1;
   config.pack = true;
-  CHECK(config_complaint(config) == "overlap is of the windows of one document a row");
+  CHECK(config_complaint(config) == "overlap applies only to windows of one document per row");
   config.overlap = 0;
   config.random_offsets = true;
   check_round_trip(config);
   config.long_documents = data::LongDocuments::trim;
-  CHECK(config_complaint(config) == "random_offsets is of rows that are cut from all documents");
+  CHECK(config_complaint(config) ==
+        "random_offsets applies only to rows that are cut from all documents");
 }

@@ -91,7 +91,7 @@ TEST_CASE("color images have a mean and std for each channel; features keep thei
   CHECK_THAT(color.wrong(), Contains("mean and std need one number, or one for each of its 3"));
   color.config.mean = {0};
   color.config.channels = 1;
-  CHECK_THAT(color.wrong(), Contains("[1, 2, 3], which is no image of 1 channels"));
+  CHECK_THAT(color.wrong(), Contains("[1, 2, 3], which is not an image with 1 channels"));
 }
 
 TEST_CASE("an IDX file that is missing, empty, no file or unreadable is named") {
@@ -165,7 +165,7 @@ TEST_CASE("damaged gzip data is found by its checksum, whichever byte changed") 
 
 TEST_CASE("what is no IDX file of bytes is refused with what it is") {
   CHECK_THAT(wrong_images("PNG..............."),
-             Contains("begins with 504e472e, expected 000008.."));
+             Contains("starts with 504e472e, expected 000008.."));
   CHECK_THAT(wrong_images(idx({1, 2}, "12345678", 0x0d)), Contains("has 32-bit floats; only"));
   CHECK_THAT(wrong_images(idx({1, 2}, "1234", 0x77)), Contains("has type 119; only"));
   CHECK_THAT(wrong_images(idx({}, "")), Contains("has 0 axes"));
@@ -179,7 +179,7 @@ TEST_CASE("bytes behind the last record are refused, plain, inside gzip and behi
   const std::string whole = numbered_images(10);
   CHECK_THAT(wrong_images(whole + "xyz"), Contains("3 bytes follow the last of 10 records"));
   CHECK_THAT(wrong_images(gzip(whole + "x")), Contains("more than the 56 bytes that its header"));
-  CHECK_THAT(wrong_images(gzip(whole) + "xyz"), Contains("3 bytes of something else follow"));
+  CHECK_THAT(wrong_images(gzip(whole) + "xyz"), Contains("3 bytes of other data follow"));
   CHECK_THAT(wrong_images(gzip(whole) + gzip("x")), Contains("more than the 56 bytes"));
 }
 

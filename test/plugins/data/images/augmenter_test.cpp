@@ -178,9 +178,9 @@ TEST_CASE("only images that are large enough are augmented") {
   rows.batch_size = 1;
   rows.augment.horizontal_flip = true;
   CHECK_THAT(complaint<data::NpyInput>(rows),
-             Contains("augment wants images [height, width, channels], the examples are [3]"));
+             Contains("augment needs images [height, width, channels], examples are [3]"));
   data::SyntheticConfig small = plain_config();
   small.augment.crop_padding = kWidth + 1;
   CHECK_THAT(complaint<data::SyntheticInput>(small),
-             Contains("augment.crop_padding = 5 is more than the images have pixels, [5, 4, 2]"));
+             Contains("augment.crop_padding = 5 is larger than the images, [5, 4, 2]"));
 }

@@ -135,7 +135,7 @@ TEST_CASE("the plugin offers data/MaskedLanguageModel", "[data-masked]") {
 TEST_CASE("a mask must be a token", "[data-masked]") {
   Masked masked("abc");
   masked.config.mask_id = 266;
-  CHECK_THAT(masked.complaint(), Contains("mask_id: is 266, but ids end at 265"));
+  CHECK_THAT(masked.complaint(), Contains("mask_id: is 266, but the largest id is 265"));
   masked.config.mask_id.reset();
   CHECK_THAT(masked.complaint(), Contains("no token [MASK] or <mask>"));
 }

@@ -175,7 +175,7 @@ TEST_CASE("special tokens are those asked for", "[data-text]") {
   }
   SECTION("out of the vocabulary") {
     folder.config.bos_id = 266;
-    CHECK_THAT(text_complaint(folder.config), Contains("is 266, but ids end at 265"));
+    CHECK_THAT(text_complaint(folder.config), Contains("is 266, but the largest id is 265"));
   }
 }
 
@@ -290,7 +290,7 @@ TEST_CASE("what cannot be read says why", "[data-text]") {
   const auto path = [&](const char* name) { return Path((folder.folder() / name).string()); };
   SECTION("a pattern that fits nothing") {
     folder.config.files = {path("*.md")};
-    CHECK_THAT(text_complaint(folder.config), Contains("*.md: there is no such file"));
+    CHECK_THAT(text_complaint(folder.config), Contains("*.md: no such file"));
   }
   SECTION("a folder") {
     folder.config.files = {Path(folder.folder().path().string())};
@@ -298,11 +298,11 @@ TEST_CASE("what cannot be read says why", "[data-text]") {
   }
   SECTION("no files") {
     folder.config.files = {};
-    CHECK_THAT(text_complaint(folder.config), Contains("files: there are none"));
+    CHECK_THAT(text_complaint(folder.config), Contains("files: the list is empty"));
   }
   SECTION("nothing in them") {
     folder.folder().write("0.txt", "");
-    CHECK_THAT(text_complaint(folder.config), Contains("no text in it that makes a row"));
+    CHECK_THAT(text_complaint(folder.config), Contains("no document is long enough to make a row"));
   }
   SECTION("one token and none before it") {
     folder.folder().write("0.txt", "a");
@@ -381,7 +381,7 @@ TEST_CASE("from a saved position in mid-epoch come the batches that would have c
   std::reverse(numbers.begin(), numbers.end());
   folder.folder().write("0.txt", numbers);
   CHECK_THAT(input_error([&] { folder.input(true).restore_state(position); }),
-             Contains("task.train_input: the state was saved with other text"));
+             Contains("task.train_input: the state was saved with different text"));
 }
 
 TEST_CASE("an input of text tells its tokenizer, and ids become strings", "[data-text]") {

@@ -186,11 +186,12 @@ TEST_CASE("token files that are not what they say are refused", "[data-tokens]")
   };
   CHECK(with(0, "") == "");
   SECTION("another version, width or byte order") {
-    CHECK_THAT(with(8, little<std::uint32_t>({2})), Contains("version 2; known is version 1"));
+    CHECK_THAT(with(8, little<std::uint32_t>({2})), Contains("version 2; supported is version 1"));
     CHECK_THAT(with(8, std::string("\0\0\0\1", 4)), Contains("big-endian"));
     CHECK_THAT(with(12, little<std::uint32_t>({3})), Contains("ids of 3 bytes"));
     CHECK_THAT(with(12, little<std::uint32_t>({4})), Contains("2 documents and 8 ids of 4 bytes"));
-    CHECK_THAT(with(16, little<std::uint64_t>({65537})), Contains("does not fit ids of 2 bytes"));
+    CHECK_THAT(with(16, little<std::uint64_t>({65537})),
+               Contains("does not fit in ids of 2 bytes"));
     CHECK_THAT(with(16, little<std::uint64_t>({0})), Contains("vocabulary of 0"));
   }
   SECTION("sizes that overflow, and indices that run backwards") {
@@ -207,7 +208,7 @@ TEST_CASE("token files that are not what they say are refused", "[data-tokens]")
       CHECK_FALSE(folder.complaint().empty());
     }
     folder.dir.write("a.bin", good + "x");
-    CHECK_THAT(folder.complaint(), Contains("was it copied whole?"));
+    CHECK_THAT(folder.complaint(), Contains("was it copied completely?"));
     folder.dir.write("a.bin", "");
     CHECK_THAT(folder.complaint(), Contains("the file is empty"));
   }
@@ -219,7 +220,7 @@ TEST_CASE("token files that are not what they say are refused", "[data-tokens]")
   }
   SECTION("other files") {
     folder.dir.write("a.bin", "In the beginning God created the heaven and the earth.");
-    CHECK_THAT(folder.complaint(), Contains("is no token file") && Contains("nanogpt"));
+    CHECK_THAT(folder.complaint(), Contains("is not a token file") && Contains("nanogpt"));
     folder.config.layout = data::TokenLayout::nanogpt;
     folder.dir.write("a.bin", good);
     CHECK_THAT(folder.complaint(), Contains("has a header"));
@@ -235,12 +236,12 @@ TEST_CASE("token files that are not what they say are refused", "[data-tokens]")
       return folder.complaint();
     };
     CHECK(llm_c(llm_c_header(20240520, 1, 20)) == "");
-    CHECK_THAT(llm_c(llm_c_header(20240520, 2, 20)), Contains("of version 2; known is 1"));
-    CHECK_THAT(llm_c(llm_c_header(20240520, 1, 21)), Contains("speaks of 21 ids of 2 bytes"));
-    CHECK_THAT(llm_c(llm_c_header(20240801, 7, 20)), Contains("speaks of 20 ids of 4 bytes"));
+    CHECK_THAT(llm_c(llm_c_header(20240520, 2, 20)), Contains("of version 2; supported is 1"));
+    CHECK_THAT(llm_c(llm_c_header(20240520, 1, 21)), Contains("declares 21 ids of 2 bytes"));
+    CHECK_THAT(llm_c(llm_c_header(20240801, 7, 20)), Contains("declares 20 ids of 4 bytes"));
     CHECK_THAT(llm_c(llm_c_header(__builtin_bswap32(20240520), 1, 20)), Contains("big-endian"));
     folder.dir.write("a.bin", llm_c_header(20240520, 1, 20).substr(0, 900));
-    CHECK_THAT(folder.complaint(), Contains("cut off in its header of llm.c"));
+    CHECK_THAT(folder.complaint(), Contains("cut off in its llm.c header"));
   }
 }
 
@@ -268,7 +269,7 @@ TEST_CASE("files of two tokenizers are not mixed", "[data-tokens]") {
   TokenFolder folder;
   folder.own("a.bin", {"ab"});
   folder.own("b.bin", {"cd"}, 300);
-  CHECK_THAT(folder.complaint(), Contains("b.bin: is of another tokenizer than"));
+  CHECK_THAT(folder.complaint(), Contains("b.bin: was made with another tokenizer than"));
 }
 
 TEST_CASE("a saved position in token files is not one in others", "[data-tokens]") {
@@ -285,7 +286,7 @@ TEST_CASE("a saved position in token files is not one in others", "[data-tokens]
   for (const bool verify : {true, false}) {
     folder.config.verify = verify;
     CHECK_THAT(input_error([&] { folder.input(true).restore_state(position); }),
-               Contains("saved with other text"));
+               Contains("saved with different text"));
   }
 }
 

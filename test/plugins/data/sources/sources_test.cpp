@@ -76,9 +76,9 @@ TEST_CASE("lines of JSON are examples of their texts and numbers", "[data-source
   CHECK(examples_of<data::JsonlFiles>(file) ==
         Texts{"a.jsonl:1: text=a\nb \xC3\xA9 n=12 x=0.5 ok=true", "a.jsonl:4: text="});
   CHECK_THAT(source_complaint<data::JsonlFiles>(dir, "{\"a\": 1}\n{\"a\": \n"),
-             Contains("bad:2 is not JSON") && Contains("whole JSON object"));
+             Contains("bad:2 is not JSON") && Contains("complete JSON object"));
   CHECK_THAT(source_complaint<data::JsonlFiles>(dir, "[1]\n"),
-             Contains("bad:1: is no JSON object"));
+             Contains("bad:1: is not a JSON object"));
   CHECK_THAT(source_complaint<data::JsonlFiles>(dir, "{\"a\": \"\xFF\"}\n"),
              Contains("bad:1 is not JSON"));
 }
@@ -137,7 +137,7 @@ TEST_CASE("damaged record files are refused by record", "[data-sources]") {
     CHECK_THAT(complaint(one + flipped), Contains("bad, record 2: ") && Contains("checksum"));
   }
   CHECK_THAT(complaint("{\"text\": \"this is another file\"}"), Contains("is this a TFRecord"));
-  CHECK_THAT(complaint(framed("\x0A\xFF")), Contains("record 1: is no tf.Example"));
+  CHECK_THAT(complaint(framed("\x0A\xFF")), Contains("record 1: is not a tf.Example"));
   CHECK_THAT(complaint(framed(tf_example({{"a", ints_feature({1})}, {"a", bytes_feature({"b"})}}))),
              Contains("record 1: has the feature 'a' twice"));
   std::string huge = framed("x");
@@ -259,8 +259,9 @@ TEST_CASE("templates say what they lack", "[data-sources]") {
   Pairs pairs("{\"question\": \"ab\", \"answer\": \"c\"}\n");
   pairs.config.inputs = "";
   pairs.config.targets = "{{{question}}} {anser}";
-  CHECK_THAT(complaint<data::LanguageModelInput>(pairs.config),
-             Contains("examples.jsonl:1: the example has no text 'anser'") && Contains("'answer'"));
+  CHECK_THAT(
+      complaint<data::LanguageModelInput>(pairs.config),
+      Contains("examples.jsonl:1: the example has no feature 'anser'") && Contains("'answer'"));
   pairs.config.targets = "{{{question}}}";
   auto input = pairs.input();
   CHECK(all_rows(input).labels[0] == "{ab}$.......");

@@ -87,12 +87,12 @@ TEST_CASE("without an encoder the columns are the numbers of a batch, padded at 
   CHECK(take(input) == seen);
 }
 
-TEST_CASE("without an encoder a cell that is no number is refused by row and column") {
+TEST_CASE("without an encoder a cell that is not a number is refused by row and column") {
   CsvFile file("n,tens\n0,0\n1,ten\n");
   CHECK_THAT(complaint_of([&] { file.input().get_next(); }),
-             Contains("table.csv:3: row 2, column 'tens': 'ten' is no number"));
+             Contains("table.csv:3: row 2, column 'tens': 'ten' is not a number"));
   file.rewrite("n,tens\n0,1e39\n");
-  CHECK_THAT(complaint_of([&] { file.input().get_next(); }), Contains("'1e39' is no number"));
+  CHECK_THAT(complaint_of([&] { file.input().get_next(); }), Contains("'1e39' is not a number"));
 }
 
 TEST_CASE("shuffled rows come once an epoch, and from a saved location as they would have") {

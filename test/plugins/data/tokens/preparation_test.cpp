@@ -116,5 +116,5 @@ TEST_CASE("a failure while preparing leaves nothing that looks whole", "[data-pr
   CHECK_FALSE(fs::exists(to / "data.toml"));
   text.folder().write("1.txt", "");
   text.folder().write("0.txt", "");
-  CHECK_THAT(input_error([&] { prepare(text, to.path(), 8); }), Contains("no text in it"));
+  CHECK_THAT(input_error([&] { prepare(text, to.path(), 8); }), Contains("the source has no text"));
 }
