@@ -118,7 +118,7 @@ fs::path ledger_directory() {
   if (const char* named = std::getenv("XDG_RUNTIME_DIR"); named != nullptr && *named == '/') {
     return fs::path(named) / "trivet";
   }
-  // A job of cron has no such variable, and must still find the ledger of the user's sessions.
+  // A cron job lacks XDG_RUNTIME_DIR, but must use the same ledger as the user's sessions.
   const fs::path session = fs::path("/run/user") / user;
   if (is_own_directory(session)) return session / "trivet";
   return "/tmp/trivet-" + user;
@@ -128,11 +128,10 @@ ResourceLedger::ResourceLedger(fs::path directory)
     : path_(directory / "ledger.json"), self_(this_process()) {
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) fail("make directory", directory);
   if (!is_own_directory(directory)) {
-    throw RunError(
-        "cannot use " + directory.string() + ": it is not a directory of this user alone",
-        {.hint = "remove it, or set XDG_RUNTIME_DIR to a directory of your own"});
+    throw RunError("cannot use " + directory.string() + ": other users can access it",
+                   {.hint = "remove it, or set XDG_RUNTIME_DIR to a private directory"});
   }
-  // Without it, waiting takes up to a second longer.
+  // Without inotify, a waiting supervisor notices changes up to a second later.
   news_ = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
   if (news_ >= 0) ::inotify_add_watch(news_, directory.c_str(), IN_MODIFY);
 }
@@ -160,7 +159,7 @@ ResourceLedger::Page::Page(ResourceLedger& ledger, const std::vector<Allocation>
   try {
     before_ = text_of(file_, ledger.path_);
     const Value book = value_from_json(before_, ledger.path_.string());
-    // Process ids of before a restart name other processes now.
+    // After a reboot, process ids name other processes.
     if (member(book, "boot_id").as_string() != boot_id()) return;
     for (const Value& value : member(book, "allocations").items()) {
       const Allocation allocation = row_from(value);
@@ -175,14 +174,14 @@ ResourceLedger::Page::Page(ResourceLedger& ledger, const std::vector<Allocation>
         reservations_.push_back(reservation);
     }
   } catch (const Error&) {
-    // New, or half written by a process that was killed: it fills again.
+    // New, or half written by a killed process: the supervisors fill it again.
     others_.clear();
     reservations_.clear();
   }
 }
 
 ResourceLedger::Page::~Page() {
-  // Not by closing alone: a shim that is just being made may still have a copy.
+  // Unlocks explicitly: a shim that is being started may still hold a copy of the descriptor.
   ::flock(file_, LOCK_UN);
   ::close(file_);
 }

@@ -37,7 +37,7 @@ void RunningJobs::remove(TrackedJob& tracked) {
 void RunningJobs::forget_shim(TrackedJob& tracked) {
   if (tracked.shim_fd >= 0) {
     ::close(tracked.shim_fd);
-    // A shim that an earlier supervisor has started is no child; then this does nothing.
+    // A shim that an earlier supervisor started is not a child; this does nothing then.
     ::waitpid(tracked.allocation.owner.pid, nullptr, WNOHANG);
   }
   tracked.shim_fd = -1;

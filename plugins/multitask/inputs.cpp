@@ -11,11 +11,11 @@ namespace {
 
 const Value& member(const Value& state, const std::string& key) {
   if (const Value* found = state.find(key)) return *found;
-  throw RunError("the state of the tasks' inputs has no \"" + key + "\"",
+  throw RunError("the saved state of the tasks' inputs has no \"" + key + "\"",
                  {.hint = "the checkpoint was saved with other tasks"});
 }
 
-// The weights of `first`, which may be undefined, and then those of the batch.
+// Concatenates the weights of `first`, which may be undefined, and those of the batch.
 Tensor with_weights_of(const Batch& batch, const Tensor* first) {
   const std::int64_t before = first != nullptr ? first->dim(0) : 0, rows = rows_of(batch);
   Tensor all = Tensor::host({before + rows});
@@ -107,7 +107,7 @@ std::optional<Batch> InTurnInput::get_next() {
       return batch;
     }
     if (of_turn_ == 0) {
-      throw InputError("the evaluation data of task '" + source.name + "' has no batch",
+      throw InputError("the evaluation data of task '" + source.name + "' has no batches",
                        {.path = source.config.path()});
     }
     ++source_;

@@ -14,7 +14,7 @@ namespace {
 
 enum Slot : std::size_t { kRow, kColumn, kSquare, kMomentum };
 
-// The last two axes as they are, those before as one.
+// Keeps the last two axes and merges those before into one.
 Shape as_matrices(const Shape& shape) {
   const std::int64_t rows = shape[shape.rank() - 2], columns = shape[shape.rank() - 1];
   return {shape.size() / (rows * columns), rows, columns};
@@ -24,7 +24,7 @@ Tensor flat(const Tensor& x) {
   return ops::reshape(x, {x.size()});
 }
 
-// Moves a slot on and gives its new value in the shape of `x`.
+// Updates a slot and returns its new value in the shape of `x`.
 Tensor moved(Tensor& slot, const Tensor& x, double decay) {
   assign(slot, moving_mean(slot, flat(x), decay));
   return ops::reshape(slot, x.shape());
@@ -60,8 +60,8 @@ Tensor Adafactor::normalized(const Tensor& g, double decay, OptimizerSegment& se
   const Tensor squares = ops::reshape(q, as_matrices(shape));
   const Tensor row = moved(segment.slots[kRow], ops::mean(squares, 2, true), decay);
   const Tensor column = moved(segment.slots[kColumn], ops::mean(squares, 1, true), decay);
-  // Two factors, each of the size of a gradient's inverse: the product of the two squares may be
-  // below the smallest float.
+  // Two factors, each of the magnitude of an inverse gradient: the product of both squares may
+  // underflow.
   const Tensor row_factor = ops::sqrt(ops::div(row, ops::mean(row, 1, true)));
   const Tensor matrices = ops::reshape(g, as_matrices(shape));
   return flat(ops::div(ops::div(matrices, row_factor), ops::sqrt(column)));

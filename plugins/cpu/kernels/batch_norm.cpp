@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // batch_norm_fwd and batch_norm_bwd, along channels with vectors.
 //
-// Rows are cut into pieces that stay in the cache. Moments are those of a piece about its own mean,
-// in two walks over it, joined in double (Chan, Golub and LeVeque 1983): as exact as two passes
-// over the memory, at the price of one.
+// Rows are cut into pieces that stay in the cache. Each piece's moments are computed about its own
+// mean in two walks over it and joined in double precision (Chan, Golub and LeVeque 1983): as exact
+// as two passes over the memory, for the cost of one.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/kernels/batch_norm.cpp"
@@ -19,10 +19,10 @@
 #define TRIVET_CPU_BATCH_NORM_SUMS
 namespace cpu {
 
-// A walk over `count` rows of n channels. What is null is left out.
+// A walk over `count` rows of n channels. Null pointers are skipped.
 struct NormRows {
   std::int64_t count, n;
-  const float *x, *y, *dy;  // y: where the activation is relu
+  const float *x, *y, *dy;  // y: if the activation is relu
 };
 
 // Per channel.
@@ -40,8 +40,7 @@ HWY_BEFORE_NAMESPACE();
 namespace cpu {
 namespace HWY_NAMESPACE {
 
-// Calls f(channel, load, store) for every group of channels that a vector holds; the last one may
-// be a part.
+// Calls f(channel, load, store) for each vector of channels; the last one may be partial.
 template <typename F>
 HWY_INLINE void for_channels(std::int64_t n, const F& f) {
   const std::int64_t step = static_cast<std::int64_t>(lanes());
@@ -101,7 +100,7 @@ void normalize_rows(const NormRows& rows, const NormScale& scale, bool relu, flo
   });
 }
 
-// dy behind the activation: 0 where the unit is off.
+// dy before the activation: 0 where the unit is off.
 template <typename Get>
 HWY_INLINE V gradient_at(const NormRows& rows, std::int64_t at, Get get) {
   const V g = get(rows.dy + at);
@@ -109,7 +108,7 @@ HWY_INLINE V gradient_at(const NormRows& rows, std::int64_t at, Get get) {
   return hn::IfThenZeroElse(hn::Le(get(rows.y + at), set(0)), g);
 }
 
-// The sums of g and of g (x - mean), for each channel.
+// Sums g and g (x - mean) for each channel.
 void piece_gradients(const NormRows& rows, const float* mean, float* sums, float* products) {
   for_channels(rows.n, [&](std::int64_t c, auto get, auto put) {
     const V center = get(mean + c);
@@ -157,7 +156,7 @@ HWY_EXPORT(normalize_rows);
 HWY_EXPORT(piece_gradients);
 HWY_EXPORT(gradient_rows);
 
-// Two arrays [pieces, n] that every piece fills a row of.
+// Two arrays [pieces, n]; every piece fills one row of each.
 struct Parts {
   std::int64_t rows, n, piece, pieces;
   float *first, *second;

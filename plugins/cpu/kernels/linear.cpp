@@ -47,7 +47,7 @@ tv_status linear_fwd(tv_ctx* ctx, const tv_linear* d) {
 tv_status linear_bwd(tv_ctx* ctx, const tv_linear_grad* d) {
   if (!takes(*d)) return TV_UNSUPPORTED;
   const bool plain = d->activation == TV_ACT_NONE;
-  // Without an activation dz is dy, and only the sums are left to do.
+  // Without an activation dz is dy, and only the sums remain to be computed.
   float* dz = plain ? const_cast<float*>(floats(d->dy)) : floats(d->dz);
   if ((!plain || d->db) && !activation_grad(ctx, d->activation, d->rows, d->out, floats(d->saved),
                                             floats(d->dy), dz, floats(d->db), d->beta_db)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce and sumsq. Long sums are cut into pieces of fixed size whose results are added in order,
-// so that bits depend on the shape alone.
+// so bits depend only on the shape.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/kernels/reduce.cpp"

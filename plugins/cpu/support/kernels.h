@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of the table, by file.
+// The kernels of the table, by file.
 #pragma once
 
 #include <trivet/backend/backend.h>

@@ -48,7 +48,7 @@ class BeamSearch {
       take_logits(logits, step);
       if (!config_.flat_beam) finish_some(step);
       const std::vector<Extension> chosen = best_extensions();
-      go_on(chosen);
+      keep_live(chosen);
       if (step + 1 == steps || is_decided(step + 1, steps)) return result();
       std::vector<std::int32_t> parents, next;
       for (const Extension& extension : chosen) {
@@ -61,7 +61,7 @@ class BeamSearch {
   }
 
  private:
-  // The prompt is read once, for all beams.
+  // Reads the prompt once, for all beams.
   std::vector<float> logits_behind_prompt() {
     const std::vector<std::int32_t> prompt(prompt_.begin(), prompt_.end());
     const std::vector<float> of_one = model_.start({&prompt, 1});
@@ -71,9 +71,9 @@ class BeamSearch {
     return all;
   }
 
-  // Whether no live sequence, of `length` tokens, can still become one of the result. A log
-  // probability is at most 0, so none ends with more than it has now, by the norm of any length to
-  // come: the shortest or the longest, as norms grow or fall with the length.
+  // Whether no live sequence, now of `length` tokens, can still enter the result. A log probability
+  // is at most 0, so a sequence's sum never rises. Its normalized score is largest at the shortest
+  // or the longest possible length, since norms are monotonic in the length.
   bool is_decided(std::int64_t length, std::int64_t steps) const {
     if (config_.flat_beam) return std::ranges::all_of(live_, &Beam::ended);
     if (finished_.size() < beams_) return false;
@@ -109,7 +109,7 @@ class BeamSearch {
     return score / std::pow((static_cast<double>(length) + 5) / 5, config_.length_norm_alpha);
   }
 
-  // After `step` tokens behind the prompt.
+  // Runs after `step` tokens after the prompt.
   void finish_some(std::int64_t step) {
     if (limits_.end_tokens.empty()) return;
     for (std::size_t row = 0; row < beams_; ++row) {
@@ -157,7 +157,7 @@ class BeamSearch {
     return all;
   }
 
-  void go_on(const std::vector<Extension>& chosen) {
+  void keep_live(const std::vector<Extension>& chosen) {
     std::vector<Beam> live;
     for (const Extension& extension : chosen) {
       Beam& beam = live.emplace_back(live_[extension.parent]);
@@ -171,7 +171,7 @@ class BeamSearch {
   }
 
   std::vector<Beam> result() {
-    // What comes from a sequence or an end token that was given up is no result.
+    // A sequence that was given up, or that ended with a given-up token, is not a result.
     const auto given_up = [](const Beam& beam) { return beam.score <= kGivenUp / 1e3; };
     std::erase_if(finished_, given_up);
     if (!finished_.empty()) return std::move(finished_);

@@ -26,7 +26,7 @@ Shape reversed(const Shape& shape) {
   return Shape(extents);
 }
 
-// Of each of the tensor's variables.
+// The shape of each of the tensor's variables.
 Shape variable_shape(const HfTensor& tensor) {
   const Shape whole = tensor.transposed ? reversed(tensor.shape) : tensor.shape;
   std::vector<std::int64_t> extents(whole.begin(), whole.end());
@@ -34,7 +34,7 @@ Shape variable_shape(const HfTensor& tensor) {
   return Shape(extents);
 }
 
-// [rows, columns] -> [columns, rows], in squares that stay in the cache.
+// [rows, columns] -> [columns, rows], in blocks that stay in the cache.
 std::vector<float> transposed(std::span<const float> x, std::size_t rows, std::size_t columns) {
   constexpr std::size_t kSquare = 32;
   std::vector<float> y(x.size());
@@ -87,7 +87,7 @@ void import_tensor(const HfTensor& tensor, const SafetensorsEntry& entry, Weight
 std::string problem_of(const HfTensor& tensor, const SafetensorsEntry* entry) {
   if (entry == nullptr) return tensor.name + " f32 " + tensor.shape.to_string() + " is missing";
   if (!holds_floats(*entry)) {
-    return described(*entry) + ": f32, bf16 or f16 was expected";
+    return described(*entry) + ": expected f32, bf16 or f16";
   }
   if (entry->shape == tensor.shape) return {};
   const bool turned = entry->shape == reversed(tensor.shape);
@@ -95,7 +95,7 @@ std::string problem_of(const HfTensor& tensor, const SafetensorsEntry* entry) {
          (turned ? ", the transpose" : " by config.json");
 }
 
-// The head of a model that needs none may be there as a copy of the table.
+// A model without its own head may still store the head as a copy of the table.
 std::string problem_of_head(const HfWeights& source, const HfLayout& layout,
                             const SafetensorsEntry& head) {
   const SafetensorsEntry* table = source.find(layout.embedding());
@@ -116,11 +116,11 @@ void throw_if_any(const std::vector<std::string>& diagnostics, const std::string
   if (diagnostics.size() > kMostLines) {
     text += "\n  and " + std::to_string(diagnostics.size() - kMostLines) + " more";
   }
-  throw UsageError(text, {.hint = "config.json and the tensors must be of one model, saved by "
+  throw UsageError(text, {.hint = "config.json and the tensors must belong to one model, saved by "
                                   "save_pretrained()"});
 }
 
-// Variables by path; each is taken once.
+// Variables by path. Each is taken once.
 class Variables {
  public:
   explicit Variables(const NamedTensors& all) {
@@ -141,8 +141,8 @@ class Variables {
 
   void require_none_left() const {
     if (left_.empty()) return;
-    throw UsageError("the model's variable '" + left_.begin()->first +
-                     "' has no place in the layout");
+    throw UsageError("the layout has no tensor for the model's variable '" + left_.begin()->first +
+                     "'");
   }
 
  private:
@@ -194,7 +194,7 @@ Weights imported(const HfWeights& source, const HfLayout& layout, const DecoderS
     if (name == kHeadTensor) {
       note(problem_of_head(source, layout, entry));
     } else {
-      note(described(entry) + " has no place in the model");
+      note(described(entry) + " has no variable in the model");
     }
   }
   throw_if_any(diagnostics, source.name());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a language model's predictions were worth, over the tokens whose "weights" are not 0:
+// Scores a language model's predictions, over the tokens whose "weights" are not 0:
 //
 //   log_pplx          mean of -ln p(label)
 //   bits_per_byte     sum of -log2 p(label) over the bytes that the labels stand for, where batches

@@ -22,7 +22,7 @@ LanguageModel::LanguageModel(const Config& config, Scope& scope) : model_type_(c
   decoder_.emplace(config, config.position_emb_tpl,
                    BlockSight{.causal = model_type_ != ModelType::bidirectional}, scope);
   softmax_ = scope.layer("softmax", table_of(config.softmax_tpl, config.vocab_size, config));
-  if (!softmax_) throw Error("lm/LanguageModel: it needs a softmax");
+  if (!softmax_) throw Error("lm/LanguageModel: a softmax is required");
   head_ = &softmax_head(*softmax_, "softmax");
   embedding_.emplace(std::move(embedding), *head_, kLanguageModel);
 }

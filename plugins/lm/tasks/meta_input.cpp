@@ -8,7 +8,7 @@
 namespace trivet::lm {
 namespace {
 
-// [B, T] of one number.
+// A tensor [B, T] filled with one number.
 template <class T>
 Tensor filled(std::int64_t batch_size, std::int64_t seq_len, T value) {
   Tensor tensor = Tensor::host({batch_size, seq_len}, dtype_of<T>);

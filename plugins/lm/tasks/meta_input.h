@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MetaInput: batches for a meta device (trivet/backend/meta_device.h), of the shape that an
-// input of rows would give; no file is opened. Every row is one segment that fills it, every id is
-// 0. Has no end.
+// MetaInput: endless batches for a meta device (trivet/backend/meta_device.h), of the shape that an
+// input of rows would make, without opening files. Every row is one full segment; every id is 0.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +24,7 @@ class MetaInput final : public Input {
   Batch batch_;
 };
 
-// Instead of the input that `config` describes; null where its fields do not tell batch_size and
+// Replaces the input that `config` describes. Returns null if its fields do not set batch_size and
 // seq_len.
 std::unique_ptr<Input> meta_input(const ConfigOf<Input>& config);
 

@@ -25,10 +25,10 @@ fs::path record_of(const fs::path& run) {
 
 struct Stored {
   std::string fingerprint;
-  ConfigOf<Tokenizer> config;  // empty where only the fingerprint was kept
+  ConfigOf<Tokenizer> config;  // empty if only the fingerprint was stored
 };
 
-// The config with the files of the folder.
+// The config with file names in the folder.
 ConfigOf<Tokenizer> in_folder(const ConfigOf<Tokenizer>& config, const fs::path& folder) {
   if (!config) return config;
   Value fields = config.fields();
@@ -60,7 +60,7 @@ std::optional<Stored> stored_in(const fs::path& run) {
 }
 
 std::string described(const std::string& fingerprint, const ConfigOf<Tokenizer>& config) {
-  return fingerprint + " " + (config ? to_toml(config.to_value()) : "(no longer there)");
+  return fingerprint + " " + (config ? to_toml(config.to_value()) : "(missing)");
 }
 
 [[noreturn]] void throw_different(const Stored& stored, const std::string& fingerprint,
@@ -73,7 +73,7 @@ std::string described(const std::string& fingerprint, const ConfigOf<Tokenizer>&
                                .hint = hint});
 }
 
-// The run that a file of weights lies in; empty where none of the folders above keeps a tokenizer.
+// Returns the run that contains a weights file; empty if no parent folder stores a tokenizer.
 fs::path run_above(const fs::path& weights) {
   fs::path folder = weights;
   // run/checkpoints/step_1/model.safetensors
@@ -84,7 +84,7 @@ fs::path run_above(const fs::path& weights) {
   return {};
 }
 
-// The one that the run keeps. Throws `reason` where it keeps none.
+// Returns the tokenizer that the run stores. Throws `reason` if it stores none.
 std::unique_ptr<Tokenizer> kept(const std::optional<Stored>& stored, const fs::path& run,
                                 const InputError& reason) {
   if (!stored || !stored->config) throw InputError(reason);
@@ -109,7 +109,7 @@ ConfigOf<Tokenizer> store_tokenizer(const Tokenizer& tokenizer, const fs::path& 
   fs::create_directories(folder, error);
   if (error) throw RunError("cannot make " + folder.string() + ": " + error.message());
   const ConfigOf<Tokenizer> config = tokenizer.store(folder);
-  // Last, so that there is a record only of what is whole.
+  // Written last, so that a record exists only for complete files.
   replace_file(record_of(run), to_json(Value::table({{"fingerprint", tokenizer.fingerprint()},
                                                      {"tokenizer", config.to_value()}}),
                                        JsonStyle::indented));
@@ -128,7 +128,7 @@ std::unique_ptr<Tokenizer> tokenizer_of_run(const ConfigOf<Tokenizer>& config,
   const std::string fingerprint = tokenizer->fingerprint();
   if (stored && stored->fingerprint != fingerprint) {
     throw_different(*stored, fingerprint, config, "the run " + run.string(),
-                    "its weights belong to its own tokens: bring the files back, name the run's "
+                    "the run's weights depend on its tokenizer: restore the files, use the run's "
                     "tokenizer, or start a new run");
   }
   return tokenizer;
@@ -155,7 +155,7 @@ void check_loaded_tokens(const Tokenizer& own, const ConfigOf<Tokenizer>& config
   throw_different(
       *stored, own.fingerprint(), config,
       "the run " + run.string() + ", from which task.init_checkpoint loads " + variables,
-      "their rows belong to its tokens: name the run's tokenizer, or let them be learnt "
+      "embedding rows depend on the tokenizer: use the run's tokenizer, or initialize them "
       "anew, task.init_load.ignore = [" +
           patterns + "]");
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers made of layers.
 //
-// Sequential: one after the other; child i is "layer_i".
-// Repeat: a template `x_times` in a row; repetition i is "sub_i" and has weights of its own (a
-// template with a `shared` name keeps one set). Praxis' Repeat stacks the weights of all
-// repetitions on a first axis instead; here each is a tensor of its own, so that paths and shapes
-// are those of the sub-layer.
-// Residual: y = shortcut(x) + residual_weight * sub(x), He et al. 2016; children "sub" and
-// "shortcut", which by default is x itself.
+// Sequential: the layers in sequence; child i is "layer_i". Repeat: a template `x_times` in a row.
+// Repetition i is "sub_i" and has its own weights (a template with a `shared` name has one set).
+// Praxis' Repeat stacks the weights of all repetitions on a first axis instead; here each is a
+// separate tensor, so paths and shapes are those of the sub-layer. Residual: y = shortcut(x) +
+// residual_weight * sub(x), He et al. 2016; children "sub" and "shortcut", which by default is x
+// itself.
 //
-// All three decode with a cache where the layers in them do (trivet/layer/extend_step.h).
+// All three decode with a cache if their layers do (trivet/layer/extend_step.h).
 #pragma once
 
 #include <memory>
@@ -21,16 +20,16 @@
 
 namespace trivet::nn {
 
-// What is kept of each of a stack's layers for its gradients, in training; the rest is computed
-// again (trivet/tensor/remat.h). The names are Praxis'.
+// Which activations of a stack's layers to keep for the gradients, in training; the rest is
+// recomputed (trivet/tensor/remat.h). The names are Praxis'.
 enum class CheckpointPolicy {
   save_everything,
-  save_nothing,  // but the layer's input
-  save_context,  // and what its attentions give, before their last products
+  save_nothing,  // only the layer's input
+  save_context,  // also the output of attentions, before the last products
 };
 TRIVET_ENUM(CheckpointPolicy, save_everything, save_nothing, save_context)
 
-// Layers one after the other.
+// Layers in sequence.
 class InTurn : public Layer, public ExtendStep {
  public:
   Tensor fprop(const Tensor& x, FpropContext& context) final;
@@ -40,7 +39,7 @@ class InTurn : public Layer, public ExtendStep {
 
  protected:
   explicit InTurn(CheckpointPolicy policy = CheckpointPolicy::save_everything) : policy_(policy) {}
-  // Nothing for an empty template.
+  // Does nothing for an empty template.
   void add(Scope& scope, const std::string& name, const ConfigOf<Layer>& config);
 
  private:

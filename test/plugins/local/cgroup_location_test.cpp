@@ -143,11 +143,11 @@ TEST_CASE("v2: a cgroup with a limit is not left, nor is a service") {
 TEST_CASE("v1: the process's own cgroup is chosen, unless limits do not reach into it") {
   const TempDir dir;
   const MemoryHierarchy hierarchy{.version = 1, .mount = dir.path(), .own = dir / "own"};
-  CHECK_THAT(find_cgroup_location(hierarchy).why_not, Contains("may not make cgroups in"));
+  CHECK_THAT(find_cgroup_location(hierarchy).why_not, Contains("cannot create cgroups in"));
   dir.write("own/cgroup.procs", "");
   CHECK(find_cgroup_location(hierarchy).parent == dir / "own");
   dir.write("own/memory.use_hierarchy", "1\n");
   CHECK(find_cgroup_location(hierarchy).parent == dir / "own");
   dir.write("own/memory.use_hierarchy", "0\n");
-  CHECK_THAT(find_cgroup_location(hierarchy).why_not, Contains("do not hold"));
+  CHECK_THAT(find_cgroup_location(hierarchy).why_not, Contains("do not apply"));
 }

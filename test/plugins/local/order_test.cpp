@@ -206,16 +206,16 @@ TEST_CASE("local: jobs that no room will ever hold are refused before anything s
   SECTION("cores") {
     for (WorkUnit& unit : experiment.units) unit.jobs[0].cores = 3;
     CHECK(problems_of(experiment) ==
-          "jobs.main.cores: the job takes 3 cores, this machine has 2 cores for it\n");
+          "jobs.main.cores: the job needs 3 cores, but this machine has 2 cores for it\n");
   }
   SECTION("memory") {
     experiment.units[1].jobs[0].memory_bytes = std::int64_t{2} << 30;
-    CHECK_THAT(problems_of(experiment), Contains("jobs.main.memory: the job takes 2048 MiB of "
-                                                 "memory, this machine has 1024 MiB for it"));
+    CHECK_THAT(problems_of(experiment), Contains("jobs.main.memory: the job needs 2048 MiB of "
+                                                 "memory, but this machine has 1024 MiB for it"));
   }
   SECTION("GPUs") {
     experiment.units[1].jobs[0].gpus = 999;
-    CHECK_THAT(problems_of(experiment), Contains("jobs.main.gpus: the job takes 999 GPUs"));
+    CHECK_THAT(problems_of(experiment), Contains("jobs.main.gpus: the job needs 999 GPUs"));
   }
   SECTION("together") {
     experiment.add_job("second", "exit 0").cores = 2;

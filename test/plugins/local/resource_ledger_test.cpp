@@ -159,7 +159,7 @@ TEST_CASE("ledger: a directory that others could have made is refused") {
     fs::create_directory(dir / "elsewhere");
     fs::create_directory_symlink(dir / "elsewhere", dir / "l");
   }
-  CHECK_THROWS_WITH(ResourceLedger(dir / "l"), Contains("not a directory of this user alone"));
+  CHECK_THROWS_WITH(ResourceLedger(dir / "l"), Contains("other users can access it"));
 }
 
 TEST_CASE("ledger: writing wakes those who wait") {

@@ -196,7 +196,7 @@ TEST_CASE("a pattern of weight decay that fits no variable is named") {
     for (const char* field : {"exclude_from_weight_decay", "include_in_weight_decay"}) {
       CHECK_THAT(refused(name, field),
                  Catch::Contains(std::string("trainer.optimizer.") + field) &&
-                     Catch::Contains("'bais' is found in the path of no variable"));
+                     Catch::Contains("'bais' matches the path of no variable"));
     }
   }
   CHECK_THAT(refused("Lamb", "exclude_from_layer_adaptation"),

@@ -184,7 +184,7 @@ TEST_CASE("lists of a piecewise schedule that do not fit are refused") {
   fields.set("values", Value::array({1.0, 0.1}));
   const std::string text = error_of("Piecewise", fields);
   CHECK_THAT(text, Catch::Contains("values") && Catch::Contains("wants 3 values"));
-  CHECK_THAT(text, Catch::Contains("boundaries") && Catch::Contains("must rise"));
+  CHECK_THAT(text, Catch::Contains("boundaries") && Catch::Contains("must increase"));
 }
 
 TEST_CASE("a decay over no steps is refused") {

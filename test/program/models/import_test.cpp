@@ -232,7 +232,7 @@ TEST_CASE("a model in several files is put together") {
   }
   SECTION("a file elsewhere") {
     map["model.norm.weight"] = "../model.safetensors";
-    check_refused("no file beside it");
+    check_refused("not a file next to it");
   }
   SECTION("no map") {
     map = Json::array();

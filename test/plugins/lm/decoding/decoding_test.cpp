@@ -286,7 +286,7 @@ TEST_CASE("beam search refuses what it would pass over", "[lm-decoding]") {
   auto fixture = language_model(language_models("causal")[0], false, "tiny/Backend");
   const auto complaint = [&](GenerateOptions options) {
     options.beam_size = 2;
-    CHECK_THROWS_WITH(fixture.generate({"a"}, options), Contains("beam search draws none"));
+    CHECK_THROWS_WITH(fixture.generate({"a"}, options), Contains("beam search does not sample"));
   };
   complaint({.temperature = 0.5});
   complaint({.top_k = 3});

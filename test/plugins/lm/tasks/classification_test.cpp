@@ -227,7 +227,7 @@ TEST_CASE("the model has the task's classes, and labels must fit", "[lm-classify
   fixture.build("lm/BertClassifier", Value::table());
   CHECK(fixture.store->find("classifier/w")->shape() == Shape{2, 3});
   CHECK_THROWS_WITH(fixture.build("lm/BertClassifier", Value::table({{"num_classes", 4}})),
-                    Contains("is 4, and the task has 3 classes"));
+                    Contains("is 4, but the task has 3 classes"));
   CHECK(fixture.task->expected_initial_loss().reason == "ln(3) = 1.10 for 3 classes");
   const NestedMap outputs = {{"logits", fixture.f32({1, 2, 3}, {1, 3})}};
   CHECK_THROWS_WITH(fixture.task->build_losses({{"label", fixture.f32({1}, {1})}}, outputs, {}),
@@ -242,7 +242,7 @@ TEST_CASE("the model has the task's classes, and labels must fit", "[lm-classify
       fixture.task->build_inputs(
           {"data/SentencePairs", Value::table({{"class_names", Value::array({"no", "yes"})}})},
           context),
-      Contains("has 2 names, and task.num_classes is 3"));
+      Contains("has 2 names, but task.num_classes is 3"));
 }
 
 TEST_CASE("a tagger has the task's tags, and its input must have the same", "[lm-classify]") {
@@ -262,10 +262,10 @@ TEST_CASE("a tagger has the task's tags, and its input must have the same", "[lm
     InputContext context{.training = false, .name = "task.eval_input"};
     return fixture.task->build_inputs({"data/TaggedSequences", fields}, context);
   };
-  CHECK_THROWS_WITH(input(Value::array({"O", "I-X", "B-X"})), Contains("not those of the task"));
+  CHECK_THROWS_WITH(input(Value::array({"O", "I-X", "B-X"})), Contains("differ from the task's"));
   // Bytes are more than the 7 tokens of the model.
   CHECK_THROWS_WITH(input(Value::array({"O", "B-X", "I-X"})),
-                    Contains("has ids below 256, and the model knows 7"));
+                    Contains("has ids below 256, but the model has 7"));
   config.class_names = {"O"};
   Diagnostics diagnostics;
   config.validate(diagnostics);

@@ -39,13 +39,13 @@ TEST_CASE("losses are the sum of their terms, and of the auxiliary ones", "[lm]"
 
   config.losses = {{"other"}};
   CHECK_THROWS_WITH(MaskedLm(config, context).build_losses({}, outputs, step),
-                    Contains("task.losses: the model gives no scalar 'other'"));
+                    Contains("task.losses: the model returns no scalar 'other'"));
   config.losses = {{"per_example_xent"}};
   try {
     MaskedLm(config, context).build_losses({}, outputs, step);
     FAIL("a loss that is no scalar was taken");
   } catch (const UsageError& error) {
-    CHECK(error.hint() == "it gives avg_xent, head/other, total_weight");
+    CHECK(error.hint() == "it returns avg_xent, head/other, total_weight");
   }
 }
 

@@ -284,11 +284,11 @@ TEST_CASE("attention says what does not go together") {
   CHECK_THROWS_WITH(make({{"use_rotary_position_emb", true}, {"rotary_dims", 6}}),
                     Contains("rotary_dims") && Contains("of the 4 features of a head"));
   CHECK_THROWS_WITH(make({{"cross_attention", true}, {"causal", true}}),
-                    Contains("cross_attention") && Contains("goes without causal"));
+                    Contains("cross_attention") && Contains("excludes causal"));
   CHECK_THROWS_WITH(make({{"num_heads", 0}}), Contains("'layer': num_heads is not set"));
   const Attention cross = make({{"cross_attention", true}});
   const Tensor x = Tensor::zeros(cross.device(), {1, 2, kDims});
-  CHECK_THROWS_WITH(cross.fprop(x), Contains("'layer': there are no cross_inputs"));
+  CHECK_THROWS_WITH(cross.fprop(x), Contains("'layer': the context has no cross_inputs"));
   FpropContext context;
   context.cross_inputs = Tensor::zeros(cross.device(), {1, 2, 3});
   CHECK_THROWS_WITH(cross.layer().fprop(x, context),

@@ -203,7 +203,7 @@ TEST_CASE("a TransformerBlock fills in its templates") {
   CHECK(layer.values("attention/output/w") == std::vector<float>(48, 0.5F));
   CHECK_THROWS_WITH(
       LayerFixture("tiny/Backend", {"nn/TransformerBlock", block({{"attention_tpl", "none"}})}),
-      Contains("attention_tpl") && Contains("a block has an attention"));
+      Contains("attention_tpl") && Contains("a block needs one"));
 }
 
 TEST_CASE("a TransformerBlock's parts have dropout rates of their own") {

@@ -214,7 +214,7 @@ TEST_CASE("LoRA that means nothing is refused") {
                     Contains("lora.layers") && Contains("has \"qeury\"") &&
                         Contains("query, key, value, output, in, gate, out"));
   CHECK_THROWS_WITH(made("nn/Linear", linear(naming("query"))),
-                    Contains("lora.layers") && Contains("one product"));
+                    Contains("lora.layers") && Contains("has only one"));
   CHECK_THROWS_WITH(
       made("nn/FeedForward",
            Value::table({{"input_dims", 8}, {"lora", Value::table({{"alpha", 8.0}})}})),

@@ -120,7 +120,7 @@ TEST_CASE("recurrent layers and Conv1d say what does not fit") {
   for (const char* key : {"nn/Lstm", "nn/Gru"}) {
     const Made layer("tiny/Backend", key, {{"reverse", true}});
     CHECK_THROWS_WITH(trivet::make_cache(layer.layer(), "layer", 1, 2),
-                      Contains("reads from the end"));
+                      Contains("a reversed layer"));
     CHECK(layer.fprop(Tensor::zeros(layer.device(), {2, 0, kIn})).shape() ==
           trivet::Shape{2, 0, kOut});
   }
