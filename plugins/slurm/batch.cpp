@@ -13,7 +13,7 @@ namespace {
 
 using launch::Job;
 
-// "2-03:04:05", as Slurm writes days; whole minutes are what it measures in.
+// "2-03:04:05", Slurm's format with days. Slurm measures whole minutes.
 std::string time_text(double seconds) {
   const auto minutes = static_cast<std::int64_t>(std::ceil(std::min(seconds, 3e10) / 60));
   const std::int64_t days = minutes / (24 * 60), hours = minutes / 60 % 24;
@@ -23,7 +23,7 @@ std::string time_text(double seconds) {
   return std::to_string(days) + "-" + two(hours) + ":" + two(minutes % 60) + ":00";
 }
 
-// The shim ends a job at its own limit; Slurm's lies behind that, and the grace.
+// The shim ends a job at its own limit. Slurm's limit is later, by the grace period and more.
 double allocated_seconds(const Job& job, const SlurmConfig& config) {
   constexpr double kMargin = 60;
   if (config.time.seconds > 0) return config.time.seconds;
@@ -31,7 +31,7 @@ double allocated_seconds(const Job& job, const SlurmConfig& config) {
   return job.time_limit_seconds + config.grace.seconds + kMargin;
 }
 
-// "v100" names a type of GPU; "cuda" and "gpu" any.
+// "v100" names a type of GPU; "cuda" and "gpu" mean any.
 std::string gpus_text(const Job& job) {
   const bool is_any = job.platform == "cpu" || job.platform == "cuda" || job.platform == "gpu";
   return "gpu:" + (is_any ? "" : job.platform + ":") + std::to_string(job.gpus);
@@ -43,8 +43,8 @@ std::string quoted(const std::string& text) {
   return word + "'";
 }
 
-// A job that ends with 75 wants to be started again. A state that nobody here knows is no reason
-// not to ask for it, and an answer that does not come is one to ask once more.
+// Exit code 75 requests a restart. The script requeues the job even in an unknown state, and asks
+// again if Slurm does not answer.
 std::string requeue_script() {
   std::string over;
   for (const auto& states : {std::span<const std::string_view>(kEndedStates),
@@ -93,7 +93,7 @@ std::vector<std::string> resource_arguments(const Job& job, const SlurmConfig& c
   if (seconds > 0) add("--time=", time_text(seconds));
   const auto grace = static_cast<std::int64_t>(std::min(config.grace.seconds, 65535.0));
   if (grace > 0) add("--signal=", "B:USR1@" + std::to_string(grace));
-  // Only lower priorities are everybody's to ask for.
+  // Users may only lower the priority.
   if (job.priority < 200) add("--nice=", std::to_string((200 - job.priority) * 10));
   arguments.push_back(config.requeue ? "--requeue" : "--no-requeue");
   arguments.insert(arguments.end(), config.sbatch_args.begin(), config.sbatch_args.end());
@@ -104,7 +104,7 @@ std::vector<std::string> array_arguments(const Submission& submission, const Slu
                                          const std::string& dependency) {
   std::string array = "--array=" + task_ranges(submission.array.wids);
   if (config.max_parallel > 0) array += "%" + std::to_string(config.max_parallel);
-  // A relative name for the output: signs that stand for something in it could be in the directory.
+  // Uses a relative name for the output: the directory's path could contain Slurm's placeholders.
   std::vector<std::string> arguments = {"--job-name=" + submission.name,
                                         array,
                                         "--chdir=" + submission.directory.string(),

@@ -19,7 +19,7 @@ constexpr std::int64_t kMost = 1'000'000;
   throw ConfigError(Diagnostic{value.origin(), name, std::move(what), std::move(hint)});
 }
 
-// To 12 digits, where sums and powers of decimal numbers are what people would write.
+// Rounds to 12 digits, where sums and powers of decimal numbers look as people write them.
 double as_written(double value) {
   char text[40];
   std::snprintf(text, sizeof text, "%.12g", value);
@@ -69,11 +69,11 @@ Value::Array spaced(const Value& list, const std::string& name, bool logarithmic
   check_numbers(list, name, function, 3, 3);
   const Value::Array& given = list.items();
   if (!given[2].is_integer() || given[2].as_integer() < 1 || given[2].as_integer() > kMost) {
-    fail(list, name, std::string(function) + " gives 1 to 1,000,000 values");
+    fail(list, name, std::string(function) + " makes 1 to 1,000,000 values");
   }
   double first = given[0].as_float(), last = given[1].as_float();
   if (logarithmic && (first <= 0 || last <= 0)) {
-    fail(list, name, "logspace goes between numbers above 0");
+    fail(list, name, "logspace needs numbers above 0");
   }
   const std::int64_t count = given[2].as_integer();
   if (logarithmic) {

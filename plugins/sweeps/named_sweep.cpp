@@ -24,15 +24,15 @@ void set(SweepItem& item, const std::string& name, const Value& value) {
   item.args.emplace_back(name, value);
 }
 
-// Before they are made, since they may not fit into memory.
+// Checked before they are made, since they may not fit into memory.
 void check_count(std::size_t slow, std::size_t fast, const std::string& path) {
   if (fast == 0 || slow <= kMostUnits / fast) return;
   throw ConfigError(Diagnostic{.path = path,
                                .what = "the sweep makes more than 100,000 work units",
-                               .hint = "sweep over less, or let a search choose"});
+                               .hint = "sweep over fewer values, or use a search"});
 }
 
-// Every item of one with every item of the other, the first one slowest.
+// Every item of one with every item of the other. The first varies slowest.
 Items product(const Items& slow, const Items& fast, const std::string& path) {
   check_count(slow.size(), fast.size(), path);
   Items all;
@@ -102,7 +102,7 @@ Items items_of(const Value& sweep, const std::string& path) {
   return items;
 }
 
-// `known`: the names that there are. A dimension without a sweep around it looks like one.
+// `known`: the existing names. Detects a dimension without a sweep around it.
 std::string names_hint(const SweepContext& context, const std::string& known) {
   if (known.empty()) return "the config has no [sweep.NAME]; --sweep PATH=V1,V2 needs none";
   for (const Value::Member& member : context.sweeps.members()) {
@@ -121,7 +121,7 @@ std::vector<std::string> chosen_names(const SweepContext& context) {
   std::vector<std::string> names;
   for (const std::string& name : context.names) {
     if (name == "*") {
-      // As kxm has it: the unnamed one first, so that named ones go over it.
+      // As in kxm: the unnamed sweep comes first, so that named ones override it.
       const auto first = names.insert(names.end(), known.begin(), known.end());
       std::stable_partition(first, names.end(),
                             [](const std::string& each) { return each == kUnnamed; });

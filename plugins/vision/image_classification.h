@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ImageClassification: one label per image, softmax cross entropy.
 //
-// Batches have "image" f32 [B, H, W, C], "label" i32 [B] and may have "weight" f32 [B]; the model
-// gives "logits" f32 [B, num_classes]. After Model Garden's task of that name, with its metric
+// Batches have "image" f32 [B, H, W, C], "label" i32 [B] and optionally "weight" f32 [B]; the model
+// returns "logits" f32 [B, num_classes]. After Model Garden's task of that name, with its metric
 // names.
 #pragma once
 
@@ -15,7 +15,7 @@ struct ImageClassificationConfig : TaskConfig {
   std::int64_t num_classes = 10;
   double label_smoothing = 0;
   std::int64_t top_k = 5;
-  bool confusion_matrix = true;  // up to ConfusionMatrix::kMostClasses; above it there is none
+  bool confusion_matrix = true;  // up to ConfusionMatrix::kMostClasses; none for more classes
 
   void validate(Diagnostics& diagnostics) const;
 };
@@ -40,7 +40,7 @@ class ImageClassification final : public Task, public ExpectedInitialLoss {
   WeightedScalar build_losses(const Batch& batch, const NestedMap& outputs,
                               const FpropContext& context) override;
   Metrics build_metrics(bool training) override;
-  // Both as the default, and where summaries are wanted: images as the model sees them, and logits.
+  // Like the default, plus summaries if requested: images as the model sees them, and logits.
   StepOutput train_step(const Batch& batch, StepState& state) override;
   StepOutput validation_step(const Batch& batch, StepState& state) override;
   std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,

@@ -27,7 +27,7 @@ GpParameters unpacked(const std::vector<double>& packed) {
   return {{packed.begin(), packed.end() - 2}, packed[packed.size() - 2], packed.back()};
 }
 
-// Pairs of limits, then where climbs start from: alike in all dimensions.
+// Pairs of limits, then starting points of the optimization, equal in all dimensions.
 constexpr double kLengths[] = {0.05, 20};
 constexpr double kSignals[] = {0.05, 20};
 constexpr double kNoises[] = {1e-6, 1};

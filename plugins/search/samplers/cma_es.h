@@ -48,7 +48,7 @@ class CmaEs final : public Sampler {
   double sigma0_;
   Encoding encoding_;
   CmaParameters parameters_;
-  double margin_;  // cells a standard deviation is wide at least, for features with cells
+  double margin_;  // minimum standard deviation in cells, for features with cells
 };
 
 }  // namespace trivet::search

@@ -13,8 +13,8 @@
 //   integers   and choices enter the covariance as the value that a point is rounded to
 //              (Garrido-Merchan and Hernandez-Lobato 2020)
 //
-// The time of an answer grows with the cube of the number of trials: some milliseconds for 30, a
-// second for some hundred. For more take search/Tpe or search/CmaEs.
+// The time per trial grows with the cube of the number of trials: some milliseconds for 30, a
+// second for some hundred. Use search/Tpe or search/CmaEs for more trials.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +44,8 @@ TRIVET_CONFIG(GaussianProcessConfig, trivet::SamplerConfig,
               (n_restarts, "The best of them from which a local search is made.", at_least(1)),
               (lie, "The loss that is assumed of trials that run: that of which trial so far."))
 
-// Losses in the order of the history, without the trials that run; see the top of the file. At
-// least one is a number.
+// Losses in the order of the history, without running trials; see the top of the file. At least one
+// must be finite.
 Eigen::VectorXd standardized(const std::vector<std::optional<double>>& losses);
 
 class GaussianProcess final : public Sampler {

@@ -33,7 +33,7 @@ std::vector<double> SobolSequence::point(std::uint64_t index) const {
   std::vector<std::uint64_t> bits(flips_.size(), 0);
   if (index > 0) {
     boost::random::sobol engine = directions_;
-    engine.seed(index - 1);  // it counts from the point behind the zeros
+    engine.seed(index - 1);  // it counts from the point after the zeros
     for (std::uint64_t& word : bits) word = engine();
   }
   std::vector<double> unit;

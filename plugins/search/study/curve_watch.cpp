@@ -23,7 +23,7 @@ CurveWatch::CurveWatch(int other)
     : changes_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)), all_(::epoll_create1(EPOLL_CLOEXEC)) {
   if (all_ < 0) {
     if (changes_ >= 0) ::close(changes_);
-    throw RunError("the system has no more file descriptors");
+    throw RunError("the system is out of file descriptors");
   }
   add(all_, other);
   add(all_, changes_);

@@ -24,7 +24,7 @@ constexpr std::uint64_t kLargestJournal = std::uint64_t{1} << 30;
   throw RunError("cannot write " + file.string() + ": " + std::generic_category().message(errno));
 }
 
-// Brings a line to the disk, instead of what lies behind the first `size` bytes.
+// Writes a line to the disk after the first `size` bytes and drops the rest of the file.
 void append_line(const std::filesystem::path& path, std::uint64_t size, const std::string& line) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (file < 0) fail(path);
@@ -55,7 +55,7 @@ void Study::read() {
     try {
       line = value_from_json(text.substr(size_, end - size_), where);
     } catch (const RunError&) {
-      // The machine went down while the last line was written.
+      // The machine crashed while the last line was written.
       if (end + 1 == text.size()) return;
       throw;
     }
@@ -96,7 +96,7 @@ void Study::take(const Value& line, const std::string& where) {
   ended_.push_back(trial.number);
 }
 
-// In the order of the space, for the same point is to make the same unit.
+// In the order of the space, so that the same point makes the same unit.
 SearchPoint Study::point_from(const Value& table) const {
   SearchPoint point;
   for (const std::string& path : paths_) {

@@ -219,7 +219,7 @@ TEST_CASE("local: jobs that no room will ever hold are refused before anything s
   }
   SECTION("together") {
     experiment.add_job("second", "exit 0").cores = 2;
-    CHECK_THAT(problems_of(experiment), Contains("jobs of a unit start together and take 3 cores"));
+    CHECK_THAT(problems_of(experiment), Contains("jobs of a unit start together and need 3 cores"));
     experiment.units.back().jobs.back().after = {{AfterKind::afterok, "main"}};
     CHECK(problems_of(experiment).empty());
   }

@@ -463,7 +463,7 @@ TEST_CASE("lists of tasks that make no sense are refused with the position") {
   fields.set_path("tasks[1].name", "a");
   CHECK_THAT(problems_of(fields), Contains("task.tasks[1].name") && Contains("two tasks"));
   fields.set_path("tasks[1].name", "a/b");
-  CHECK_THAT(problems_of(fields), Contains("task.tasks[1].name") && Contains("'a/b' is no name"));
+  CHECK_THAT(problems_of(fields), Contains("task.tasks[1].name") && Contains("'a/b' is not a"));
   fields = two();
   fields.set_path("tasks[0].eval_steps", 0);
   CHECK_THAT(problems_of(fields), Contains("task.tasks[0].eval_steps"));

@@ -173,7 +173,7 @@ TEST_CASE("lists of a step cosine schedule that do not fit are refused") {
   Value fields = Value::table();
   fields.set("boundaries", Value::array({0, 100}));
   fields.set("values", Value::array({1.0}));
-  CHECK_THAT(error_of("StepCosine", fields), Catch::Contains("wants 2 values"));
+  CHECK_THAT(error_of("StepCosine", fields), Catch::Contains("needs 2 values"));
   fields.set("boundaries", Value::array({}));
   CHECK_THAT(error_of("StepCosine", fields), Catch::Contains("at least one"));
 }
@@ -183,7 +183,7 @@ TEST_CASE("lists of a piecewise schedule that do not fit are refused") {
   fields.set("boundaries", Value::array({30, 30}));
   fields.set("values", Value::array({1.0, 0.1}));
   const std::string text = error_of("Piecewise", fields);
-  CHECK_THAT(text, Catch::Contains("values") && Catch::Contains("wants 3 values"));
+  CHECK_THAT(text, Catch::Contains("values") && Catch::Contains("needs 3 values"));
   CHECK_THAT(text, Catch::Contains("boundaries") && Catch::Contains("must increase"));
 }
 

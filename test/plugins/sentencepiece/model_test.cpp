@@ -132,7 +132,7 @@ TEST_CASE("what is no SentencePiece model is refused", "[tokenizers]") {
   for (const std::string text : {"", "no model at all", "\n\xff\xff\xff\xff\x0f", "{}"}) {
     CAPTURE(text);
     CHECK_THROWS_WITH(model_of(dir.write("m.model", text)),
-                      Contains("m.model") && Contains("is no SentencePiece model"));
+                      Contains("m.model") && Contains("is not a SentencePiece model"));
   }
   const auto file = trained(dir, "");
   if (!file) return;

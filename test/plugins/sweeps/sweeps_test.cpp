@@ -178,8 +178,8 @@ TEST_CASE("ranges that make no sense are refused") {
   refused(one("range", {0, "a"}), "range takes numbers");
   refused(one("range", {0, 1, 0}), "must not be 0");
   refused(one("range", {0, 1e12}), "more than 1,000,000 values");
-  refused(one("linspace", {0, 1, 0}), "gives 1 to 1,000,000 values");
-  refused(one("linspace", {0, 1, 2.5}), "gives 1 to 1,000,000 values");
+  refused(one("linspace", {0, 1, 0}), "makes 1 to 1,000,000 values");
+  refused(one("linspace", {0, 1, 2.5}), "makes 1 to 1,000,000 values");
   refused(one("linspace", {0, 1, 5, 6}), "linspace takes numbers, [first, last, count]");
   refused(one("logspace", {0, 1, 3}), "numbers above 0");
   refused(one("logspace", {1, 0, 3}), "numbers above 0");

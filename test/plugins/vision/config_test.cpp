@@ -98,8 +98,7 @@ TEST_CASE("blocks that halve the image to nothing are refused") {
 
 TEST_CASE("a ResNet has a depth of the table or blocks of its own") {
   vision::ResNetConfig config;
-  CHECK(diagnostics(config) ==
-        Texts{"blocks: says of no stage how many blocks it has (set it, or depth)"});
+  CHECK(diagnostics(config) == Texts{"blocks: is empty (set it, or depth)"});
   config.depth = 50;
   CHECK(diagnostics(config).empty());
   config.depth = 20;
@@ -127,7 +126,7 @@ TEST_CASE("the filters of a ResNet's stem have a middle") {
   config.blocks = {1};
   config.stem_kernel = 4;
   CHECK(diagnostics(config) ==
-        Texts{"stem_kernel: is even, so that no pixel is its middle (use an odd number)"});
+        Texts{"stem_kernel: is even, so it has no center pixel (use an odd number)"});
 }
 
 TEST_CASE("a Vit's patches cover the image, and its heads the depth") {

@@ -247,7 +247,7 @@ TEST_CASE("images of another shape are refused with both shapes and the cure") {
   Fixture<vision::Mlp> mlp(small_mlp());
   CHECK_THROWS_WITH(mlp.logits(random_values(24, 3), {1, 3, 4, 2}),
                     Contains("vision/Mlp: expected images [B, 4, 3, 2], got f32 [1, 3, 4, 2]") &&
-                        Contains("set the model's image_shape to what the input gives"));
+                        Contains("set the model's image_shape to the shape of the input's images"));
   CHECK_THROWS_WITH(mlp.logits(random_values(24, 3), {1, 24}), Contains("got f32 [1, 24]"));
   for (const Shape& one_off : {Shape{1, 5, 3, 2}, Shape{1, 4, 4, 2}, Shape{1, 4, 3, 3}}) {
     CHECK_THROWS_WITH(mlp.logits(random_values(one_off.size(), 3), one_off),
