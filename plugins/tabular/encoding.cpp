@@ -64,7 +64,7 @@ double positive(const OrderedJson& json, const char* key) {
 std::vector<std::string> different(const OrderedJson& json, const char* key) {
   auto texts = json.at(key).get<std::vector<std::string>>();
   if (std::set<std::string>(texts.begin(), texts.end()).size() != texts.size())
-    throw Error(std::string(key) + " holds a text twice");
+    throw Error(std::string(key) + " contains a duplicate text");
   return texts;
 }
 
@@ -76,7 +76,7 @@ Encoding encoding_of(const OrderedJson& json) {
   encoding.label = label.at("column").get<std::string>();
   if (label.contains("classes")) {
     encoding.classes = different(label, "classes");
-    if (encoding.classes.size() < 2) throw Error("there are fewer than two classes");
+    if (encoding.classes.size() < 2) throw Error("it has fewer than two classes");
   } else {
     encoding.label_mean = finite(label, "mean");
     encoding.label_std = positive(label, "std");

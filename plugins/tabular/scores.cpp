@@ -100,8 +100,7 @@ void Accuracy::restore_state(const Value& state) {
 
 void RocCurve::add(const Predictions& predictions) {
   if (predictions.classes() != 2)
-    throw Error("a ROC curve is one of two classes, not of " +
-                std::to_string(predictions.classes()));
+    throw Error("a ROC curve needs two classes, not " + std::to_string(predictions.classes()));
   for (std::int64_t i = 0; i < predictions.examples(); ++i) {
     if (predictions.weight(i) == 0) continue;
     examples_.push_back({predictions.logit(i, 1) - predictions.logit(i, 0), predictions.weight(i),
@@ -115,7 +114,7 @@ double RocCurve::area() const {
   if (std::ranges::any_of(sorted, [](const Example& e) { return std::isnan(e.score); }))
     return kNone;
   std::ranges::sort(sorted, {}, &Example::score);
-  double first = 0, second = 0, wins = 0;  // weights so far, and of the pairs in the right order
+  double first = 0, second = 0, wins = 0;  // weights so far, and weights of correctly ordered pairs
   for (std::size_t begin = 0, end = 0; begin < sorted.size(); begin = end) {
     double first_here = 0, second_here = 0;
     for (; end < sorted.size() && sorted[end].score == sorted[begin].score; ++end)

@@ -34,7 +34,7 @@ void BpeConfig::validate(Diagnostics& diagnostics) const {
   diagnostics.add(
       "file",
       file.empty() ? "must be set, or both vocab and merges"
-                   : "is set, and vocab or merges are, too",
+                   : "is set together with vocab or merges",
       "file = \"tokenizer.json\", or vocab = \"vocab.json\" with merges = \"merges.txt\"");
 }
 

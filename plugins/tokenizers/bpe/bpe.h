@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tokenizers/Bpe: byte-level byte pair encoding as GPT-2 has it (Radford et al. 2019). The tokens
-// of tokenizer.json, or of vocab.json and merges.txt; ids are those that the tools of these files
-// give.
+// tokenizers/Bpe: GPT-2's byte-level byte pair encoding (Radford et al. 2019). Reads
+// tokenizer.json, or vocab.json and merges.txt. Ids equal those of the tools for these files.
 //
 //   tokenizer = { type = "tokenizers/Bpe", file = "tokenizer.json" }
 //
-// Added tokens in the text ("<|endoftext|>") become their ids, the leftmost and longest first. What
-// is between them is cut into words (gpt2_split.h), and the bytes of a word are merged
-// (bpe_merges.h). All bytes come back, whether they are UTF-8 or not, with two exceptions that a
-// file may ask for: "add_prefix_space" puts a space before every piece of text that begins with
-// none, and a byte that is no token becomes the unknown one. Without an unknown one encode() throws
+// Added tokens in the text ("<|endoftext|>") become their ids, the leftmost and longest first. Text
+// between them is split into words (gpt2_split.h), and the bytes of a word are merged
+// (bpe_merges.h). decode() restores all bytes, UTF-8 or not, with two exceptions that depend on the
+// file: "add_prefix_space" adds a space before every piece of text that does not start with one,
+// and a byte without a token becomes the unknown token. Without an unknown token encode() throws
 // InputError for such a byte.
 #pragma once
 
@@ -48,7 +47,7 @@ class Bpe final : public Tokenizer {
  public:
   using Config = BpeConfig;
   explicit Bpe(const Config& config);
-  // Of a vocabulary that check_vocabulary() lets pass.
+  // The vocabulary must pass check_vocabulary().
   Bpe(BpeVocabulary vocabulary, const Config& config);
 
   std::int32_t vocabulary_size() const override;

@@ -13,7 +13,7 @@ std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump();
 }
 
-// Each on a line of its own, between `open` and `close`.
+// Puts each item on its own line, between `open` and `close`.
 std::string lines(const std::vector<std::string>& items, const char* open, const char* close,
                   int indent) {
   if (items.empty()) return std::string(open) + close;
@@ -33,8 +33,7 @@ class Writer {
   }
 
   std::string text() const {
-    // As the library writes it for GPT-2; of these fields only the two of "pre_tokenizer" matter
-    // to ids.
+    // The fields that the library writes for GPT-2. Only the two in "pre_tokenizer" affect ids.
     return fmt::format(
         R"({{
   "version": "1.0",
@@ -103,7 +102,7 @@ class Writer {
   std::vector<std::string> merges() const {
     std::vector<std::string> items;
     for (const auto& [left, right] : vocabulary_.merges) {
-      // Only an added token has a blank in its name.
+      // Only added tokens have a blank in their name.
       const bool blank = (name(left) + name(right)).find(' ') != std::string::npos;
       items.push_back(blank ? fmt::format("[{}, {}]", quoted(name(left)), quoted(name(right)))
                             : quoted(name(left) + " " + name(right)));
@@ -112,7 +111,7 @@ class Writer {
   }
 
   const BpeVocabulary& vocabulary_;
-  std::vector<std::string> names_;  // by id, as files have them
+  std::vector<std::string> names_;  // by id, written as in files
 };
 
 }  // namespace

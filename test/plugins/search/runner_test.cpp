@@ -192,7 +192,7 @@ TEST_CASE("a stopped trial is cancelled with the reason and keeps what it had re
     CHECK(search.cancelled == Wids{2});
     CHECK(search.trial(1).state == TrialState::stopped);
     CHECK(search.trial(1).value == 0.75);
-    CHECK_THAT(search.detail(1), Contains("rung 10: 0.75 is number 2 of 2"));
+    CHECK_THAT(search.detail(1), Contains("rung 10: 0.75 is rank 2 of 2"));
     // It holds its location until its job is gone.
     search.step();
     CHECK(search.launched == Wids{1, 2});

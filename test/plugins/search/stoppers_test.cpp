@@ -68,9 +68,9 @@ TEST_CASE("successive halving keeps one in three of a rung") {
   CHECK(stopped_of(asha(10, 3), trials) == std::vector<std::int64_t>{0, 2, 4, 5, 6});
   CHECK(stopped_of(asha(10, 3, Goal::max), trials) == std::vector<std::int64_t>{0, 1, 3, 4, 5});
   CHECK(*asha(10, 3).should_stop(trials[5], trials) ==
-        "rung 10: 0.3 is number 3 of 7 trials, and 2 continue");
+        "rung 10: 0.3 is rank 3 of 7 trials, and 2 continue");
   CHECK(*asha(10, 3, Goal::max).should_stop(trials[3], trials) ==
-        "rung 10: 0.2 is number 6 of 7 trials, and 2 continue");
+        "rung 10: 0.2 is rank 6 of 7 trials, and 2 continue");
 }
 
 TEST_CASE("successive halving lets the first at a rung pass, then whoever is better") {
@@ -94,8 +94,8 @@ TEST_CASE("a trial is judged at the highest rung it reached, with its first resu
   };
   const auto rule = asha(10, 3);
   CHECK_FALSE(rule.should_stop(trials[0], trials));
-  CHECK_THAT(*rule.should_stop(trials[1], trials), Contains("rung 10: 0.5 is number 3 of 4"));
-  CHECK_THAT(*rule.should_stop(trials[2], trials), Contains("rung 30: 0.3 is number 2 of 2"));
+  CHECK_THAT(*rule.should_stop(trials[1], trials), Contains("rung 10: 0.5 is rank 3 of 4"));
+  CHECK_THAT(*rule.should_stop(trials[2], trials), Contains("rung 30: 0.3 is rank 2 of 2"));
 }
 
 TEST_CASE("a number that is not finite is the worst of a rung") {

@@ -80,10 +80,10 @@ TEST_CASE("labels of a classification are locations among the classes") {
 
 TEST_CASE("rows that the encoding cannot take are refused by row and column") {
   CHECK_THAT(complaint("age,code,city,income\n1,1,x,1\nold,1,x,1\n"),
-             Contains("table.csv:3: row 2, column 'age': 'old' is no number"));
+             Contains("table.csv:3: row 2, column 'age': 'old' is not a number"));
   CHECK_THAT(complaint("age,code,city,income\n1,1,x,\n"), Contains("the label is missing"));
   CHECK_THAT(complaint("age,code,city,income\n1,1,x,rich\n"),
-             Contains("the label 'rich' is no number"));
+             Contains("the label 'rich' is not a number"));
   CHECK_THAT(complaint("age,code,city,income\n1,1e300,x,1\n"),
              Contains("column 'code': the number is too large"));
   CHECK_THAT(complaint("age,code,city,income\n1,1,x,1e39\n"),
@@ -117,7 +117,7 @@ TEST_CASE("a file that is no encoding is refused by name") {
                     Contains("table.json is not the encoding of a table: its version is not 1"));
   CHECK_THROWS_WITH(changed("\"std\": 18", "\"std\": -18"), Contains("std is not positive"));
   CHECK_THROWS_WITH(changed("\"mean\": 30.0", "\"mean\": 1e999"), Contains("table.json"));
-  CHECK_THROWS_WITH(changed("\"Ulm\"", "\"Bonn\""), Contains("values holds a text twice"));
+  CHECK_THROWS_WITH(changed("\"Ulm\"", "\"Bonn\""), Contains("values contains a duplicate text"));
   CHECK_THROWS_WITH(changed("\"numbers\"", "\"number\""), Contains("numbers"));
   CHECK_THROWS_WITH(changed("{", ""), Contains("table.json is not the encoding"));
   CHECK_THROWS_WITH(changed("\"indicator\": true", "\"indicator\": 1"), Contains("boolean"));

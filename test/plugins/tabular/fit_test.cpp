@@ -135,16 +135,17 @@ TEST_CASE("a column that is mostly numbers is not taken for categories by a slip
   TabularConfig config;
   config.label = "y";
   CHECK_THAT(complaint("x,y\n1,1\n\"1,5\",1\n2,1\n", config),
-             Contains("table.csv:3: row 2, column 'x': '1,5' is no number") &&
+             Contains("table.csv:3: row 2, column 'x': '1,5' is not a number") &&
                  Contains("2 of the column's 3 values are") && Contains("decimal_mark"));
-  CHECK_THAT(complaint("x,y\n1e999,1\n3,1\n2,1\n", config), Contains("'1e999' is no number"));
+  CHECK_THAT(complaint("x,y\n1e999,1\n3,1\n2,1\n", config), Contains("'1e999' is not a number"));
   config.categorical = {"x"};
   CHECK(complaint("x,y\n1,1\n\"1,5\",1\n2,1\n", config).empty());
   config.categorical.clear();
   CHECK(complaint("x,y\na1,1\nb,1\n2,1\n", config).empty());
   config.numeric = {"x"};
-  CHECK_THAT(complaint("x,y\na1,1\nb,1\n2,1\n", config),
-             Contains("table.csv:2: row 1, column 'x': 'a1' is no number") && Contains("numeric"));
+  CHECK_THAT(
+      complaint("x,y\na1,1\nb,1\n2,1\n", config),
+      Contains("table.csv:2: row 1, column 'x': 'a1' is not a number") && Contains("numeric"));
 }
 
 TEST_CASE("a column without any value is refused by name") {
@@ -162,7 +163,7 @@ TEST_CASE("labels must be there, and be what the task predicts") {
              Contains("table.csv:3: row 2, column 'y': the label is missing") &&
                  Contains("drop_missing = [\"y\"]"));
   CHECK_THAT(complaint("x,y\n1,2\n2,two\n", config),
-             Contains("the label 'two' is no number") && Contains("tabular/Classification"));
+             Contains("the label 'two' is not a number") && Contains("tabular/Classification"));
   CHECK_THAT(complaint("x,y\n1,2\n2,2\n", config, Target::classes),
              Contains("all training rows have the label '2'"));
   config.max_categories = 2;
@@ -214,9 +215,9 @@ TEST_CASE("a changed table is told by rows, columns and values") {
   };
   CHECK(now("Ulm", "Ulm").empty());
   CHECK(now("a,20,Bonn", "\"a\",20,\"Bonn\"").empty());
-  CHECK(now("Ulm", "Bern") == "there are other values in 'city'");
-  CHECK(now("d,30,,2,60\n", "") == "there are 3 rows, there were 4");
-  CHECK(now("city", "town") == "column 'city' is gone; column 'town' is new");
+  CHECK(now("Ulm", "Bern") == "other values in 'city'");
+  CHECK(now("d,30,,2,60\n", "") == "now 3 rows, before 4");
+  CHECK(now("city", "town") == "column 'city' is missing; column 'town' is new");
 }
 
 }  // namespace tabular_fit_test

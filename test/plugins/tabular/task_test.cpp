@@ -112,7 +112,7 @@ TEST_CASE("the model is told its sizes by the table, and refuses others") {
   CHECK(fixture.store->find("output/w")->shape() == Shape{5, 1});
   fixture.config.model =
       ConfigOf<Model>("tabular/Mlp", Value::table({{"output_dims", 1}, {"number_features", 7}}));
-  CHECK_THROWS_WITH(fixture.start(), Contains("number_features: is 7, but the table makes it 3"));
+  CHECK_THROWS_WITH(fixture.start(), Contains("number_features: is 7, but the table requires 3"));
   CHECK_THROWS_WITH(
       [&] {
         ParameterStore store(*fixture.device, RngKey(1));
@@ -225,11 +225,12 @@ TEST_CASE("a run does not go on with other training rows, and says what is other
   std::string text = kPeople;
   text.replace(text.find("Ulm"), 3, "Aue");
   fixture.file.rewrite(text);
-  CHECK_THAT(fixture.complaint(),
-             Contains("table.csv: the training rows are not those this run started with") &&
-                 Contains("there are other values in 'city'") && Contains("start a new run"));
+  CHECK_THAT(
+      fixture.complaint(),
+      Contains("table.csv: the training rows differ from those that this run started with") &&
+          Contains("other values in 'city'") && Contains("start a new run"));
   fixture.file.rewrite(kPeople.substr(0, kPeople.find("d,30")));
-  CHECK_THAT(fixture.complaint(), Contains("there are 3 rows, there were 4"));
+  CHECK_THAT(fixture.complaint(), Contains("now 3 rows, before 4"));
 }
 
 TEST_CASE("the encoding of another run can be given, and is kept with this one") {
@@ -245,7 +246,7 @@ TEST_CASE("the encoding of another run can be given, and is kept with this one")
     CHECK(second.input(true)->get_next()->at("categories").to_host<std::int32_t>()[0] ==
           tabular::kUnseenId);
     second.file.rewrite(kPeople);
-    CHECK_THAT(second.complaint(), Contains("there are 4 rows, there were 2"));
+    CHECK_THAT(second.complaint(), Contains("now 4 rows, before 2"));
   }
   Fixture<Classification> other;
   other.config.encoding = first.run.path().string();

@@ -149,11 +149,11 @@ TEST_CASE("a damaged tokenizer.json is refused with its reason", "[tokenizers]")
     CAPTURE(size);
     CHECK_THAT(refusal(good.substr(0, size)), Contains("not JSON"));
   }
-  CHECK_THAT(refusal("[]"), Contains("an object was expected"));
+  CHECK_THAT(refusal("[]"), Contains("expected an object"));
   CHECK_THAT(refusal("{}"), Contains("\"model\""));
   CHECK_THAT(refusal("{\"model\": {\"a\": \"\xff\"}}"), Contains("not JSON"));
   CHECK_THAT(refusal(std::string(200, '[') + std::string(200, ']')), Contains("nested"));
-  CHECK_THAT(refusal("{\"model\": 1, \"model\": 1}"), Contains("comes twice"));
+  CHECK_THAT(refusal("{\"model\": 1, \"model\": 1}"), Contains("occurs twice"));
   const TempDir dir;
   CHECK_THROWS_AS(bpe_of(dir / "missing.json"), InputError);
   CHECK_THROWS_AS(bpe_of(dir.path()), InputError);
@@ -167,7 +167,7 @@ TEST_CASE("a tokenizer.json whose vocabulary is wrong is refused with the token"
   CHECK_THAT(vocab("ba", 300), Contains("no token has the id 260"));
   for (const Json& id : {Json(-1), Json(1.5), Json("1"), Json(nullptr), Json(2147483648)}) {
     CAPTURE(id);
-    CHECK_THAT(vocab("ba", id), Contains("no token id"));
+    CHECK_THAT(vocab("ba", id), Contains("not a token id"));
   }
   CHECK_THAT(vocab("a b", 260), Contains("\"a b\"") && Contains("characters for bytes"));
   CHECK_THAT(vocab("\u2581a", 260), Contains("characters for bytes"));
@@ -206,7 +206,7 @@ TEST_CASE("a tokenizer.json whose added tokens are wrong is refused with the tok
   CHECK_THAT(added({{"id", 260}, {"content", "<s>"}}), Contains("\"<s>\""));
   CHECK_THAT(added({{"id", 260}, {"content", ""}}), Contains("empty"));
   CHECK_THAT(added({{"id", 260}}), Contains("\"content\""));
-  CHECK_THAT(added({{"content", "<e>"}}), Contains("no token id"));
+  CHECK_THAT(added({{"content", "<e>"}}), Contains("not a token id"));
   CHECK_THAT(added(7), Contains("\"content\""));
   for (const char* field : {"single_word", "lstrip", "rstrip"}) {
     CAPTURE(field);

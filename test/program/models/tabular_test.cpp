@@ -135,8 +135,9 @@ TEST_CASE("a run does not go on when its table has changed, and says where", "[s
   houses.misspell_a_district();
   const ShellResult result = run(houses.config, houses.workdir);
   CHECK(result.exit_code == 2);
-  CHECK_THAT(result.output, Contains("the training rows are not those this run started with") &&
-                                Contains("there are other values in 'district'"));
+  CHECK_THAT(result.output,
+             Contains("the training rows differ from those that this run started with") &&
+                 Contains("other values in 'district'"));
 }
 
 TEST_CASE("an evaluation uses the vocabulary of the training, on a file of its own", "[slow]") {
