@@ -108,7 +108,7 @@ TEST_CASE("the installed program finds the plugins installed with it", "[slow]")
   CHECK(listing.output.find("refused") == std::string::npos);
 }
 
-TEST_CASE("the pkg-config file names files that are there", "[slow]") {
+TEST_CASE("the pkg-config file names existing files", "[slow]") {
   CHECK(std::filesystem::is_regular_file(tree().variable("map")));
   CHECK(std::filesystem::is_regular_file(tree().include_dir() / "trivet" / "version.h"));
 }
@@ -157,7 +157,7 @@ TEST_CASE("a stranger's plugin builds with each compiler and shows its two symbo
   }
 }
 
-TEST_CASE("the examples build from where they are installed, with each compiler", "[slow]") {
+TEST_CASE("the installed examples build with each compiler", "[slow]") {
   const std::filesystem::path source =
       std::filesystem::path(tree().variable("prefix")) / "share/doc/trivet/examples/plugin.cpp";
   for (const std::string& compiler : compilers()) {

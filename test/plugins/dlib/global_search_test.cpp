@@ -40,7 +40,7 @@ std::size_t different_points(const std::vector<Trial>& history) {
 
 }  // namespace
 
-TEST_CASE("dlib's search that gets the history anew asks for the same points") {
+TEST_CASE("dlib's search proposes the same points for the same history") {
   check_resumes(kMake);
 }
 
@@ -48,7 +48,7 @@ TEST_CASE("dlib's search for the most is that for the least of the negative") {
   check_goals(kMake);
 }
 
-TEST_CASE("dlib's search asks for points of the space, whatever became of the trials before") {
+TEST_CASE("dlib's search proposes points of the space after any results") {
   check_points_of_space(kMake);
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("dlib's search asks for different points at the same time") {
   CHECK(different_points(running) == 8);
 }
 
-TEST_CASE("dlib's search begins in the middle of every range, on its scale") {
+TEST_CASE("dlib's search starts in the middle of every range, on its scale") {
   const SearchPoint first = sampler_of(mixed_space())->ask(0, {});
   CHECK(number_of(first, 0) == Approx(std::pow(10, -2.5)));  // 1e-5 to 1, by logarithm
   CHECK(number_of(first, 1) == Approx(0.25));
@@ -79,7 +79,7 @@ TEST_CASE("dlib's search goes other ways with another seed") {
   CHECK(one[1].point != other[1].point);
 }
 
-TEST_CASE("dlib's quadratic and its bound take turns") {
+TEST_CASE("dlib's quadratic and its bound alternate") {
   const auto sampler = sampler_of(branin_space());
   const std::vector<Trial> history = run_search(*sampler, branin, 12);
   // Nothing about the top of a quadratic is random; the bound is looked at in random locations.
@@ -121,7 +121,7 @@ TEST_CASE("dlib's search tries no integer twice while there are others") {
   }
 }
 
-TEST_CASE("dlib's search settles for a point again when there are no others") {
+TEST_CASE("dlib's search repeats a point if there are no others") {
   DimensionConfig flag;
   flag.choice = std::vector<Value>{true, false};
   const auto history = run_search(
@@ -146,7 +146,7 @@ TEST_CASE("to dlib's search a trial that failed is as bad as the worst") {
   }
 }
 
-TEST_CASE("dlib's search goes on from nothing but failures") {
+TEST_CASE("dlib's search continues after nothing but failures") {
   const auto sampler = sampler_of(mixed_space());
   std::vector<Trial> history;
   for (int number = 0; number < 10; ++number) {

@@ -87,7 +87,7 @@ TEST_CASE("a container sees a part of a hierarchy") {
   CHECK_FALSE(memory_hierarchy("0::/../other\n", kMountsV2));
 }
 
-TEST_CASE("where there is no memory controller, none is found") {
+TEST_CASE("without a memory controller no hierarchy is found") {
   CHECK_FALSE(memory_hierarchy("", kMountsV2));
   CHECK_FALSE(memory_hierarchy(kGroupsV2, ""));
   CHECK_FALSE(memory_hierarchy(kGroupsV2, kMountsV1));

@@ -61,7 +61,7 @@ struct LimitedExperiment : LocalExperiment {
 
 }  // namespace
 
-TEST_CASE("local: a job that takes more memory than it declares has failed, as often as it may") {
+TEST_CASE("local: a job that exceeds its declared memory fails, after its retries") {
   if (!has_cgroups()) return;
   LimitedExperiment experiment(
       {kWhere + "echo run >> runs; " + kTakesTooMuch + "exit 137", "echo other >> log"});
@@ -77,7 +77,7 @@ TEST_CASE("local: a job that takes more memory than it declares has failed, as o
   CHECK_FALSE(fs::exists(experiment.cgroup()));
 }
 
-TEST_CASE("local: a job of which one process takes too much ends whole") {
+TEST_CASE("local: a job with one process that exceeds the memory ends as a whole") {
   if (!has_cgroups()) return;
   LimitedExperiment experiment({"trap '' TERM; " + kTakesTooMuch + "while :; do sleep 0.01; done"});
   // Where nothing else ends it.
@@ -89,7 +89,7 @@ TEST_CASE("local: a job of which one process takes too much ends whole") {
   CHECK(experiment.status(1).detail == "memory limit of 32 MiB");
 }
 
-TEST_CASE("local: a job that stays under its limit has a cgroup of its own, its shim has not") {
+TEST_CASE("local: a job below its limit has its own cgroup, its shim does not") {
   if (!has_cgroups()) return;
   LimitedExperiment experiment(
       {kWhere + "cat /proc/$PPID/cgroup > shim; head -c 4m /dev/zero | tail > /dev/null"});
@@ -101,7 +101,7 @@ TEST_CASE("local: a job that stays under its limit has a cgroup of its own, its 
   CHECK_THAT(experiment.text("shim"), !Contains("trivet-"));
 }
 
-TEST_CASE("local: without cgroups, and without a declared limit, nothing ends a job") {
+TEST_CASE("local: without cgroups, and without a declared limit, no job is killed") {
   LimitedExperiment experiment({kWhere + kTakesTooMuch + "echo done"});
   if (GENERATE(true, false)) {
     experiment.config.cgroups = false;
@@ -130,7 +130,7 @@ TEST_CASE("local: cancelling and the time limit end a job in a cgroup as any oth
   if (experiment.has("where")) CHECK_FALSE(fs::exists(experiment.cgroup()));
 }
 
-TEST_CASE("local: the limit holds when the supervisor is gone, and the next one tells of it") {
+TEST_CASE("local: the limit holds without a supervisor, and the next one reports it") {
   if (!has_cgroups()) return;
   LimitedExperiment experiment({kWhere + kUntilGo + kTakesTooMuch + "exit 137"});
   const pid_t supervisor = experiment.start_supervisor();
@@ -147,7 +147,7 @@ TEST_CASE("local: the limit holds when the supervisor is gone, and the next one 
   CHECK_FALSE(fs::exists(experiment.cgroup()));
 }
 
-TEST_CASE("local: what a killed shim has left is removed by the next supervisor") {
+TEST_CASE("local: the next supervisor removes what a killed shim left") {
   if (!has_cgroups()) return;
   LimitedExperiment experiment({kWhere + kUntilGo});
   const pid_t supervisor = experiment.start_supervisor();
@@ -164,7 +164,7 @@ TEST_CASE("local: what a killed shim has left is removed by the next supervisor"
   CHECK_FALSE(fs::exists(left));
 }
 
-TEST_CASE("local: where no cgroup may be made, jobs run and the supervisor says so once") {
+TEST_CASE("local: without permission for cgroups, jobs run and the supervisor reports it once") {
   LimitedExperiment experiment({"echo one >> log", "echo two >> log"});
   experiment.config.max_parallel = 1;
   constexpr uid_t kNobody = 65534;

@@ -47,7 +47,7 @@ TEST_CASE("local: the config survives the way to a file and back") {
   check_round_trip(config);
 }
 
-TEST_CASE("local: units run in order, one after the other where there is room for one") {
+TEST_CASE("local: units run in order, one at a time if only one fits") {
   LocalExperiment experiment;
   for (int wid = 1; wid <= 5; ++wid) experiment.add_unit("echo " + std::to_string(wid) + " >> log");
   const std::string how =
@@ -68,7 +68,7 @@ TEST_CASE("local: units run in order, one after the other where there is room fo
   for (int wid = 1; wid <= 5; ++wid) CHECK(experiment.state(wid) == JobState::completed);
 }
 
-TEST_CASE("local: units of a higher priority start first, those of the same in order") {
+TEST_CASE("local: units of a higher priority start first, equal ones in order") {
   LocalExperiment experiment;
   constexpr std::int64_t kPriorities[] = {25, 200, 115, 200, 25};
   for (const std::int64_t priority : kPriorities) {
@@ -88,7 +88,7 @@ TEST_CASE("local: units of a higher priority start first, those of the same in o
   }
 }
 
-TEST_CASE("local: jobs that want all of the machine run one after the other") {
+TEST_CASE("local: jobs that need the whole machine run one at a time") {
   LocalExperiment experiment({kAlone, kAlone, kAlone});
   experiment.config.cores = 4;
   for (WorkUnit& unit : experiment.units) unit.jobs[0].cores = 4;
@@ -139,7 +139,7 @@ TEST_CASE("local: jobs of a unit start together, and only together") {
         std::min(location_of("1/main completed 1"), location_of("1/second completed 1")));
 }
 
-TEST_CASE("local: a job waits for those that it is after, and is skipped when they fail") {
+TEST_CASE("local: a job waits for its dependencies, and is skipped if they fail") {
   LocalExperiment experiment;
   experiment.add_unit("sleep 0.05; echo main >> log");
   const auto add = [&](const std::string& name, AfterKind kind, const std::string& other,
@@ -174,7 +174,7 @@ TEST_CASE("local: a job may start when another has started") {
   CHECK(experiment.state(1, "beside") == JobState::completed);
 }
 
-TEST_CASE("local: jobs get GPUs of their own, and those without see none") {
+TEST_CASE("local: jobs get their own GPUs, and jobs without see none") {
   ::setenv("CUDA_VISIBLE_DEVICES", "4,7", 1);
   const std::string tell = "echo \"$CUDA_VISIBLE_DEVICES\" > ";
   LocalExperiment experiment({tell + "a", tell + "b", tell + "c", tell + "d"});
@@ -190,7 +190,7 @@ TEST_CASE("local: jobs get GPUs of their own, and those without see none") {
   CHECK((experiment.text("b") == "7\n" || experiment.text("b") == "4\n"));
 }
 
-TEST_CASE("local: a job runs on as many cores as it takes, and is told") {
+TEST_CASE("local: a job is pinned to its cores, and its environment has the number") {
   LocalExperiment experiment({"nproc > cores; echo $OMP_NUM_THREADS > threads"});
   experiment.config.cores = 0;
   experiment.supervise();

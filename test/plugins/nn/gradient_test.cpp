@@ -121,7 +121,7 @@ std::vector<float> spread_values(std::int64_t n) {
 
 }  // namespace
 
-TEST_CASE("gradients of layers are those of central differences") {
+TEST_CASE("gradients of layers match central differences") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   for (const Case& layer : cases()) {
     INFO(backend << " " << layer.name);
@@ -148,7 +148,7 @@ TEST_CASE("the gradient of Relu is 1 above 0 and 0 below, alone and fused") {
                                                fused.tensor({-1, -0.5f, 0.5f, 1}, {4, 1})) == "");
 }
 
-TEST_CASE("the gradient of Embedding adds up where an id stands twice") {
+TEST_CASE("the gradient of Embedding adds up for a repeated id") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   LayerFixture fixture(
       backend, {"nn/Embedding",

@@ -107,7 +107,7 @@ TEST_CASE("a future position never changes a past one") {
   }
 }
 
-TEST_CASE("padding changes nothing, on whichever side it stands") {
+TEST_CASE("padding on either side has no effect") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   for (const Value& config : stacks()) {
     INFO(backend << " " << trivet::to_toml(config));
@@ -124,7 +124,7 @@ TEST_CASE("padding changes nothing, on whichever side it stands") {
   }
 }
 
-TEST_CASE("packed rows give what each gives alone") {
+TEST_CASE("packed rows give the results of each alone") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   for (const Value& config : stacks()) {
     INFO(backend << " " << trivet::to_toml(config));

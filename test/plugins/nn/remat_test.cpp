@@ -193,7 +193,7 @@ TEST_CASE("auxiliary losses, summaries and states pass through rematerialization
   CHECK(states("save_nothing") == states("save_everything"));
 }
 
-TEST_CASE("planned steps take less memory where activations are computed again") {
+TEST_CASE("planned steps use less memory if activations are recomputed") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   std::map<std::string, std::uint64_t> most;
   const auto run = [&](const char* policy) {

@@ -274,7 +274,7 @@ TEST_CASE("one update of a merged segment is that of its variables, bit for bit"
   CHECK(merged.bytes(merged_learner) == apart.bytes(apart_learner));
 }
 
-TEST_CASE("weights, slots and the step are all that an optimizer needs to go on exactly") {
+TEST_CASE("weights, slots and the step suffice to resume an optimizer exactly") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const auto& [name, fields] = GENERATE(from_range(all_optimizers()));
   INFO(backend << " " << name);
@@ -297,7 +297,7 @@ TEST_CASE("weights, slots and the step are all that an optimizer needs to go on 
   CHECK(resumed.bytes(resumed_learner) == straight.bytes(straight_learner));
 }
 
-TEST_CASE("decay leaves out what is excluded, and includes win") {
+TEST_CASE("decay excludes patterns, and includes win") {
   Fixture fixture("tiny/Backend");
   const auto group = [&](const Optimizer& optimizer, const char* path) {
     return optimizer.group_of(*fixture.store.find(path));
@@ -316,7 +316,7 @@ TEST_CASE("decay leaves out what is excluded, and includes win") {
   CHECK(group(*matrices, "body/b") == 1);
 }
 
-TEST_CASE("what is left out of decay is updated without it") {
+TEST_CASE("variables excluded from decay are updated without it") {
   Fixture fixture("tiny/Backend");
   Value fields = Value::table({{"weight_decay", 1.0}});
   fields.set("exclude_from_weight_decay", Value::array({"body/b"}));
@@ -339,7 +339,7 @@ TEST_CASE("slots are named, and there are none without momentum") {
         std::vector<std::string>{"m", "v", "v_max"});
 }
 
-TEST_CASE("optimizers refuse what makes no sense, naming the field") {
+TEST_CASE("optimizers refuse invalid settings, naming the field") {
   CHECK_THROWS_WITH(optimizer("Sgd", Value::table({{"nesterov", true}})),
                     Catch::Contains("nesterov") && Catch::Contains("momentum"));
   Value fields = Value::table();

@@ -36,7 +36,7 @@ std::string error_of(const std::string& name, Value fields) {
 
 }  // namespace
 
-TEST_CASE("a constant schedule is constant, and a bare number stands for it") {
+TEST_CASE("a constant schedule is constant, and a bare number selects it") {
   check(*schedule("Constant", Value::table({{"value", 0.1}})), {{0, 0.1}, {1000000, 0.1}});
   const auto item = trivet::registry().for_number("schedule");
   REQUIRE(item.has_value());
@@ -77,7 +77,7 @@ TEST_CASE("an exponential schedule falls by its rate every decay_steps") {
   check(*schedule("Exponential", fields), {{199, 0.096}, {200, 0.095}});
 }
 
-TEST_CASE("a polynomial schedule falls as a power of what is left, once or in cycles") {
+TEST_CASE("a polynomial schedule falls as a power of the remaining steps, once or in cycles") {
   Value fields =
       Value::table({{"initial_value", 0.1}, {"final_value", 0.001}, {"decay_steps", 10}});
   fields.set("power", 2.0);

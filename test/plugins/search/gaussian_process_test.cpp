@@ -58,7 +58,7 @@ TEST_CASE("expected improvement has its closed form") {
   CHECK(log_expected_improvement(3, 0, 1) == -INFINITY);
 }
 
-TEST_CASE("the logarithm of the expected improvement goes on where a double does not") {
+TEST_CASE("the logarithm of the expected improvement stays finite where a double underflows") {
   using search::log_expected_improvement;
   // log(f(z) + z F(z)) from the continued fraction of Mills' ratio with 60 digits.
   CHECK(log_expected_improvement(19, 1, 0) == Approx(-187.3160476013).epsilon(1e-9));

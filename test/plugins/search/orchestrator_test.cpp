@@ -174,7 +174,7 @@ TEST_CASE("a search outlives a cluster that is out of reach for a while") {
   CHECK(calls.looks > 20);
 }
 
-TEST_CASE("a search that is told to stop lets go, and the next supervisor goes on") {
+TEST_CASE("a search that is asked to stop ends, and the next supervisor continues it") {
   Launched launched(branin_search());
   launched.supervise(3);
   CHECK(launched.units.units().size() < 7);
@@ -217,7 +217,7 @@ TEST_CASE("a unit that is cancelled by hand is cancelled where it runs") {
   CHECK(calls.cancelled == std::vector<std::int64_t>{2, 3});
 }
 
-TEST_CASE("the config of a search is refused for what makes no sense") {
+TEST_CASE("invalid configs of a search are refused") {
   const auto refusal = [](const search::SearchConfig& config) -> std::string {
     Diagnostics diagnostics;
     config.validate(diagnostics);

@@ -78,7 +78,7 @@ SearchSpace two_values() {
 
 }  // namespace
 
-TEST_CASE("as many trials run as may at once, and the next begins when one has ended") {
+TEST_CASE("at most `parallel` trials run, and the next starts when one has ended") {
   PlayedUnits units;
   Search search(units, {.objective = "loss", .trials = 5, .parallel = 2});
   search.step();
@@ -100,7 +100,7 @@ TEST_CASE("as many trials run as may at once, and the next begins when one has e
   for (const Trial& trial : search.study.trials()) CHECK(trial.state == TrialState::complete);
 }
 
-TEST_CASE("a trial is worth what was measured last") {
+TEST_CASE("a trial's value is its last measurement") {
   PlayedUnits units;
   Search search(units, {.objective = "loss", .trials = 1});
   search.step();
@@ -171,7 +171,7 @@ TEST_CASE("a trial whose unit was not made before a kill gets it afterwards") {
   CHECK(units.units()[0].sweep.args == SearchPoint{{"x", 2.5}, {"y", 7.5}});
 }
 
-TEST_CASE("a stopped trial is cancelled with the reason and keeps what it had reached") {
+TEST_CASE("a stopped trial is canceled with the reason and keeps its measurements") {
   search::AshaConfig config;
   config.min_steps = 10;
   config.reduction_factor = 2;
@@ -208,7 +208,7 @@ TEST_CASE("a stopped trial is cancelled with the reason and keeps what it had re
   CHECK(search.launched == Wids{1, 3});
 }
 
-TEST_CASE("events of a stopped unit say why") {
+TEST_CASE("events of a stopped unit contain the reason") {
   PlayedUnits units;
   search::SearchRecords records(units);
   records.stop(7, "rung 10");
@@ -255,7 +255,7 @@ TEST_CASE("a point that no config can have is a failed trial") {
   }
 }
 
-TEST_CASE("a search gives up after failures in a row") {
+TEST_CASE("a search gives up after consecutive failures") {
   PlayedUnits units;
   Search search(units, {.objective = "loss", .trials = 20, .max_failures = 3});
   for (search.step(); !search.is_done(); search.step()) {
@@ -265,7 +265,7 @@ TEST_CASE("a search gives up after failures in a row") {
   CHECK(search.study.failures_in_a_row() == 3);
 }
 
-TEST_CASE("a search that is cancelled as a whole asks for no more") {
+TEST_CASE("a search that is canceled as a whole starts no more trials") {
   PlayedUnits units;
   Search search(units, {.objective = "loss", .trials = 20, .parallel = 2});
   search.step();

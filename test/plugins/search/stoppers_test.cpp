@@ -73,14 +73,14 @@ TEST_CASE("successive halving keeps one in three of a rung") {
         "rung 10: 0.2 is rank 6 of 7 trials, and 2 continue");
 }
 
-TEST_CASE("successive halving lets the first at a rung pass, then whoever is better") {
+TEST_CASE("successive halving passes the first trial at a rung, then better ones") {
   CHECK(stopped_of(asha(10, 3), at_step_10({0.5})).empty());
   CHECK(stopped_of(asha(10, 3), at_step_10({0.5, 0.6})) == std::vector<std::int64_t>{1});
   CHECK(stopped_of(asha(10, 3), at_step_10({0.5, 0.4})) == std::vector<std::int64_t>{0});
   CHECK(stopped_of(asha(10, 3), at_step_10({0.5, 0.5, 0.5})).empty());  // equals share the rank
 }
 
-TEST_CASE("nobody stops before the first rung") {
+TEST_CASE("no trial stops before the first rung") {
   CHECK(stopped_of(asha(11, 3), at_step_10({0.5, 0.4, 0.3})).empty());
 }
 

@@ -61,7 +61,7 @@ TEST_CASE("a part of the trials counts as the best, rounded up and bounded") {
   CHECK(search::tpe_below(100, config) == 4);
 }
 
-TEST_CASE("complete trials come before stopped ones, these before failed ones and those that run") {
+TEST_CASE("complete trials come first, then stopped, failed and running ones") {
   const std::vector<Trial> history = {
       ended(0, TrialState::complete, 3),      ended(1, TrialState::failed, 0),
       ended(2, TrialState::stopped, 1, 10),   ended(3, TrialState::complete, 2),
@@ -82,7 +82,7 @@ TEST_CASE("complete trials come before stopped ones, these before failed ones an
   CHECK(search::tpe_split(history, Goal::max, config).below == std::vector<std::size_t>{0});
 }
 
-TEST_CASE("the newest 25 observations weigh 1, older ones less the older they are") {
+TEST_CASE("the newest 25 observations weigh 1, older ones linearly less") {
   CHECK(search::tpe_weights(25) == std::vector<double>(25, 1.0));
   const auto weights = search::tpe_weights(30);
   REQUIRE(weights.size() == 30);
@@ -169,7 +169,7 @@ TEST_CASE("draws follow their density") {
   CHECK(low / double{kDraws} == Approx(below_half).margin(0.04));
 }
 
-TEST_CASE("joint densities see what matters in combination") {
+TEST_CASE("joint densities model interactions") {
   // Good where both are low or both are high: neither coordinate alone says anything.
   const Dimension x = numbers(), y = numbers();
   const ParzenEstimator joint({&x, &y}, {{0.1, 0.1}, {0.9, 0.9}}, {1, 1}, 0.1);

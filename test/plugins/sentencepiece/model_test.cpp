@@ -45,7 +45,7 @@ const char* const kByteModel =
 
 }  // namespace
 
-TEST_CASE("a SentencePiece model gives the ids and texts of its own programs", "[tokenizers]") {
+TEST_CASE("a SentencePiece model gives the ids and texts of Google's programs", "[tokenizers]") {
   for (const char* options : {"--model_type=unigram", "--model_type=bpe", kByteModel}) {
     CAPTURE(options);
     const TempDir dir;
@@ -73,7 +73,7 @@ TEST_CASE("a SentencePiece model gives the ids and texts of its own programs", "
   }
 }
 
-TEST_CASE("a SentencePiece model tells its special pieces and the texts of all", "[tokenizers]") {
+TEST_CASE("a SentencePiece model reports its special pieces and all texts", "[tokenizers]") {
   const TempDir dir;
   const auto file = trained(dir, kByteModel);
   if (!file) return;
@@ -121,7 +121,7 @@ TEST_CASE("the fingerprint of a SentencePiece model is that of its file", "[toke
   CHECK(read_file(kept / "tokenizer.model") == read_file(*unigram));
 }
 
-TEST_CASE("what is no SentencePiece model is refused", "[tokenizers]") {
+TEST_CASE("a file that is not a SentencePiece model is refused", "[tokenizers]") {
   const TempDir dir;
   sentencepieces::ModelConfig config;
   config.file = Path("m.model");

@@ -88,7 +88,7 @@ TEST_CASE("several sweeps make their product, and the later name wins") {
         named({"default", "again", "lr", "pairs", "points"}));
 }
 
-TEST_CASE("sweeps that are not there are told with those that are") {
+TEST_CASE("unknown sweeps are reported with the known ones") {
   CHECK_THROWS_WITH(named({"nope"}), Contains("'nope'") && Contains("again, default, lr"));
   SweepContext loose;
   loose.sweeps = Value::table({{"seed", Value::array({1, 2})}});
@@ -100,7 +100,7 @@ TEST_CASE("sweeps that are not there are told with those that are") {
   CHECK(ConfigSweep({}, none).needs_names());
 }
 
-TEST_CASE("what is no sweep is refused with what it is") {
+TEST_CASE("an invalid sweep is refused with the value that was found") {
   const auto of = [](const Value& sweep) {
     SweepContext given;
     given.names = {"x"};
@@ -116,7 +116,7 @@ TEST_CASE("what is no sweep is refused with what it is") {
   CHECK(of(Value::table()).empty());
 }
 
-TEST_CASE("a sweep makes as many work units as an experiment may have, and no more") {
+TEST_CASE("a sweep makes at most as many work units as an experiment may have") {
   const auto count = [](const Value& sweep) {
     SweepContext given;
     given.names = {"x"};
@@ -133,7 +133,7 @@ TEST_CASE("a sweep makes as many work units as an experiment may have, and no mo
   CHECK_THROWS_WITH(count(Value::table({{"a", thousand}, {"b", thousand}})), Contains(kWhy));
 }
 
-TEST_CASE("sweeps tell tags, and whether they vary the config") {
+TEST_CASE("sweeps set tags, and whether they vary the config") {
   CHECK(ConfigSweep({}, context({"lr", "pairs"})).tags() ==
         std::vector<std::string>{"sweep:lr", "sweep:pairs"});
   const SweepContext given = context({});
@@ -145,13 +145,13 @@ TEST_CASE("sweeps tell tags, and whether they vary the config") {
   }
 }
 
-TEST_CASE("lists that are zipped must be of one length") {
+TEST_CASE("zipped lists must have equal lengths") {
   SweepContext given = context({"pairs"});
   given.sweeps.find("pairs")->set("a", Value::array({1}));
   CHECK_THROWS_WITH(ConfigSweep({}, given).items(), Contains("'a' has 1 values, 'b' has 2"));
 }
 
-TEST_CASE("ranges give numbers as people would write them") {
+TEST_CASE("ranges make numbers as people would write them") {
   CHECK(values(Value::array({"a", 1})) == "\"a\" 1");
   CHECK(values(one("range", {0, 10, 3})) == "0 3 6 9");
   CHECK(values(one("range", {0, 3})) == "0 1 2");

@@ -57,7 +57,7 @@ TEST_CASE("rows become standardized numbers, indicators, ids and labels") {
         Approx(30 / std::sqrt(350.0)).epsilon(1e-6));  // f32
 }
 
-TEST_CASE("evaluation rows are encoded by the training rows, in whatever order the columns are") {
+TEST_CASE("evaluation rows use the training encoding, with columns in any order") {
   const Batch batch = encoded("more,income,city,age,code\nx,30,Rome,50,3\ny,30,Ulm,,1\n");
   const auto numbers = batch.at("numbers").to_host<float>();
   CHECK(numbers[0] == Approx(20 / std::sqrt(200.0 / 3)).epsilon(1e-6));  // f32
@@ -78,7 +78,7 @@ TEST_CASE("labels of a classification are locations among the classes") {
   CHECK(batch.at("label").to_host<std::int32_t>()[0] == 1);
 }
 
-TEST_CASE("rows that the encoding cannot take are refused by row and column") {
+TEST_CASE("rows that cannot be encoded are refused by row and column") {
   CHECK_THAT(complaint("age,code,city,income\n1,1,x,1\nold,1,x,1\n"),
              Contains("table.csv:3: row 2, column 'age': 'old' is not a number"));
   CHECK_THAT(complaint("age,code,city,income\n1,1,x,\n"), Contains("the label is missing"));
@@ -112,7 +112,7 @@ TEST_CASE("an encoding comes back from its file") {
   }
 }
 
-TEST_CASE("a file that is no encoding is refused by name") {
+TEST_CASE("a file that is not an encoding is refused by name") {
   CHECK_THROWS_WITH(changed("\"table_encoding\": 1", "\"table_encoding\": 2"),
                     Contains("table.json is not the encoding of a table: its version is not 1"));
   CHECK_THROWS_WITH(changed("\"std\": 18", "\"std\": -18"), Contains("std is not positive"));

@@ -35,7 +35,7 @@ tabular::NumberColumn column_of(const std::string& values, TabularConfig config 
 
 }  // namespace
 
-TEST_CASE("columns of numbers and of categories are told apart, and the config may know better") {
+TEST_CASE("numeric and categorical columns are detected, and the config can override it") {
   const CsvFile file(kPeople);
   TabularConfig config = predicting("income");
   Encoding encoding = fitted(file, config);
@@ -156,7 +156,7 @@ TEST_CASE("a column without any value is refused by name") {
       Contains("column 'x' has no value in any of the 2 training rows") && Contains("ignore"));
 }
 
-TEST_CASE("labels must be there, and be what the task predicts") {
+TEST_CASE("labels must exist and suit the task") {
   TabularConfig config;
   config.label = "y";
   CHECK_THAT(complaint("x,y\n1,2\n2,NA\n", config),
@@ -172,7 +172,7 @@ TEST_CASE("labels must be there, and be what the task predicts") {
                  Contains("tabular/Regression"));
 }
 
-TEST_CASE("names that are no columns are refused with the nearest") {
+TEST_CASE("unknown column names are refused with the nearest") {
   const auto with = [](auto change) {
     TabularConfig config = predicting("income");
     change(config);
@@ -202,7 +202,7 @@ TEST_CASE("numbers too large for a mean are refused") {
              Contains("row 2, column 'y': the number is too large"));
 }
 
-TEST_CASE("a changed table is told by rows, columns and values") {
+TEST_CASE("a changed table is described by rows, columns and values") {
   const auto print = [](const std::string& text) {
     auto input = CsvFile(text).input();
     return tabular::fingerprint_of(input);

@@ -94,7 +94,7 @@ double regression_loss(RegressionLoss loss, const std::vector<float>& predicted,
 
 }  // namespace
 
-TEST_CASE("mse, mae and Huber's loss are those of the formulas") {
+TEST_CASE("mse, mae and Huber's loss match the formulas") {
   // Errors 1, -2 and 5, weights 1, 2 and 0; Huber with delta 1.5: 1 / 2 and 1.5 (2 - 0.75).
   const auto loss = [](RegressionLoss kind) {
     return regression_loss(kind, {2, -1, 9}, {1, 1, 4}, {1, 2, 0});
@@ -104,7 +104,7 @@ TEST_CASE("mse, mae and Huber's loss are those of the formulas") {
   CHECK(loss(RegressionLoss::huber) == Approx((0.5 + 2 * 1.875) / 3).epsilon(1e-6));
 }
 
-TEST_CASE("the model is told its sizes by the table, and refuses others") {
+TEST_CASE("the table sets the model's sizes, and other sizes are refused") {
   Fixture<Regression> fixture;
   fixture.start();
   CHECK(fixture.store->find("embedding_0/table")->shape() == Shape{4, 3});  // round(1.6 * 4^0.56)
@@ -135,7 +135,7 @@ TEST_CASE("without numbers, or without categories, a model has the other alone")
   CHECK(fixture.store->find("hidden_0/w")->shape() == Shape{1, 5});
 }
 
-TEST_CASE("the model's output is its layers' on embeddings beside numbers") {
+TEST_CASE("the model applies its layers to embeddings and numbers") {
   Fixture<Regression> fixture;
   fixture.config.model = ConfigOf<Model>(
       "tabular/Mlp", Value::table({{"hidden_dims", Value::array({})}, {"embedding_dims", 1}}));
@@ -189,7 +189,7 @@ TEST_CASE("more than two classes have no ROC curve") {
   CHECK(task.aggregate_logs(nullptr, step) == nullptr);
 }
 
-TEST_CASE("a run that goes on uses its table.json, not what the rows say now") {
+TEST_CASE("a resumed run uses its table.json, not the current rows") {
   Fixture<Regression> fixture;
   fixture.start();
   const std::string kept = read_file(fixture.run / "table.json");
@@ -218,7 +218,7 @@ TEST_CASE("a continuous evaluation uses the encoding of the run it follows") {
   CHECK(fs::is_empty(fixture.directory));
 }
 
-TEST_CASE("a run does not go on with other training rows, and says what is other") {
+TEST_CASE("a run does not resume with other training rows, and describes the difference") {
   Fixture<Regression> fixture;
   fixture.start();
   CHECK(fixture.complaint().empty());
@@ -233,7 +233,7 @@ TEST_CASE("a run does not go on with other training rows, and says what is other
   CHECK_THAT(fixture.complaint(), Contains("now 3 rows, before 4"));
 }
 
-TEST_CASE("the encoding of another run can be given, and is kept with this one") {
+TEST_CASE("a run can use the encoding of another run and keeps a copy") {
   Fixture<Regression> first;
   first.start();
   for (const bool by_directory : {true, false}) {

@@ -159,7 +159,7 @@ TEST_CASE("a run that goes back to a checkpoint voids the steps it does again, i
 }
 
 // As a run that was killed behind the checkpoint of step 50, and evaluates it when it goes on.
-TEST_CASE("what a session shows of the step it starts from is kept when a later one cuts there") {
+TEST_CASE("events of a session's first step are kept when a later session cuts there") {
   Run run;
   {
     Events writer = run.writer();
@@ -194,7 +194,7 @@ TEST_CASE("the config that a run shows at step 0 stays when the run goes back th
   CHECK(value_of(kept[2], "config").text == "seed = 1");
 }
 
-TEST_CASE("files are read in the order they were written, whatever the clock did") {
+TEST_CASE("files are read in the order of writing, independent of the clock") {
   Run run;
   const fs::path future =
       run.temp.write("events/train/events.out.tfevents.9000000000.elsewhere.1", "");
@@ -284,7 +284,7 @@ TEST_CASE("colors keep their order and sizes that lie are refused") {
   CHECK_THROWS_AS(encode_png(bad), Error);
 }
 
-TEST_CASE("text reads back as what TensorBoard's text page shows") {
+TEST_CASE("text reads back as TensorBoard's text page shows it") {
   Run run;
   Summaries summaries = wanted();
   summaries.text("config", "```toml\nname = \"é\"\n```\n");

@@ -116,7 +116,7 @@ TEST_CASE("random words get the ids of GPT-2's own algorithm", "[tokenizers]") {
   });
 }
 
-TEST_CASE("a word of a million bytes is no trouble", "[tokenizers]") {
+TEST_CASE("a word of a million bytes is encoded", "[tokenizers]") {
   const auto tokenizer = tiny();
   const std::string word(1000001, 'a');
   const Ids ids = tokenizer->encode(word);
@@ -140,7 +140,7 @@ TEST_CASE("every byte string comes back", "[tokenizers]") {
   });
 }
 
-TEST_CASE("text that arrives token by token is shown in whole characters", "[tokenizers]") {
+TEST_CASE("streamed text arrives in whole characters", "[tokenizers]") {
   const auto tokenizer = tiny();
   for (const std::string& text : hard_texts()) {
     Utf8Stream stream;
@@ -209,7 +209,7 @@ TEST_CASE("ids that are out of range are refused", "[tokenizers]") {
   }
 }
 
-TEST_CASE("a fingerprint tells what decides about ids, and nothing else", "[tokenizers]") {
+TEST_CASE("a fingerprint covers everything that affects ids, and nothing else", "[tokenizers]") {
   const std::string fingerprint = tiny()->fingerprint();
   CHECK(tiny()->fingerprint() == fingerprint);
   CHECK(tiny(kMerges, {"<s>"})->fingerprint() != fingerprint);
@@ -225,7 +225,7 @@ TEST_CASE("a fingerprint tells what decides about ids, and nothing else", "[toke
         bpe_of(dir.write("b.json", other))->fingerprint());
 }
 
-TEST_CASE("many threads may encode at once", "[tokenizers]") {
+TEST_CASE("many threads may encode at the same time", "[tokenizers]") {
   const auto tokenizer = tiny();
   const std::string text = "the aab inin bbc abab 12 the\n";
   const Ids expected = tokenizer->encode(text);

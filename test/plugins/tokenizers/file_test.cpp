@@ -88,7 +88,7 @@ TEST_CASE("a tokenizer.json may be written in several ways", "[tokenizers]") {
   });
 }
 
-TEST_CASE("what is written is read back, to the same bytes again", "[tokenizers]") {
+TEST_CASE("a written file reads back to the same bytes", "[tokenizers]") {
   for (const char* field : {"", "add_prefix_space", "use_regex", "ignore_merges", "unk_token"}) {
     CAPTURE(field);
     Json file = good_file();
@@ -108,7 +108,7 @@ TEST_CASE("what is written is read back, to the same bytes again", "[tokenizers]
   }
 }
 
-TEST_CASE("the switches of a tokenizer.json do what they say", "[tokenizers]") {
+TEST_CASE("the switches of a tokenizer.json have their effects", "[tokenizers]") {
   Json file = good_file();
   CHECK(read(file.dump())->encode("ab ab") == Ids{256, 258});
   file["pre_tokenizer"]["add_prefix_space"] = true;
@@ -127,7 +127,8 @@ TEST_CASE("the switches of a tokenizer.json do what they say", "[tokenizers]") {
   CHECK(read(file.dump())->encode("aabc") == Ids{'a', 'a', 'b', 'c'});
 }
 
-TEST_CASE("a byte without a token is unknown, or an error where nothing is", "[tokenizers]") {
+TEST_CASE("a byte without a token is unknown, or an error without an unknown token",
+          "[tokenizers]") {
   Json file = good_file();
   file["model"]["vocab"].erase("z");
   file["model"]["vocab"]["<unk>"] = static_cast<int>('z');
@@ -216,7 +217,7 @@ TEST_CASE("a tokenizer.json whose added tokens are wrong is refused with the tok
   CHECK_THAT(refusal([](Json& file) { file["added_tokens"] = 1; }), Contains("a list"));
 }
 
-TEST_CASE("a tokenizer.json of another kind is refused by what is other", "[tokenizers]") {
+TEST_CASE("a tokenizer.json of another kind is refused with the difference", "[tokenizers]") {
   const auto with = [](const char* pointer, const Json& value) {
     return refusal([&](Json& file) { file[Json::json_pointer(pointer)] = value; });
   };

@@ -80,7 +80,7 @@ BpeVocabulary trained_on_licences(std::int64_t size, const std::vector<std::stri
 
 }  // namespace
 
-TEST_CASE("merges are those that counting by hand gives", "[tokenizers]") {
+TEST_CASE("merges match a count by hand", "[tokenizers]") {
   // The words of Sennrich et al. 2016. By count: es 9 = st 9 (e < s), then es+t 9, l+o 7 = o+w 7,
   // lo+w 7; n+e 6 = e+w 6 = w+est 6, and e is the lowest; n+ew, new+est; of the threes the bytes
   // are lower than the tokens: d+est, i+dest, w+idest; then e+r 2 and low+er 2.
@@ -105,7 +105,7 @@ TEST_CASE("merges are those that counting by hand gives", "[tokenizers]") {
   CHECK(train_bpe({{"aaaa", 1}}, {.vocabulary_size = 1000, .min_frequency = 1}).merges.size() == 2);
 }
 
-TEST_CASE("training agrees with counting everything anew for each merge", "[tokenizers]") {
+TEST_CASE("training matches a full recount for each merge", "[tokenizers]") {
   check_property([] {
     const auto words = *rc::gen::container<std::map<std::string, int>>(
         rc::gen::container<std::string>(rc::gen::elementOf(std::string("aabc"))),
@@ -168,7 +168,7 @@ TEST_CASE("words are counted the same in one text, in pieces and from files", "[
   CHECK(cut.sorted() == Words{{" ", 1}, {"ab", 2}});
 }
 
-TEST_CASE("what was trained is read back as the same tokenizer", "[tokenizers]") {
+TEST_CASE("a trained tokenizer is read back the same", "[tokenizers]") {
   const TempDir dir;
   const BpeVocabulary trained = trained_on_licences(1000, {"<|endoftext|>", "<pad>"});
   CHECK(trained.tokens.size() == 1000);
@@ -192,7 +192,7 @@ TEST_CASE("what was trained is read back as the same tokenizer", "[tokenizers]")
   for (const std::string& text : hard_texts()) CHECK(read->decode(read->encode(text)) == text);
 }
 
-TEST_CASE("Hugging Face's library reads what is written and gives the same ids", "[tokenizers]") {
+TEST_CASE("Hugging Face's library reads the written file and gives the same ids", "[tokenizers]") {
   if (shell("node -e \"require('@huggingface/tokenizers')\"").exit_code != 0) {
     SUCCEED();
     WARN("skipped: there is no @huggingface/tokenizers (npm, with NODE_PATH set)");

@@ -84,7 +84,7 @@ TEST_CASE("an image shape has height, width and channels") {
   CHECK(diagnostics(vision::MlpConfig{}).empty());
 }
 
-TEST_CASE("blocks that halve the image to nothing are refused") {
+TEST_CASE("too many blocks for the image are refused") {
   vision::CnnConfig config;
   config.image_shape = {32, 7, 1};
   config.channels = {4, 4};
@@ -96,7 +96,7 @@ TEST_CASE("blocks that halve the image to nothing are refused") {
   CHECK(diagnostics(config).size() == 1);
 }
 
-TEST_CASE("a ResNet has a depth of the table or blocks of its own") {
+TEST_CASE("a ResNet has a depth of the table or its own blocks") {
   vision::ResNetConfig config;
   CHECK(diagnostics(config) == Texts{"blocks: is empty (set it, or depth)"});
   config.depth = 50;

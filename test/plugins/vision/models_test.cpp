@@ -120,7 +120,7 @@ TEST_CASE("an Mlp without hidden layers is a linear classifier") {
         Shapes{{"output/w", "[24, 7]"}, {"output/b", "[7]"}});
 }
 
-TEST_CASE("an Mlp gives the logits of its layers, one row an image") {
+TEST_CASE("an Mlp returns the logits of its layers, one row per image") {
   Fixture<vision::Mlp> mlp(small_mlp());
   const std::vector<float> pixels = random_values(2 * 24, 3);
   const Tensor logits = mlp.logits(pixels, {2, 4, 3, 2});
@@ -149,7 +149,7 @@ TEST_CASE("a Cnn's parameters are called after their layers") {
                                                              {"output/b", "[4]"}});
 }
 
-TEST_CASE("a Cnn halves either side downwards and takes the kernel of its config") {
+TEST_CASE("a Cnn halves odd sides downwards and uses the kernel of its config") {
   vision::CnnConfig config = small_cnn();
   config.image_shape = {4, 11, 2};  // 4 x 11 -> 2 x 5 -> 1 x 2
   config.kernel = 5;
@@ -159,7 +159,7 @@ TEST_CASE("a Cnn halves either side downwards and takes the kernel of its config
   CHECK(shapes.at("hidden/w") == "[10, 6]");
 }
 
-TEST_CASE("a Cnn gives the logits of its blocks and layers, one row an image") {
+TEST_CASE("a Cnn returns the logits of its blocks and layers, one row per image") {
   Fixture<vision::Cnn> cnn(small_cnn());
   const std::vector<float> pixels = random_values(2 * 56, 3);
   const Tensor logits = cnn.logits(pixels, {2, 7, 4, 2});
@@ -177,7 +177,7 @@ TEST_CASE("a Cnn gives the logits of its blocks and layers, one row an image") {
   CHECK(largest_error(logits.to_host<float>(), expected) < kTolerance);
 }
 
-TEST_CASE("all weights of a model start as its init says") {
+TEST_CASE("all weights of a model start as its init sets them") {
   vision::MlpConfig mlp = small_mlp();
   mlp.init = {trivet::Init::constant, 0.25};
   vision::CnnConfig cnn = small_cnn();
@@ -243,7 +243,7 @@ TEST_CASE("dropout has the rate of the config") {
   check(dropping_cnn, "hidden");
 }
 
-TEST_CASE("images of another shape are refused with both shapes and the cure") {
+TEST_CASE("images of another shape are refused with both shapes and a hint") {
   Fixture<vision::Mlp> mlp(small_mlp());
   CHECK_THROWS_WITH(mlp.logits(random_values(24, 3), {1, 3, 4, 2}),
                     Contains("vision/Mlp: expected images [B, 4, 3, 2], got f32 [1, 3, 4, 2]") &&

@@ -279,7 +279,7 @@ TEST_CASE("with zero_init_residual every block starts as its shortcut") {
   CHECK(fixture.logits(pixels, {3, 7, 6, 2}, true).to_host<float>() == before);
 }
 
-TEST_CASE("a ResNet's filters start as he_normal unless init says otherwise") {
+TEST_CASE("a ResNet's filters start as he_normal unless init is set") {
   vision::ResNetConfig config = small(vision::ResNetBlock::basic);
   config.width = 32;
   Fixture fixture(config);

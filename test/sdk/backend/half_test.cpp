@@ -98,7 +98,7 @@ TEST_CASE("narrowing rounds to the nearest number, and half-way to the even one"
   }
 }
 
-TEST_CASE("what is too large for a 16-bit float becomes infinity, and NaN stays NaN") {
+TEST_CASE("values too large for a 16-bit float become infinity, and NaN stays NaN") {
   // 65504 is the largest f16, 65520 half-way to the next power of two.
   CHECK(trivet::f16_from_float(65519.996F) == 0x7bff);
   CHECK(trivet::f16_from_float(65520.0F) == 0x7c00);
@@ -114,7 +114,7 @@ TEST_CASE("what is too large for a 16-bit float becomes infinity, and NaN stays 
   }
 }
 
-TEST_CASE("what is too small for an f16 becomes a zero of its sign") {
+TEST_CASE("values too small for an f16 become a zero of their sign") {
   CHECK(trivet::f16_from_float(0x1p-25F) == 0);  // half-way to the smallest number: even is zero
   CHECK(trivet::f16_from_float(-0x1p-25F) == 0x8000);
   CHECK(trivet::f16_from_float(0x1.8p-25F) == 1);

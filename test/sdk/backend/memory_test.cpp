@@ -72,7 +72,7 @@ long minor_faults() {
 
 }  // namespace
 
-TEST_CASE("a steady step asks nothing of the backend and has the same addresses", "[memory]") {
+TEST_CASE("a steady step allocates nothing from the backend and reuses its addresses", "[memory]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
@@ -165,7 +165,7 @@ TEST_CASE("a step that leaves its plan half-way is computed rightly", "[memory]"
   }
 }
 
-TEST_CASE("memory that is freed in another order than planned is not given out twice", "[memory]") {
+TEST_CASE("memory freed in another order than planned is not handed out twice", "[memory]") {
   const auto device = open_any();
   const auto step = [&](bool first_longer) {
     device->begin_step();

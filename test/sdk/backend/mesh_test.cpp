@@ -79,7 +79,7 @@ TEST_CASE("a mesh that makes no sense is refused by field", "[mesh]") {
   CHECK_THAT(problems_of(mesh_of({1, 4, 1}, 1.5, 2)), Catch::Contains("cannot share"));
 }
 
-TEST_CASE("the inputs' batch size must be what the mesh makes it", "[mesh]") {
+TEST_CASE("the inputs' batch size must match the mesh", "[mesh]") {
   ExperimentConfig config;
   config.mesh = mesh_of({1, 32, 1}, 16, 8);
   const auto diagnostics = [&](std::int64_t batch_size, std::int64_t hosts) {

@@ -60,7 +60,7 @@ TEST_CASE("FLOPs are the products', by hand, on every backend and on a meta devi
   }
 }
 
-TEST_CASE("a model on a meta device takes no memory and draws no weights", "[meta]") {
+TEST_CASE("a model on a meta device uses no memory and draws no weights", "[meta]") {
   const auto device = abstract();
   CHECK(is_meta(*device));
   CHECK_FALSE(is_meta(*open_any()));
@@ -90,7 +90,7 @@ TEST_CASE("tensors on a meta device read as zeros, and wrong shapes are errors a
                     Catch::Contains("lacks the mandatory") && Catch::Contains("matmul"));
 }
 
-TEST_CASE("a step on a meta device composes what the backend would, and plans as much memory",
+TEST_CASE("a step on a meta device uses the backend's fallbacks and plans the same memory",
           "[meta]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);

@@ -77,7 +77,7 @@ TEST_CASE("fields that a value leaves out keep their defaults") {
   CHECK(config.rate == 0.5);
 }
 
-TEST_CASE("a nested table changes only what it names") {
+TEST_CASE("a nested table changes only the fields that it names") {
   const auto config = decode<Everything>(
       Value::table({{"big", 1}, {"point", Value::table({{"tags", Value::array({4})}})}}));
   CHECK(config.point.x == 0.75);
@@ -134,7 +134,7 @@ TEST_CASE("an old name of a field is understood and written back under the new o
   CHECK(encode(config).find("old_words") == nullptr);
 }
 
-TEST_CASE("the schema tells everything about the fields") {
+TEST_CASE("the schema describes all fields") {
   const trivet::Schema& schema = trivet::schema_of<Everything>();
   using Form = FieldType::Form;
   CHECK(schema.name == "Everything");
@@ -177,7 +177,7 @@ TEST_CASE("the schema tells everything about the fields") {
   CHECK(trivet::range_text(*schema.find("flag")).empty());
 }
 
-TEST_CASE("the schema's defaults are those of the struct, to the last bit") {
+TEST_CASE("the schema's defaults equal the struct's, to the last bit") {
   const trivet::Schema& schema = trivet::schema_of<Everything>();
   const Value defaults = encode(Everything{});
   for (const trivet::Field& field : schema.fields) {
@@ -195,7 +195,7 @@ TEST_CASE("the schema's defaults are those of the struct, to the last bit") {
   CHECK(schema.find("real")->default_value->as_float() == 0.1);
 }
 
-TEST_CASE("filling in defaults gives the value that encoding the struct gives") {
+TEST_CASE("filling in defaults equals encoding the struct") {
   Value value = Value::table({{"big", 1}});
   trivet::fill_defaults(value, trivet::schema_of<Everything>(), nullptr);
   CHECK(equal(decode<Everything>(value), decode<Everything>(Value::table({{"big", 1}}))));
@@ -207,7 +207,7 @@ TEST_CASE("filling in defaults gives the value that encoding the struct gives") 
   CHECK(old.find_path("words[0]")->as_string() == "w");
 }
 
-TEST_CASE("structs without fields of their own are configs, too") {
+TEST_CASE("structs without fields are configs, too") {
   CHECK(trivet::schema_of<Empty>().fields.empty());
   CHECK(equal(decode<Empty>(Value()), Empty{}));
   CHECK(trivet::schema_of<OnlyInherited>().fields.size() == 1);

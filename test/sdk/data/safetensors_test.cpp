@@ -165,7 +165,7 @@ TEST_CASE("a reader made from the published layout alone reads our files") {
   CHECK(covered == data.size());
 }
 
-TEST_CASE("the bytes are those of the published example layout") {
+TEST_CASE("the bytes match the published example layout") {
   TempDir dir;
   const std::vector<std::uint8_t> values = {1, 2, 3, 4};
   trivet::write_safetensors(dir.path() / "a",
@@ -176,7 +176,7 @@ TEST_CASE("the bytes are those of the published example layout") {
                 std::string("\1\2\3\4")));
 }
 
-TEST_CASE("the same entries give the same bytes, every type has its name, no entry is a file") {
+TEST_CASE("equal entries make equal bytes, every type has a name, no entries make no file") {
   TempDir dir;
   const Example example;
   trivet::write_safetensors(dir.path() / "a", example.entries());
@@ -213,7 +213,7 @@ TEST_CASE("files of others are read: any order, blanks, unaligned data, other fi
   CHECK(file.entries()[1].data[0] == std::byte{1});
 }
 
-TEST_CASE("a file cut anywhere is refused, and so is one with bytes behind its end") {
+TEST_CASE("a file cut anywhere is refused, and so are bytes after its end") {
   TempDir dir;
   trivet::write_safetensors(dir.path() / "a", Example().entries(), {{"k", "v"}});
   const std::string whole = bytes_of(dir.path() / "a");
@@ -315,7 +315,7 @@ TEST_CASE("entries that overlap, repeat, lack fields or have odd names are refus
              Catch::Contains("\"k\" twice"));
 }
 
-TEST_CASE("zero bytes instead of the blanks behind a header are refused") {
+TEST_CASE("zero bytes instead of blanks after a header are refused") {
   TempDir temp;
   const fs::path file = temp / "f.safetensors";
   put(file, file_of("{}      ", ""));
@@ -324,7 +324,7 @@ TEST_CASE("zero bytes instead of the blanks behind a header are refused") {
   CHECK_THAT(complaint(file), Catch::Contains("the header has a zero byte at byte 10"));
 }
 
-TEST_CASE("what is no safetensors file is refused at once") {
+TEST_CASE("a file that is not a safetensors file is refused at once") {
   CHECK_THAT(complaint_about(""), Catch::Contains("0 bytes are too few"));
   CHECK_THAT(complaint_about(std::string(7, '\0')), Catch::Contains("7 bytes are too few"));
   CHECK_THAT(complaint_about(std::string(8, '\0')), Catch::Contains("not a JSON object"));
@@ -352,7 +352,7 @@ TEST_CASE("missing files, directories and pipes are refused without hanging") {
   CHECK_THAT(complaint(dir.path() / "pipe"), Catch::Contains("not a file"));
 }
 
-TEST_CASE("what cannot be written is refused before a file is made") {
+TEST_CASE("invalid entries are refused before a file is made") {
   TempDir dir;
   const fs::path path = dir.path() / "a";
   const std::vector<float> one = {1.0F};

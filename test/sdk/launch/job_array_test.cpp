@@ -63,7 +63,7 @@ struct RecordedJob {
 
 }  // namespace
 
-TEST_CASE("a job of an array runs, and what becomes of it is recorded") {
+TEST_CASE("a job of an array runs, and its result is recorded") {
   RecordedJob one("echo said");
   CHECK(one.run() == 0);
   CHECK(one.status().state == JobState::completed);
@@ -75,7 +75,7 @@ TEST_CASE("a job of an array runs, and what becomes of it is recorded") {
   CHECK(one.status().attempt == 1);
 }
 
-TEST_CASE("a job of an array is tried again where it is, as often as it says") {
+TEST_CASE("a job of an array is retried in place, as often as configured") {
   RecordedJob one(kCounted + "[ $RUN = 3 ] || exit 9");
   one.job().retries = GENERATE(1, 2);
   const bool is_enough = one.job().retries == 2;
@@ -91,7 +91,7 @@ TEST_CASE("a job of an array is not tried again after a mistake in its config") 
   CHECK(one.runs() == "run\n");
 }
 
-TEST_CASE("a preempted job of an array asks to be started again, and goes on then") {
+TEST_CASE("a preempted job of an array requests a restart, and continues then") {
   RecordedJob one(kCounted + "[ $RUN = 2 ] || exit 75");
   CHECK(one.run() == 75);
   CHECK(one.status().state == JobState::preempted);
@@ -102,7 +102,7 @@ TEST_CASE("a preempted job of an array asks to be started again, and goes on the
   CHECK(one.status().failures == 0);
 }
 
-TEST_CASE("a lost attempt of a job that is started again is no failure") {
+TEST_CASE("a lost attempt of a restarted job is not a failure") {
   RecordedJob one(kCounted + "[ $RUN = 2 ] || { : > up; sleep 600; }");
   const pid_t runner = one.start();
   REQUIRE(wait_until([&] { return std::filesystem::exists(one.dir / "up"); }));
@@ -142,7 +142,7 @@ TEST_CASE("a job of an array whose unit is cancelled does not start, or ends as 
   CHECK(one.status().state == JobState::cancelled);
 }
 
-TEST_CASE("what a signal of the cluster makes of a job depends on the signal and its exit code") {
+TEST_CASE("the result of a cluster's signal depends on the signal and the exit code") {
   struct Case {
     int signal;
     const char* exit_code;
@@ -168,7 +168,7 @@ TEST_CASE("what a signal of the cluster makes of a job depends on the signal and
   CHECK(one.status().state == one_case.state);
 }
 
-TEST_CASE("a job that the cluster's signal ends before its shim hears of it is preempted") {
+TEST_CASE("a job that the cluster's signal ends before its shim sees it is preempted") {
   RecordedJob one("echo $$ > pid; : > up; while :; do sleep 0.01; done");
   const pid_t runner = one.start();
   REQUIRE(wait_until([&] { return std::filesystem::exists(one.dir / "up"); }));
@@ -180,7 +180,7 @@ TEST_CASE("a job that the cluster's signal ends before its shim hears of it is p
   CHECK(one.status().state == JobState::preempted);
 }
 
-TEST_CASE("exit code 0 of a job that tells when it is done is no proof that it is") {
+TEST_CASE("exit code 0 does not prove success for a job that reports when it is done") {
   RecordedJob one(GENERATE(as<std::string>{}, "exit 0", ": > \"$TRIVET_DONE_FILE\"",
                            ": > \"$TRIVET_DONE_FILE\"; exit 4"));
   const std::string script = one.job().argv.back();
@@ -201,7 +201,7 @@ TEST_CASE("exit code 0 of a job that tells when it is done is no proof that it i
   }
 }
 
-TEST_CASE("a job of an array that is told to end before it begins waits for another start") {
+TEST_CASE("a job of an array that is asked to end before its start waits for a restart") {
   RecordedJob one(kCounted + "true");
   const int signal = GENERATE(SIGTERM, SIGUSR1);
   const pid_t runner = in_child([&] {
@@ -219,7 +219,7 @@ TEST_CASE("a job of an array that is told to end before it begins waits for anot
   CHECK(one.status().failures == 0);
 }
 
-TEST_CASE("a job that is told that its time is up before it can listen has not failed") {
+TEST_CASE("a job that is signaled before it can listen has not failed") {
   RecordedJob one(": > up; while :; do sleep 0.01; done");
   const pid_t runner = one.start();
   REQUIRE(wait_until([&] { return std::filesystem::exists(one.dir / "up"); }));
@@ -248,7 +248,7 @@ TEST_CASE("a job of an array gets the variables of its task that the array lets 
                            {"OMP_NUM_THREADS", "4"}, {"TASK_ONE", "1"}, {"TASK_TWO", "a=b c"}});
 }
 
-TEST_CASE("the file of an array of jobs gives back what was written, and refuses anything else") {
+TEST_CASE("the file of an array of jobs reads back as written; other text is refused") {
   JobArray array{.experiment = "/x/1",
                  .job = "train",
                  .wids = {3, 0, 5},

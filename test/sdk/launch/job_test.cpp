@@ -47,7 +47,7 @@ TEST_CASE("a dependency is a job, and how it must have ended") {
   CHECK_FALSE(parse_dependency("before:train"));
 }
 
-TEST_CASE("a work unit comes back from its record as it was") {
+TEST_CASE("a work unit reads back from its record unchanged") {
   launch::WorkUnit unit;
   unit.wid = 3;
   unit.repeat = 2;
@@ -86,7 +86,7 @@ TEST_CASE("a work unit comes back from its record as it was") {
   CHECK_THROWS_WITH(launch::work_unit_from(cut), Catch::Contains("lacks 'jobs'"));
 }
 
-TEST_CASE("mistakes in a job are told with their field") {
+TEST_CASE("mistakes in a job are reported with their field") {
   const auto mistake = [](Value fields) {
     Diagnostics diagnostics;
     validate(fields, schema_of<launch::JobConfig>(), nullptr, diagnostics, {.path = "xp.jobs.a"});

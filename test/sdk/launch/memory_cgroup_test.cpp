@@ -57,7 +57,7 @@ const std::string kKilledV1 =
 
 }  // namespace
 
-TEST_CASE("a cgroup has its limit, and ends as a whole, before anybody enters it") {
+TEST_CASE("a cgroup has its limit, and ends as a whole, before a process enters it") {
   const FakeParent v2(2);
   const MemoryCgroup group(v2.path, 64 * kMebi);
   CHECK(group.path().parent_path() == v2.path);
@@ -75,7 +75,7 @@ TEST_CASE("a cgroup has its limit, and ends as a whole, before anybody enters it
   CHECK_FALSE(fs::exists(old.path() / "memory.max"));
 }
 
-TEST_CASE("no limit is so low that a program could not begin") {
+TEST_CASE("no limit is too low for a program to start") {
   const FakeParent parent(2);
   const MemoryCgroup group(parent.path, 1);
   CHECK(group.limit_bytes() == MemoryCgroup::kLeastBytes);
@@ -92,7 +92,7 @@ TEST_CASE("a cgroup that cannot be made is refused with its path, and leaves not
   CHECK(fs::exists(first.path()));
 }
 
-TEST_CASE("an attempt that the kernel ends for its memory has failed and says so") {
+TEST_CASE("an attempt that the kernel kills for its memory fails with that reason") {
   const int version = GENERATE(1, 2);
   const FakeParent parent(version);
   const std::string end = GENERATE("kill -KILL $$", "exit 0", "exit 75");
@@ -141,7 +141,7 @@ TEST_CASE("a kill of the kernel's that the limit did not ask for is not the limi
   CHECK(info.status.detail.empty());
 }
 
-TEST_CASE("an attempt that somebody ends was ended by that, whatever its memory") {
+TEST_CASE("an attempt ended on request has that reason, for any memory") {
   const FakeParent parent(2);
   const Job job = limited_job(parent, kKilledV2 + ": > up; while :; do sleep 0.01; done");
   const pid_t shim = start_attempt(job, 1, parent.options());
@@ -171,7 +171,7 @@ TEST_CASE("a job that declares no memory has no cgroup") {
   CHECK(read_file(job.directory / "1/stdout") == "cgroup.controllers\n");
 }
 
-TEST_CASE("what is left of killed processes is removed, and nothing else") {
+TEST_CASE("leftover cgroups of killed processes are removed, and nothing else") {
   const FakeParent parent(2);
   const std::string self = std::to_string(::getpid());
   const std::string ticks = std::to_string(trivet::start_ticks(::getpid()));

@@ -111,7 +111,7 @@ TEST_CASE("weights of attention are dropped by the bits of their position", "[op
   }
 }
 
-TEST_CASE("attention says what does not fit its queries and keys", "[ops]") {
+TEST_CASE("attention reports mismatched queries and keys", "[ops]") {
   const auto device = open_any();
   const Tensor q = Tensor::zeros(*device, {2, 3, 2, 4}), k = Tensor::zeros(*device, {2, 5, 2, 4});
   CHECK_THROWS_WITH(ops::attention(q, k, k, {.bias = Tensor::zeros(*device, {2, 2, 2, 5})}),

@@ -72,7 +72,7 @@ TEST_CASE("batch norm normalizes each channel over all other axes", "[ops]") {
   check(batch_norm_case({6, 4}, false, false, Activation::none));
 }
 
-TEST_CASE("batch norm gives the moments of the batch, off the tape", "[ops]") {
+TEST_CASE("batch norm returns the moments of the batch, off the tape", "[ops]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
@@ -123,7 +123,7 @@ TEST_CASE("batch norm's relu stops gradients where the output is 0", "[ops]") {
   }
 }
 
-TEST_CASE("batch norm says which shapes do not fit", "[ops]") {
+TEST_CASE("batch norm reports mismatched shapes", "[ops]") {
   const auto device = open_any();
   const Tensor x = Tensor::zeros(*device, {4, 3}), gamma = Tensor::zeros(*device, {4});
   CHECK_THROWS_WITH(ops::batch_norm(x, gamma, {}, kEpsilon),

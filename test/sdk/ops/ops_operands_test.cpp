@@ -7,7 +7,7 @@
 
 namespace trivet::test {
 
-TEST_CASE("every op takes every operand as a view and refuses what it cannot take", "[ops]") {
+TEST_CASE("every op accepts every operand as a view and refuses invalid ones", "[ops]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     CHECK(testing::check_operands(backend.table) == "");

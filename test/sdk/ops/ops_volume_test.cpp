@@ -126,7 +126,7 @@ TEST_CASE("conv3d keeps the extents with padding \"same\"", "[ops]") {
                     Catch::Contains("[conv3d]"));
 }
 
-TEST_CASE("max_pool3d and avg_pool3d look at what lies inside the volume", "[ops]") {
+TEST_CASE("max_pool3d and avg_pool3d use only elements inside the volume", "[ops]") {
   const auto pool_case = [](const char* name, auto op, bool smooth, auto reference) {
     OpCase c{.name = name,
              .inputs = {{{2, 4, 5, 3, 2}, -4, 4}},
@@ -226,7 +226,7 @@ TEST_CASE("errors of ops on volumes name them", "[ops]") {
   });
 }
 
-TEST_CASE("a volume without planes gives a volume without planes", "[ops]") {
+TEST_CASE("a volume without planes returns a volume without planes", "[ops]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);

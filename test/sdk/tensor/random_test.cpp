@@ -12,7 +12,7 @@
 
 namespace trivet::test {
 
-TEST_CASE("threefry gives the published answers of Random123", "[random]") {
+TEST_CASE("threefry matches the published answers of Random123", "[random]") {
   // kat_vectors of Random123, "threefry2x32 20": counter, key -> result, words low to high.
   const auto join = [](std::uint64_t low, std::uint64_t high) { return low | high << 32; };
   CHECK(threefry(0, 0) == join(0x6b200159, 0x99ba4efe));

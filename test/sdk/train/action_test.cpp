@@ -71,7 +71,7 @@ TEST_CASE("a loop longer than the interval runs a periodic action once") {
   CHECK(text == "10 12 ");
 }
 
-TEST_CASE("a conditional action asks every time and runs all its actions when told so") {
+TEST_CASE("a conditional action checks every time and runs all its actions if true") {
   std::string first, second;
   Actions actions = one(first);
   actions.push_back(std::make_unique<Note>(second));
@@ -122,7 +122,7 @@ TEST_CASE("the best metric survives in its file, and an empty file holds none") 
   CHECK_THROWS_WITH(NewBestMetric("loss", Goal::max, temp / "torn.json"), Contains("torn.json"));
 }
 
-TEST_CASE("a metric that is not there is an error with the names that are") {
+TEST_CASE("a missing metric is an error with the existing names") {
   CHECK_THROWS_WITH(NewBestMetric("los").test(loss(1)), Contains("'loss'"));
 }
 

@@ -184,7 +184,7 @@ TEST_CASE_METHOD(Fixture, "accumulated gradients are one update by their weighte
   }
 }
 
-TEST_CASE_METHOD(Fixture, "an update that did not come to its end is forgotten") {
+TEST_CASE_METHOD(Fixture, "an unfinished update is discarded") {
   build();
   trivet::Learner learner = this->learner(rules(rule("", {}, 1)));
   learner.accumulate(2);
@@ -234,7 +234,7 @@ TEST_CASE_METHOD(Fixture, "the average of weights follows its formula from the f
   averages({.decay = 0.15, .start_step = 2}, {0.95, 1.04, 0.8785});
 }
 
-TEST_CASE_METHOD(Fixture, "averages take the weights' location for a while, bit for bit") {
+TEST_CASE_METHOD(Fixture, "averages replace the weights temporarily, bit for bit") {
   build();
   trivet::Learner learner = this->learner(rules(rule("", {}, 0.3)), {.ema = {.decay = 0.9}});
   {
@@ -256,7 +256,7 @@ TEST_CASE_METHOD(Fixture, "averages take the weights' location for a while, bit 
   CHECK(learner.averages()[2].second.to_host<float>() == average);
 }
 
-TEST_CASE_METHOD(Fixture, "states are averaged with the weights where that is asked for") {
+TEST_CASE_METHOD(Fixture, "states are averaged with the weights if configured") {
   build();
   trivet::Learner learner = this->learner(
       rules(rule("", {}, 0.3)),
@@ -286,7 +286,7 @@ TEST_CASE_METHOD(Fixture, "states are averaged with the weights where that is as
   CHECK(learner.averages().size() == 4);
 }
 
-TEST_CASE_METHOD(Fixture, "an average can start anew at weights from elsewhere") {
+TEST_CASE_METHOD(Fixture, "an average can restart at weights from elsewhere") {
   build();
   trivet::Learner learner = this->learner(rules(rule("", {}, 0.3)), {.ema = {.decay = 0.9}});
   learner.apply_gradients();
@@ -303,8 +303,7 @@ TEST_CASE_METHOD(Fixture, "without ema there is no average") {
   CHECK(value("body/a") == Values(3, 0.5f));
 }
 
-TEST_CASE_METHOD(Fixture,
-                 "bad updates are left out where that is asked for, whatever part is bad") {
+TEST_CASE_METHOD(Fixture, "bad updates are skipped if configured, for any bad part") {
   build();
   trivet::Learner learner =
       this->learner(rules(rule("", {}, 0.5)), {.ema = {.decay = 0.9}, .skip_bad_updates = true});
@@ -360,7 +359,7 @@ TEST_CASE_METHOD(Fixture, "an update without any gradient is counted, and change
   CHECK(value("body/b") == Values(20, 1));
 }
 
-TEST_CASE_METHOD(Fixture, "what had a gradient in one part of an update is updated by the mean") {
+TEST_CASE_METHOD(Fixture, "a gradient in one part of an update is averaged over the parts") {
   build();
   trivet::Learner learner = this->learner(rules(rule("", {}, 1)));
   learner.accumulate(2);

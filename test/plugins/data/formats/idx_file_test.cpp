@@ -109,7 +109,7 @@ TEST_CASE("an IDX file that is missing, empty, no file or unreadable is named") 
   CHECK_THAT(files.wrong(), Contains("images.idx: not a regular file"));
 }
 
-TEST_CASE("an IDX file without the right to read it is named") {
+TEST_CASE("an unreadable IDX file is named in the error") {
   Files files(numbered_images(10), "");
   std::filesystem::permissions(files.dir.path() / "images.idx", std::filesystem::perms::none);
   std::filesystem::permissions(files.dir.path(), std::filesystem::perms::all);
@@ -163,7 +163,7 @@ TEST_CASE("damaged gzip data is found by its checksum, whichever byte changed") 
   CHECK_THAT(wrong_images(changed), Contains("the gzip data is damaged after"));
 }
 
-TEST_CASE("what is no IDX file of bytes is refused with what it is") {
+TEST_CASE("a file that is not an IDX file of bytes is refused with the reason") {
   CHECK_THAT(wrong_images("PNG..............."),
              Contains("starts with 504e472e, expected 000008.."));
   CHECK_THAT(wrong_images(idx({1, 2}, "12345678", 0x0d)), Contains("has 32-bit floats; only"));
@@ -175,7 +175,7 @@ TEST_CASE("what is no IDX file of bytes is refused with what it is") {
   CHECK_THAT(wrong_images(idx({0, 2, 2}, "")), Contains("there are no examples"));
 }
 
-TEST_CASE("bytes behind the last record are refused, plain, inside gzip and behind it") {
+TEST_CASE("bytes after the last record are refused, plain, inside gzip and after it") {
   const std::string whole = numbered_images(10);
   CHECK_THAT(wrong_images(whole + "xyz"), Contains("3 bytes follow the last of 10 records"));
   CHECK_THAT(wrong_images(gzip(whole + "x")), Contains("more than the 56 bytes that its header"));
@@ -188,7 +188,7 @@ TEST_CASE("several gzip members in a row are one file") {
   CHECK(wrong_images(gzip(whole.substr(0, 30)) + gzip(whole.substr(30))).empty());
 }
 
-TEST_CASE("a gzip bomb costs no more memory than its header declares, and that has a limit") {
+TEST_CASE("a gzip bomb uses no more memory than its header declares, up to the limit") {
   const std::string bomb = gzip(idx({1, 2, 2}, std::string(50'000'000, '\0')));
   CHECK(bomb.size() < 100'000);
   CHECK_THAT(wrong_images(bomb), Contains("holds more than the 20 bytes that its header declares"));

@@ -118,7 +118,7 @@ TEST_CASE("crops and flips come alone, too") {
   CHECK(flips == std::set<Change>{{0, 0, false}, {0, 0, true}});
 }
 
-TEST_CASE("every pass changes images anew, and the same seed in the same way") {
+TEST_CASE("every epoch augments images differently, the same seed equally") {
   auto first = made(augmented_config()), second = made(augmented_config());
   const auto pass_0 = images(first), pass_1 = images(first);
   CHECK(pass_0 != pass_1);
@@ -141,7 +141,7 @@ TEST_CASE("every pass changes images anew, and the same seed in the same way") {
   CHECK(same < 20);  // of 64, by chance one in 18
 }
 
-TEST_CASE("a restored input goes on with the same changes") {
+TEST_CASE("a restored input continues with the same augmentations") {
   data::SyntheticConfig config = augmented_config(8);
   config.shuffle = true;
   auto whole = made(config), restored = made(config);
@@ -164,7 +164,7 @@ TEST_CASE("hosts that share the data change it as one host does") {
   }
 }
 
-TEST_CASE("evaluation leaves images as they are") {
+TEST_CASE("evaluation does not augment images") {
   auto plain = made(plain_config(), false), augmented = made(augmented_config(), false);
   CHECK(images(augmented) == images(plain));
 }

@@ -82,7 +82,7 @@ TextFolder folder_of(int documents) {
 
 }  // namespace
 
-TEST_CASE("1, 2, 4 and 8 hosts give the same global steps", "[data-sharding]") {
+TEST_CASE("1, 2, 4 and 8 hosts produce the same global steps", "[data-sharding]") {
   for (const bool shuffle : {false, true}) {
     for (const bool pack : {false, true}) {
       const TextFolder folder = folder_of(9);
@@ -102,7 +102,7 @@ TEST_CASE("1, 2, 4 and 8 hosts give the same global steps", "[data-sharding]") {
   }
 }
 
-TEST_CASE("a run goes on with another number of hosts where it stood", "[data-sharding]") {
+TEST_CASE("a run continues where it was with another number of hosts", "[data-sharding]") {
   const TextFolder folder = folder_of(9);
   check_property([&](std::uint8_t before, std::uint8_t first, std::uint8_t then, bool shuffle) {
     data::TextConfig config = folder.config;

@@ -165,7 +165,7 @@ TEST_CASE("the first token of each word has its tag", "[data-labeled]") {
   CHECK(rows_of(tagged.first()).weights[0] == "0101100000");
 }
 
-TEST_CASE("a long sentence goes on in the next row, between words", "[data-labeled]") {
+TEST_CASE("a long sentence continues in the next row, between words", "[data-labeled]") {
   Tagged tagged(R"({"words": "abc de f ghijklmnopqrst uv", "tags": "O A A O A"}
 {"words": "x", "tags": "O"}
 )");
@@ -185,7 +185,7 @@ TEST_CASE("rows that fill the last batch have no tags", "[data-labeled]") {
   CHECK(numbers(batch, "tags")[9] == -1);
 }
 
-TEST_CASE("tags that do not fit are told by file and line", "[data-labeled]") {
+TEST_CASE("invalid tags are reported by file and line", "[data-labeled]") {
   Tagged tagged("{\"words\": \"a b\", \"tags\": \"O\"}\n");
   tagged.config.class_names = {"O", "B-PER"};
   CHECK_THAT(tagged.complaint(), Contains("examples.jsonl:1: there are 2 words and 1 tags"));

@@ -88,7 +88,7 @@ TEST_CASE("long sides of a pair are cut, and keep their EOS", "[data-pairs]") {
   CHECK_FALSE(input.get_next().has_value());
 }
 
-TEST_CASE("packed pairs are all pairs, in order, each whole", "[data-pairs]") {
+TEST_CASE("packing keeps all pairs complete and in order", "[data-pairs]") {
   check_property([](const std::vector<std::pair<std::uint8_t, std::uint8_t>>& sizes) {
     std::string lines;
     Texts expected;

@@ -52,7 +52,7 @@ Texts taken(Input& input, int batches) {
 
 }  // namespace
 
-TEST_CASE("packed documents follow each other, and go on in the next row", "[data-text]") {
+TEST_CASE("packed documents follow each other and continue in the next row", "[data-text]") {
   TextFolder folder({"abcd", "efghi", "jkl"});
   auto input = folder.input();
   CHECK(input.batches_per_epoch() == 1);
@@ -142,7 +142,7 @@ TEST_CASE("without BOS and EOS a document is its window, shifted by one", "[data
   CHECK(rows.labels == Texts{"bcdefghi", "jklmnopq", "t......."});
 }
 
-TEST_CASE("special tokens are those asked for", "[data-text]") {
+TEST_CASE("special tokens follow the config", "[data-text]") {
   TextFolder folder({"ab", "cd"});
   folder.config.batch_size = 1;
   SECTION("no BOS") {
@@ -157,7 +157,7 @@ TEST_CASE("special tokens are those asked for", "[data-text]") {
     auto input = folder.input();
     CHECK(all_rows(input).labels == Texts{"abcd...."});
   }
-  SECTION("ids of their own, one of which is text elsewhere") {
+  SECTION("custom ids, one of which also occurs in text") {
     folder.config.tokenizer = letters(false);
     folder.config.bos_id = 1;
     folder.config.eos_id = 'b' + 10;
@@ -189,7 +189,7 @@ TEST_CASE("a row of one position has one token of context", "[data-text]") {
   CHECK(rows.labels == Texts{"a", "b", "c", "$"});
 }
 
-TEST_CASE("rows that fill the last batch count nothing", "[data-text]") {
+TEST_CASE("rows that only fill the last batch have weight 0", "[data-text]") {
   TextFolder folder({"abcdefghi"});
   folder.config.batch_size = 3;
   auto input = folder.input();
@@ -249,7 +249,7 @@ TEST_CASE("a part of each file is read, by lines of the whole file", "[data-text
   CHECK(documents(folder) == Texts{"0.txt:1 a", "0.txt:2 b", "1.txt:1 e", "1.txt:2 f"});
 }
 
-TEST_CASE("bytes that are no UTF-8 are text like others", "[data-text]") {
+TEST_CASE("a few invalid UTF-8 bytes are kept", "[data-text]") {
   std::string bytes;
   for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
   TextFolder folder({bytes});
@@ -285,10 +285,10 @@ TEST_CASE("a file under two names is read once", "[data-text]") {
   CHECK(documents(folder) == Texts{"0.txt ab", "0a.txt cd"});
 }
 
-TEST_CASE("what cannot be read says why", "[data-text]") {
+TEST_CASE("unreadable files are errors with the reason", "[data-text]") {
   TextFolder folder({"ab"});
   const auto path = [&](const char* name) { return Path((folder.folder() / name).string()); };
-  SECTION("a pattern that fits nothing") {
+  SECTION("a pattern without a match") {
     folder.config.files = {path("*.md")};
     CHECK_THAT(text_complaint(folder.config), Contains("*.md: no such file"));
   }
@@ -300,7 +300,7 @@ TEST_CASE("what cannot be read says why", "[data-text]") {
     folder.config.files = {};
     CHECK_THAT(text_complaint(folder.config), Contains("files: the list is empty"));
   }
-  SECTION("nothing in them") {
+  SECTION("empty files") {
     folder.folder().write("0.txt", "");
     CHECK_THAT(text_complaint(folder.config), Contains("no document is long enough to make a row"));
   }
@@ -384,7 +384,7 @@ TEST_CASE("from a saved position in mid-epoch come the batches that would have c
              Contains("task.train_input: the state was saved with different text"));
 }
 
-TEST_CASE("an input of text tells its tokenizer, and ids become strings", "[data-text]") {
+TEST_CASE("a text input provides its tokenizer, and ids become strings", "[data-text]") {
   TextFolder folder({"abcdef"});
   auto input = folder.input();
   const TextInput* text = text_input(input);

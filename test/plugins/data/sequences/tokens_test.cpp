@@ -83,7 +83,7 @@ Ids field(const Batch& batch, const char* name) {
 
 }  // namespace
 
-TEST_CASE("token files of ours give the rows of their text", "[data-tokens]") {
+TEST_CASE("trivet's token files make the rows of their text", "[data-tokens]") {
   const Texts texts = {"abcd", "efghi", "jkl", "mnopqrstuvwxyz"};
   for (const std::int64_t vocabulary : {266, 70000}) {
     for (const bool pack : {true, false}) {
@@ -137,7 +137,7 @@ TEST_CASE("files of llm.c are windows of one run of ids", "[data-tokens]") {
   }
 }
 
-TEST_CASE("files of nanoGPT are 16-bit ids and nothing else", "[data-tokens]") {
+TEST_CASE("nanoGPT files are plain 16-bit ids", "[data-tokens]") {
   TokenFolder folder(little<std::uint16_t>(counted(0, 17)));
   folder.config.layout = data::TokenLayout::nanogpt;
   auto input = folder.input();
@@ -161,7 +161,7 @@ TEST_CASE("documents of files without an index end at an id", "[data-tokens]") {
   CHECK_FALSE(input.get_next().has_value());
 }
 
-TEST_CASE("a tokenizer beside token files gives texts and bytes of labels", "[data-tokens]") {
+TEST_CASE("a tokenizer next to token files provides texts and label bytes", "[data-tokens]") {
   TokenFolder folder;
   folder.own("a.bin", {"abc"}, 266, 1, "");
   folder.config.tokenizer = letters();
@@ -174,7 +174,7 @@ TEST_CASE("a tokenizer beside token files gives texts and bytes of labels", "[da
   CHECK_THAT(folder.complaint(), Contains("made with another tokenizer"));
 }
 
-TEST_CASE("token files that are not what they say are refused", "[data-tokens]") {
+TEST_CASE("inconsistent token files are refused", "[data-tokens]") {
   TokenFolder folder;
   folder.own("a.bin", {"abcd", "efgh"});
   const std::string good = read_file(folder.dir / "a.bin");
@@ -254,8 +254,7 @@ TEST_CASE("ids out of the vocabulary are refused by file and number", "[data-tok
   CHECK_THAT(folder.complaint(), Contains("its id number 1 is 4294967295"));
 }
 
-TEST_CASE("all ids of a file are looked at before the first batch, unless told otherwise",
-          "[data-tokens]") {
+TEST_CASE("all ids of a file are checked before the first batch by default", "[data-tokens]") {
   TokenFolder folder;
   std::string document(1000, '1');
   document += 'z';

@@ -163,7 +163,7 @@ TEST_CASE("inputs and targets are one document, and inputs are marked", "[data-s
     auto input = pairs.input();
     CHECK(all_rows(input).weights[0] == "000111101100");
   }
-  SECTION("the same without BOS: the first token is no label") {
+  SECTION("the same without BOS: the first token is not a label") {
     pairs.config.weights_on_targets_only = true;
     pairs.config.add_bos = false;
     auto input = pairs.input();
@@ -171,12 +171,12 @@ TEST_CASE("inputs and targets are one document, and inputs are marked", "[data-s
     CHECK(rows.labels[0] == "b:cde$f$....");
     CHECK(rows.weights[0] == "001111110000");
   }
-  SECTION("inputs of no more tokens than asked for") {
+  SECTION("inputs are cut to inputs_len") {
     pairs.config.inputs_len = 2;
     auto input = pairs.input();
     CHECK(all_rows(input).labels[0] == "abcde$:f$...");
   }
-  SECTION("a row for each, windows of a long one keep what is input") {
+  SECTION("one row each; windows of a long document keep the input indicator") {
     pairs.config.weights_on_targets_only = true;
     pairs.config.pack = false;
     pairs.config.seq_len = 2;
@@ -212,7 +212,7 @@ class Numbers final : public Tokenizer {
 
 // What SeqIO's LanguageModelFeatures makes of inputs that end with EOS: the numbers of its own
 // tests' form, with inputs cut to seven locations and the EOS kept.
-TEST_CASE("inputs end with EOS where asked for, also where they are cut", "[data-sources]") {
+TEST_CASE("inputs end with EOS if configured, also if they are cut", "[data-sources]") {
   using Ids = std::vector<std::int32_t>;
   const auto batch_of = [](const char* line, std::int64_t inputs_len) {
     Pairs pairs(line);
@@ -255,7 +255,7 @@ TEST_CASE("data/LanguageModel over text files is data/Text", "[data-sources]") {
   CHECK(fingerprint(*input.get_next()) == fingerprint(*expected.get_next()));
 }
 
-TEST_CASE("templates say what they lack", "[data-sources]") {
+TEST_CASE("errors of templates name the missing feature", "[data-sources]") {
   Pairs pairs("{\"question\": \"ab\", \"answer\": \"c\"}\n");
   pairs.config.inputs = "";
   pairs.config.targets = "{{{question}}} {anser}";

@@ -135,7 +135,7 @@ TEST_CASE("hosts share the rows of a batch") {
   CHECK(together == whole.rows);
 }
 
-TEST_CASE("a split by the row gives every row to one side, by its texts alone") {
+TEST_CASE("a split assigns each row to one side by its text alone") {
   CsvFile file(numbered_rows(2000));
   file.config.eval_share = 0.3;
   const auto train = first_cells(file, data::CsvPart::train);
@@ -170,7 +170,7 @@ TEST_CASE("a split by a column keeps rows that agree in it together") {
   CHECK_THAT(complaint_about(file), Contains("no column 'pateint'") && Contains("'patient'"));
 }
 
-TEST_CASE("a side of a split without rows says what to look at") {
+TEST_CASE("an empty side of a split is an error with a hint") {
   CsvFile file("a,b\n1,same\n2,same\n");
   file.config.split_by = "b";
   std::string complaints;
@@ -181,7 +181,7 @@ TEST_CASE("a side of a split without rows says what to look at") {
   CHECK_THAT(complaints, Contains("none of its 2 rows is left") && Contains("eval_share"));
 }
 
-TEST_CASE("batches are what the encoder made of their rows, in its order and widths") {
+TEST_CASE("batches hold the encoder's output, in its order and widths") {
   CsvFile file(numbered_rows(6));
   auto input = file.input(false);
   input.set_encoder(std::make_shared<Pairs>());
@@ -198,7 +198,7 @@ TEST_CASE("batches are what the encoder made of their rows, in its order and wid
   CHECK(batch.at("weight").to_host<float>() == std::vector<float>{1, 1, 0, 0});
 }
 
-TEST_CASE("rows are not looked at again, nor encoded otherwise, after the first batch") {
+TEST_CASE("rows are read and encoded only once") {
   const CsvFile file(numbered_rows(4));
   auto input = file.input();
   CHECK(table_of(input) == &input);

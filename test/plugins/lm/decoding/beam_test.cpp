@@ -121,7 +121,7 @@ class Chain final : public DecoderState {
 //   {3, 0} ln(0.4 * 0.9)   / (7/5)^0.8 = -1.021651 / 1.308888 = -0.780549
 //   {2, 0} ln(0.5 * 0.2)   / (7/5)^0.8 = -2.302585 / 1.308888 = -1.759192
 //   {2, 3, 0} ln(0.5 * 0.4 * 0.9) / (8/5)^0.8 = -1.714798 / 1.456451 = -1.177381
-TEST_CASE("beam search by hand: greedy misses what two beams find", "[lm]") {
+TEST_CASE("beam search by hand: two beams beat greedy decoding", "[lm]") {
   const std::vector<std::vector<float>> table = {
       {1, 0, 0, 0}, {0.1F, 0, 0.5F, 0.4F}, {0.2F, 0, 0.4F, 0.4F}, {0.9F, 0, 0.05F, 0.05F}};
   DecodeConfig config;

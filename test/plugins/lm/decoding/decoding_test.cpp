@@ -200,8 +200,7 @@ Trained<lm::LanguageModeling> language_model(const Value& model, bool inputs_eos
 
 }  // namespace
 
-TEST_CASE("texts of language models have the probability that an evaluation gives them",
-          "[lm-decoding]") {
+TEST_CASE("generated texts have the probability that an evaluation reports", "[lm-decoding]") {
   const std::string type = GENERATE(from_range(kModels));
   const bool inputs_eos = GENERATE(false, true);
   for (const Value& model : language_models(type)) {
@@ -211,7 +210,7 @@ TEST_CASE("texts of language models have the probability that an evaluation give
   }
 }
 
-TEST_CASE("a model without a cache says what it says with one", "[lm-decoding]") {
+TEST_CASE("a model decodes the same with and without a cache", "[lm-decoding]") {
   const std::string type = GENERATE(from_range(kModels));
   INFO(type);
   auto fixture = language_model(language_models(type)[0], false, backends().back());
@@ -223,8 +222,7 @@ TEST_CASE("a model without a cache says what it says with one", "[lm-decoding]")
 }
 
 // Experts that choose positions have no cache, and choose among all positions they are given.
-TEST_CASE("experts that choose give a prompt among others what they give it alone",
-          "[lm-decoding]") {
+TEST_CASE("expert-choice experts decode a prompt the same in any batch", "[lm-decoding]") {
   const std::string type = GENERATE(from_range(kModels));
   Value model = language_models(type)[0];
   model.set("block_tpl", value_from_json(R"({"type": "nn/TransformerBlock",
@@ -282,7 +280,7 @@ TEST_CASE("equal prompts and samples of one are drawn apart, each by its number"
   CHECK(again[2].text != both[1].text);
 }
 
-TEST_CASE("beam search refuses what it would pass over", "[lm-decoding]") {
+TEST_CASE("beam search refuses options that it would ignore", "[lm-decoding]") {
   auto fixture = language_model(language_models("causal")[0], false, "tiny/Backend");
   const auto complaint = [&](GenerateOptions options) {
     options.beam_size = 2;

@@ -139,7 +139,7 @@ TEST_CASE("tensors have the names of transformers' modules") {
               {"lm_head.weight", "[7, 8]"}});
 }
 
-TEST_CASE("a model is recognized however its config says it") {
+TEST_CASE("a model is recognized for any form of its config") {
   test::use_plugin("nn");
   const auto device = test::open_device("tiny/Backend");
   const DecoderShape shape = shape_of("llama", R"({"vocab_size": 7, "hidden_size": 8,

@@ -10,7 +10,7 @@
 using trivet::lm::Ngrams;
 using Tokens = std::vector<std::int32_t>;
 
-TEST_CASE("n-grams are smoothed as Witten and Bell have it, by hand") {
+TEST_CASE("n-grams are smoothed as in Witten and Bell, computed by hand") {
   // a b a b a c with a = 0, b = 1, c = 2, of four tokens.
   const Tokens text = {0, 1, 0, 1, 0, 2};
   Ngrams unigrams(4, 1), bigrams(4, 2);
@@ -31,7 +31,7 @@ TEST_CASE("n-grams are smoothed as Witten and Bell have it, by hand") {
   CHECK(Ngrams(4, 3).probability(text, 0) == 0.25);
 }
 
-TEST_CASE("probabilities of n-grams sum to 1 behind every history") {
+TEST_CASE("probabilities of n-grams sum to 1 after every history") {
   std::vector<std::uint32_t> bits(600);
   trivet::random_bits(trivet::RngKey(5), 0, bits);
   Tokens text;

@@ -49,7 +49,7 @@ double gorodkin(const std::vector<std::vector<double>>& c) {
 
 }  // namespace
 
-TEST_CASE("scores of classes are those of scikit-learn's documentation", "[lm-scores]") {
+TEST_CASE("class scores match scikit-learn's documentation", "[lm-scores]") {
   // matthews_corrcoef([+1, +1, +1, -1], [+1, -1, +1, +1]) = -0.33..
   CHECK(counts_of(2, {1, 1, 1, 0}, {1, 0, 1, 1}).matthews_corrcoef() == Approx(-1.0 / 3));
   // f1_score([0, 1, 2, 0, 1, 2], [0, 2, 1, 0, 0, 1], average="macro") = 0.26..
@@ -77,8 +77,7 @@ TEST_CASE("Matthews' coefficient by both of its formulas", "[lm-scores]") {
   CHECK(counts_of(3, {0, 1, 2}, {0, 1, 2}).matthews_corrcoef() == Approx(1));
 }
 
-TEST_CASE("scores of nothing, of one class alone and of classes that never come are 0",
-          "[lm-scores]") {
+TEST_CASE("scores of no examples, of a single class and of absent classes are 0", "[lm-scores]") {
   const ClassCounts none(3);
   CHECK(none.accuracy() == 0);
   CHECK(none.macro_f1() == 0);
@@ -92,7 +91,7 @@ TEST_CASE("scores of nothing, of one class alone and of classes that never come 
   CHECK(outside.accuracy() == 1);
 }
 
-TEST_CASE("correlations are those of SciPy's documentation", "[lm-scores]") {
+TEST_CASE("correlations match SciPy's documentation", "[lm-scores]") {
   const std::vector<double> a = {1, 2, 3, 4, 5};
   // spearmanr([1, 2, 3, 4, 5], [5, 6, 7, 8, 7]): the sevens share a rank.
   CHECK(spearman(a, std::vector<double>{5, 6, 7, 8, 7}) == Approx(0.8207826816681233));
@@ -165,7 +164,7 @@ struct Scored {
 
 }  // namespace
 
-TEST_CASE("scores of tags are those of seqeval's documentation", "[lm-scores]") {
+TEST_CASE("tag scores match seqeval's documentation", "[lm-scores]") {
   Scored scored;
   // O O O B-MISC I-MISC I-MISC O told as O O B-MISC I-MISC I-MISC I-MISC O, with a mark in front
   // and a second token of a word that are not judged; B-PER I-PER O told as it is.
@@ -187,8 +186,7 @@ TEST_CASE("scores of tags are those of seqeval's documentation", "[lm-scores]") 
   CHECK(lenient.value("f1") == 1);
 }
 
-TEST_CASE("rows are sequences of their own, and tags without a scheme have a mean f1",
-          "[lm-scores]") {
+TEST_CASE("rows are separate sequences, and tags without a scheme have a mean f1", "[lm-scores]") {
   Scored rows;
   rows.add({0, 3}, {0, 3});
   rows.add({4, 0}, {0, 0});  // begins an entity, though the row before ended with one

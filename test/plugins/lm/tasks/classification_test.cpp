@@ -76,8 +76,7 @@ TEST_CASE("the logits of classifiers on encoders are their formulas in float64",
   }
 }
 
-TEST_CASE("the gradients of classifiers on encoders are those of central differences",
-          "[lm-classify]") {
+TEST_CASE("the gradients of classifiers on encoders match central differences", "[lm-classify]") {
   Classifier classifier(small_config<lm::BertClassifierConfig>());
   CHECK(classifier.gradient_check(
             {{"ids", classifier.ids(some_tokens(6, 6, kVocabulary), {2, 3})}}) == "");
@@ -88,7 +87,7 @@ TEST_CASE("the gradients of classifiers on encoders are those of central differe
                               "avg_xent") == "");
 }
 
-TEST_CASE("padding changes nothing of what classifiers tell", "[lm-classify]") {
+TEST_CASE("padding does not affect classifiers", "[lm-classify]") {
   const Tokens ids = some_tokens(5, 8, kVocabulary);
   Tokens padded = ids;
   padded.insert(padded.end(), {3, 9});
@@ -104,7 +103,7 @@ TEST_CASE("padding changes nothing of what classifiers tell", "[lm-classify]") {
         1e-5);
 }
 
-TEST_CASE("the head drops what it reads in training alone", "[lm-classify]") {
+TEST_CASE("the head's dropout applies only in training", "[lm-classify]") {
   auto config = small_config<lm::BertClassifierConfig>();
   config.head_dropout = 0.5;
   Classifier dropping(config);
@@ -198,7 +197,8 @@ TEST_CASE("sentences are classified by cross entropy, and scored", "[lm-classify
   CHECK(Sentences(classes(3)).task->build_metrics(true)[0]->result().find("macro_f1") != nullptr);
 }
 
-TEST_CASE("numbers are told by squared error, and evaluations correlate them", "[lm-classify]") {
+TEST_CASE("numbers are predicted by squared error, and evaluations correlate them",
+          "[lm-classify]") {
   const Sentences fixture(classes(1));
   // SciPy's documentation of spearmanr (1.11): 0.8207826816681233 for these.
   const Batch batch = {{"label", fixture.f32({1, 2, 3, 4, 5, 99}, {6})},

@@ -49,7 +49,7 @@ TEST_CASE("losses are the sum of their terms, and of the auxiliary ones", "[lm]"
   }
 }
 
-TEST_CASE("the terms of a loss are told as means over what they are means of", "[lm]") {
+TEST_CASE("the terms of a loss are reported as weighted means", "[lm]") {
   const auto device = test::open_device(test::backends().back());
   const std::vector<LossTerm> terms = {{"avg_xent"}, {"head/other", 0.5}};
   LossTermMeans means(terms);

@@ -126,7 +126,7 @@ TEST_CASE("rotary positions turn queries and keys") {
   placed.check(heads, context);
 }
 
-TEST_CASE("queries and keys are normalized after they are turned") {
+TEST_CASE("queries and keys are normalized after the rotation") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const Attention layer(backend, fields({{"qk_norm", true}, {"use_rotary_position_emb", true}}));
   const auto query = layer.values("query_norm/scale"), key = layer.values("key_norm/scale");
@@ -259,7 +259,7 @@ TEST_CASE("cross-attention looks at another sequence") {
   check([&](std::size_t i, std::size_t j) { return j < 2 && from[i] == to[j]; });
 }
 
-TEST_CASE("gradients of what attention may add are those of central differences") {
+TEST_CASE("gradients of attention's options match central differences") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const auto check = [&](std::initializer_list<std::pair<std::string_view, Value>> more,
                          bool train = false) {
@@ -276,7 +276,7 @@ TEST_CASE("gradients of what attention may add are those of central differences"
   check({{"atten_dropout", 0.5}, {"num_kv_heads", 1}}, true);
 }
 
-TEST_CASE("attention says what does not go together") {
+TEST_CASE("attention reports conflicting options") {
   const auto make = [](std::initializer_list<std::pair<std::string_view, Value>> more) {
     return Attention("tiny/Backend", fields(more));
   };

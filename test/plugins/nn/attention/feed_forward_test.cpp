@@ -119,7 +119,7 @@ TEST_CASE("RmsNorm divides each row by the root of its mean square") {
                     Contains("'layer': dim is not set"));
 }
 
-TEST_CASE("FeedForward is gated where it is told") {
+TEST_CASE("FeedForward is gated if configured") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const Value silu_gated = Value::table({{"input_dims", kDims},
                                          {"hidden_dims", 6},
@@ -149,7 +149,7 @@ TEST_CASE("FeedForward is gated where it is told") {
                     Contains("'layer': input_dims is not set"));
 }
 
-TEST_CASE("the norms of a TransformerBlock stand where norm_policy says") {
+TEST_CASE("norm_policy places the norms of a TransformerBlock") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const std::string policy = GENERATE("pre", "primer_hybrid", "post", "post_skip");
   const Randomized layer(backend, "nn/TransformerBlock",
@@ -206,7 +206,7 @@ TEST_CASE("a TransformerBlock fills in its templates") {
       Contains("attention_tpl") && Contains("a block needs one"));
 }
 
-TEST_CASE("a TransformerBlock's parts have dropout rates of their own") {
+TEST_CASE("a TransformerBlock's parts have separate dropout rates") {
   const auto same_in_training = [](std::initializer_list<std::pair<std::string_view, Value>> more) {
     const LayerFixture layer("tiny/Backend", {"nn/TransformerBlock", block(more)});
     const Tensor x = layer.tensor(random_values(40, 3), {1, kLength, kDims});
@@ -268,7 +268,7 @@ TEST_CASE("learned positions are rows of a table") {
   CHECK_THROWS_WITH(layer.layer().fprop(x, context), Contains("gather_rows"));
 }
 
-TEST_CASE("gradients of the parts of a transformer are those of central differences") {
+TEST_CASE("gradients of the parts of a transformer match central differences") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const auto check = [&](const char* key, const Value& config) {
     INFO(backend << " " << key << " " << trivet::to_toml(config));

@@ -166,7 +166,7 @@ TEST_CASE("blocks may share one relative bias") {
   CHECK(tables == 1);
 }
 
-TEST_CASE("RelativeBias says what does not fit") {
+TEST_CASE("RelativeBias reports mismatched inputs") {
   const auto make = [](std::initializer_list<std::pair<std::string_view, Value>> fields) {
     return LayerFixture("tiny/Backend", {"nn/RelativeBias", Value::table(fields)});
   };

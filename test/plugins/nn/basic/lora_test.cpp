@@ -164,7 +164,7 @@ TEST_CASE("LoRA's dropout is of training, and of the low-rank matrices alone") {
 }
 
 // Houlsby et al. 2019 with the norm in front, as Praxis' ResidualAdapter: y + W2 relu(W1 norm(y)).
-TEST_CASE("an adapter stands behind its block, under any norm_policy") {
+TEST_CASE("an adapter follows its block, under any norm_policy") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const char* policy = GENERATE("pre", "primer_hybrid", "post", "post_skip");
   INFO(backend << " " << policy);
@@ -190,7 +190,7 @@ TEST_CASE("an adapter stands behind its block, under any norm_policy") {
   CHECK(largest_error(output(layer), flattened(want)) < kTolerance);
 }
 
-TEST_CASE("gradients of LoRA and adapters are those of central differences") {
+TEST_CASE("gradients of LoRA and adapters match central differences") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   for (const Value& config :
        {block({{"lora", Value::table({{"rank", 2}, {"alpha", 3.0}})}, {"norm_policy", "post"}}),
@@ -203,7 +203,7 @@ TEST_CASE("gradients of LoRA and adapters are those of central differences") {
   }
 }
 
-TEST_CASE("LoRA that means nothing is refused") {
+TEST_CASE("LoRA settings without effect are refused") {
   const auto made = [](const char* key, const Value& config) {
     LayerFixture("tiny/Backend", {key, config});
   };

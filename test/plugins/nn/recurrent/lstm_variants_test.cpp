@@ -116,7 +116,7 @@ TEST_CASE("Gru has zoneout, too") {
   check(layer, zoned_out(gru(layer), 0.3), 1, false);
 }
 
-TEST_CASE("coupled gates are three, and layer norm starts without a scale of its own") {
+TEST_CASE("coupled gates are three, and layer norm starts with a scale of 1") {
   const LayerFixture layer(
       "tiny/Backend", {"nn/Lstm", Made::fields({{"coupled_gates", true}, {"layer_norm", true}})});
   CHECK(layer.parameter("wm").shape() == trivet::Shape{kIn + kOut, 3 * kOut});
@@ -144,7 +144,7 @@ TEST_CASE("coupled gates, layer norm and zoneout decode with a cache") {
   }
 }
 
-TEST_CASE("gradients of coupled gates, layer norm and zoneout are those of central differences") {
+TEST_CASE("gradients of coupled gates, layer norm and zoneout match central differences") {
   const std::string backend = any_backend();
   const bool train = GENERATE(false, true), coupled = GENERATE(false, true);
   const Made lstm(backend, "nn/Lstm",
@@ -189,7 +189,7 @@ TEST_CASE("zoneout keeps about its share of outputs and of cells, each by itself
   }
 }
 
-TEST_CASE("what zoneout keeps depends on the key alone, and outside training on nothing") {
+TEST_CASE("zoneout's choice depends on the key alone, and is a mean outside training") {
   const std::string backend = any_backend();
   const Counter counter(backend, 0.3), none(backend, 0);
   CHECK(counter.outputs(training(5)) == counter.outputs(training(5)));
@@ -200,7 +200,7 @@ TEST_CASE("what zoneout keeps depends on the key alone, and outside training on 
   CHECK(none.outputs(training(5)) == none.outputs(evaluation));
 }
 
-TEST_CASE("padding leaves a state alone and segments start anew, with zoneout, too") {
+TEST_CASE("padding keeps a state and segments restart it, with zoneout, too") {
   const Counter counter(any_backend(), 0.3);
   FpropContext context = training();
   context.paddings = counter.marked<float>(10, 40, 1);
@@ -226,7 +226,7 @@ TEST_CASE("padding leaves a state alone and segments start anew, with zoneout, t
   CHECK(anew);
 }
 
-TEST_CASE("Lstm refuses what makes no sense, naming the field") {
+TEST_CASE("Lstm refuses invalid settings, naming the field") {
   const auto make = [](std::initializer_list<std::pair<std::string_view, Value>> more) {
     return LayerFixture("tiny/Backend", {"nn/Lstm", Made::fields(more)});
   };
