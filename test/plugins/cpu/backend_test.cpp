@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backends that ship pass the conformance kit, and the kit notices what it should.
+// The shipped backends pass the conformance kit, and the kit detects faults.
 
 #include <trivet/testing/backend_conformance.h>
 

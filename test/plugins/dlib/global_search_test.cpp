@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlib's global search: what every sampler promises, and what its steps lead to.
+// dlib's global search: the contract of samplers, and the results of its steps.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -54,7 +54,7 @@ TEST_CASE("dlib's search proposes points of the space after any results") {
 
 TEST_CASE("dlib's search asks for different points at the same time") {
   check_parallel_points(kMake);
-  // From the first on: nothing has ended yet.
+  // From the first point on: no trial has ended yet.
   const auto sampler = sampler_of(branin_space());
   std::vector<Trial> running;
   for (int number = 0; number < 8; ++number) {
@@ -82,7 +82,7 @@ TEST_CASE("dlib's search goes other ways with another seed") {
 TEST_CASE("dlib's quadratic and its bound alternate") {
   const auto sampler = sampler_of(branin_space());
   const std::vector<Trial> history = run_search(*sampler, branin, 12);
-  // Nothing about the top of a quadratic is random; the bound is looked at in random locations.
+  // The maximum of the quadratic is not random; the bound is evaluated at random points.
   CHECK(sampler->ask(12, history) == sampler->ask(14, history));
   CHECK(sampler->ask(13, history) != sampler->ask(12, history));
   CHECK(sampler->ask(13, history) != sampler->ask(15, history));
@@ -91,7 +91,7 @@ TEST_CASE("dlib's quadratic and its bound alternate") {
 TEST_CASE("dlib's quadratic finds the bottom of a parabola of logarithms") {
   DimensionConfig rate;
   rate.log_uniform = {1e-6, 1};
-  // A parabola has a bottom at which a quadratic through three points arrives at once.
+  // A quadratic through three points reaches the bottom of a parabola at once.
   const Function parabola = [](const SearchPoint& point) {
     return std::pow(std::log10(number_of(point, 0)) + 4, 2);
   };
@@ -112,7 +112,7 @@ TEST_CASE("dlib's quadratic moves integers") {
 TEST_CASE("dlib's search tries no integer twice while there are others") {
   DimensionConfig depth;
   depth.int_ = {0, 20};
-  // No parabola: quadratics promise improvement between the integers around the best one.
+  // Not a parabola: quadratics predict improvement between the integers around the best one.
   const Function valley = [](const SearchPoint& point) {
     return std::pow(std::abs(number_of(point, 0) - 7.3), 1.5);
   };
@@ -135,7 +135,7 @@ TEST_CASE("to dlib's search a trial that failed is as bad as the worst") {
   double worst = 0;
   for (const Trial& trial : history) worst = std::max(worst, *trial.value);
   std::vector<Trial> as_worst = history;
-  // Where the quadratic leads to, so that what it is told of this point matters.
+  // The next point of the quadratic, so that the result of this point matters.
   const SearchPoint point = sampler->ask(20, history);
   history.push_back({.number = 20, .state = TrialState::failed, .point = point});
   as_worst.push_back(complete_trial(20, point, worst));
@@ -171,7 +171,7 @@ TEST_CASE("dlib's search is not held up by a choice of one") {
   const auto fixed = sampler_of(SearchSpace(config));
   CHECK(text_of(fixed->ask(0, {})) == "task=\"only\" ");
 
-  // Beside others it changes nothing.
+  // Together with others it has no effect.
   config["x"].uniform = {-5, 10};
   config["y"].uniform = {0, 15};
   const Function function = [](const SearchPoint& point) { return branin({point[1], point[2]}); };
@@ -213,7 +213,7 @@ TEST_CASE("dlib's search is made by its key, and its settings matter") {
   CHECK(last(Value::table({{"pure_random_search_probability", 1.0}})) != usual);
   CHECK(last(Value::table({{"monte_carlo_upper_bound_samples", 10}})) != usual);
   CHECK(last(Value::table({{"relative_noise_magnitude", 1.0}})) != usual);
-  // None promises that much, so all are.
+  // No improvement is that large, so all steps are random.
   CHECK(last(Value::table({{"solver_epsilon", 1e9}})) != usual);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the local orchestrator makes of jobs that fail, are cancelled, or outlive their supervisor.
+// The local orchestrator with jobs that fail, are canceled, or outlive their supervisor.
 #include <catch2/catch.hpp>
 
 #include <chrono>
@@ -23,7 +23,7 @@ using Catch::Contains;
 
 namespace {
 
-// Counts its runs in a file and gives the number as $RUN.
+// Counts its runs in a file and sets $RUN to the number.
 const std::string kCounted = "echo run >> runs; RUN=$(wc -l < runs); ";
 const std::string kUntilGo = ": > up; while [ ! -e go ]; do sleep 0.01; done; echo done >> log";
 
@@ -344,7 +344,7 @@ TEST_CASE("local: supervisors killed at random moments do every unit exactly onc
   std::uniform_int_distribution<int> microseconds(0, 60'000);
   for (int i = 0; i < kKills; ++i) {
     const pid_t supervisor = experiment.start_supervisor();
-    // The moment is what is tried here; there is no fact to wait for.
+    // Tests a random moment, so there is no condition to wait for.
     std::this_thread::sleep_for(std::chrono::microseconds(microseconds(random)));
     kill_now(supervisor);
   }

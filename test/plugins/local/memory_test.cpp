@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that take more memory than they declare, in real cgroups. Where this machine allows none,
-// the tests warn, and look at what stands for it.
+// Jobs that exceed their declared memory, in real cgroups. If this machine allows none, the tests
+// warn and check the fallback.
 #include <catch2/catch.hpp>
 
 #include <csignal>
@@ -29,10 +29,10 @@ constexpr std::int64_t kLimit = 32 << 20;
 // tail keeps a line, and this one has no end.
 const std::string kTakesTooMuch = "head -c 200m /dev/zero | tail > /dev/null; ";
 const std::string kUntilGo = ": > up; while [ ! -e go ]; do sleep 0.01; done; ";
-// What a job says of where it is: "NUMBER:memory:/PATH" or "0::/PATH".
+// Writes the job's cgroup: "NUMBER:memory:/PATH" or "0::/PATH".
 const std::string kWhere = "cat /proc/self/cgroup > where; ";
 
-// Asked once: whoever asks also tidies up.
+// Called once, since the call also cleans up.
 const local::CgroupLocation& location() {
   static const local::CgroupLocation found = local::cgroup_location();
   return found;
@@ -50,7 +50,7 @@ struct LimitedExperiment : LocalExperiment {
       : LocalExperiment(std::move(scripts)) {
     for (WorkUnit& unit : units) unit.jobs[0].memory_bytes = kLimit;
   }
-  // The directory of the cgroup that the job has said it was in; empty: in none of its own.
+  // The directory of the cgroup that the job reported; empty if it had none of its own.
   fs::path cgroup() const {
     const std::string where = text("where");
     const std::size_t name = where.find("/trivet-");
@@ -80,7 +80,7 @@ TEST_CASE("local: a job that exceeds its declared memory fails, after its retrie
 TEST_CASE("local: a job with one process that exceeds the memory ends as a whole") {
   if (!has_cgroups()) return;
   LimitedExperiment experiment({"trap '' TERM; " + kTakesTooMuch + "while :; do sleep 0.01; done"});
-  // Where nothing else ends it.
+  // In case nothing else ends it.
   experiment.units[0].jobs[0].time_limit_seconds = 60;
   experiment.config.grace = 0;
   experiment.supervise();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which order the local orchestrator starts jobs, and what it gives them.
+// The order in which the local orchestrator starts jobs, and their resources.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using Catch::Contains;
 
 namespace {
 
-// Says so when it is not alone.
+// Reports if another job runs at the same time.
 constexpr const char* kAlone =
     "mkdir busy || echo overlap >> log; echo one >> log; sleep 0.03; rmdir busy";
 
@@ -114,7 +114,7 @@ TEST_CASE("local: two experiments of one user share the machine") {
 }
 
 TEST_CASE("local: jobs of a unit start together, and only together") {
-  // Each waits until the other is there.
+  // Each waits until the other has started.
   const std::string a = ": > a$N; while [ ! -e b$N ]; do sleep 0.01; done";
   const std::string b = ": > b$N; while [ ! -e a$N ]; do sleep 0.01; done";
   LocalExperiment experiment;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ledger that experiments on one machine share, and the room that it leaves for a job.
+// The ledger that experiments on one machine share, and the capacity left for a job.
 #include <catch2/catch.hpp>
 
 #include <csignal>
@@ -193,7 +193,7 @@ TEST_CASE("capacity: a job that does not fit is not overtaken by one that needs 
   Capacity capacity(kMachine, kLimits,
                     {{.owner = {}, .taken = {1, 0, 2}, .cpus = {0}, .gpus = {"x", "y"}}}, {}, {});
   CHECK_FALSE(capacity.ask({2, 0, 1}, 1));
-  // One core is left beside those two, and no GPU.
+  // One core and no GPU are left.
   CHECK(capacity.ask({1, 0, 0}, 1));
   capacity.take({1, 0, 0});
   CHECK_FALSE(capacity.ask({1, 0, 0}, 1));
@@ -218,7 +218,7 @@ TEST_CASE("capacity: experiments respect their own limits and the others' use") 
   SECTION("others that have all") {
     Capacity capacity(kMachine, limits, {},
                       {{.owner = {}, .taken = {4, 0, 0}, .cpus = {}, .gpus = {}}}, {});
-    // The first must ask, or nobody knows that it waits.
+    // The first must ask, or its wait is unknown.
     CHECK_FALSE(capacity.is_full());
     CHECK_FALSE(capacity.ask({1, 0, 0}, 1));
     CHECK(capacity.waits_for_others());

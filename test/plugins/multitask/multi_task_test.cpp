@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several tasks trained together: what a step is made of, what the logs say, and where each input
-// goes on.
+// Several tasks trained together: the parts of a step, the logs, and the positions of the inputs.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -53,7 +52,7 @@ Value two(double first = 1, double second = 1) {
       {{"model", mlp(6)}, {"tasks", Value::array({entry("a", 1, first), entry("b", 2, second)})}});
 }
 
-// All that a trainer would have around a task.
+// The parts that a trainer has around a task.
 struct Bench {
   Bench(const std::string& key, Value fields,
         const ConfigOf<Optimizer>& optimizer = ConfigOf<Optimizer>("optim/Sgd"), EmaConfig ema = {})
@@ -341,7 +340,7 @@ TEST_CASE("variables of a task's own model are below its name, the shared model'
 }
 
 TEST_CASE("a step of one task does not change the variables and slots of others") {
-  // Both go on moving weights whose gradient is 0.
+  // Both keep changing weights whose gradient is 0.
   const std::string name = GENERATE("optim/Sgd", "optim/AdamW");
   Value settings = Value::table({{"weight_decay", 0.1}});
   if (name == "optim/Sgd") settings.set("momentum", 0.9);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoding with a cache gives what fprop gives for the whole sequence.
+// Decoding with a cache matches fprop on the whole sequence.
 #include <catch2/catch.hpp>
 
 #include "plugins/training_step.h"
@@ -69,7 +69,7 @@ std::vector<Value> layers() {
   };
 }
 
-// The positions of x, and of what the context holds, in chunks of `sizes`.
+// Feeds the positions of x and of the context in chunks of `sizes`.
 std::vector<float> in_chunks(const LayerFixture& fixture, const Tensor& x,
                              const FpropContext& whole, const std::vector<std::int64_t>& sizes) {
   const auto cache = trivet::make_cache(fixture.layer(), "layer", x.dim(0), x.dim(1));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rematerialization of layers, which changes no bit. (Of functions:
-// test/sdk/engine/remat_test.cpp.)
+// Rematerialization of layers, which changes no bit. (Of functions: test/sdk/ops/remat_test.cpp.)
 #include <catch2/catch.hpp>
 
 #include "plugins/training_step.h"
@@ -93,7 +92,7 @@ TEST_CASE("rematerialization changes no bit of a step") {
       backend, [&](const char* policy) { return repeat(dropping, policy); }, numbers);
   check_policy(
       backend, [&](const char* policy) { return repeat(shared, policy); }, numbers);
-  // The input is used beside the stack, too: its gradient is summed in the same order.
+  // The input is also used outside the stack: its gradient is summed in the same order.
   check_policy(
       backend,
       [&](const char* policy) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Adam takes from Praxis, clip_threshold and epsilon_root, against the formulas in double; and
-// that without them the backend's kernel does the update.
+// Adam's options from Praxis, clip_threshold and epsilon_root, against the formulas in double;
+// without them the backend's kernel does the update.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -183,7 +183,7 @@ TEST_CASE("Adam's first updates match float64 for every beta2") {
 
 TEST_CASE("Adam adds epsilon_root under the root, after the bias correction") {
   const std::string backend = any_backend();
-  // 0.5 / sqrt(0.25 + 0.75); in front of the correction it would be 0.5 / sqrt(0.25 + 750).
+  // 0.5 / sqrt(0.25 + 0.75); before the correction it would be 0.5 / sqrt(0.25 + 750).
   CHECK(after_one(backend, "Adam", Value::table({{"epsilon_root", 0.75}})) == Approx(0.95));
   CHECK(after_one(backend, "AdamW",
                   Value::table({{"epsilon_root", 0.75}, {"weight_decay", 0.1}})) == Approx(0.94));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optimizers: three updates of one number against values worked out from the formulas in double,
-// and what must hold for any gradients.
+// and properties for any gradients.
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
@@ -43,7 +43,7 @@ class Changing final : public trivet::Schedule {
   }
 };
 
-// Hands each variable over by itself.
+// Updates each variable separately.
 class PerVariable final : public Optimizer {
  public:
   explicit PerVariable(std::unique_ptr<Optimizer> inner) : inner_(std::move(inner)) {}
@@ -207,8 +207,7 @@ TEST_CASE("Adam is the textbook one, with epsilon inside the bias correction") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   check(three_updates(backend, optimizer("Adam", Value::table())), 0.900000002, 0.9366103542405654,
         0.8946447927181046);
-  // A large epsilon tells its positions apart: outside the correction the first value would be
-  // 0.98635.
+  // A large epsilon shows its position: outside the correction the first value would be 0.98635.
   check(three_updates(backend, optimizer("Adam", Value::table({{"epsilon", 0.1}}))),
         0.9166666666666666, 0.9491666742648452, 0.9101494815304508);
 }

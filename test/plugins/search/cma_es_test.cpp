@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The evolution strategy: Hansen's parameters, and what it finds.
+// The evolution strategy: Hansen's parameters, and its results.
 #include "search/samplers/cma_es.h"
 
 #include <Eigen/Eigenvalues>
@@ -15,7 +15,7 @@ using search::CmaState;
 
 namespace {
 
-// The least value after so many generations, and where it was.
+// The least value after the given generations, and its point.
 template <class F>
 std::pair<double, VectorXd> minimize(CmaState& state, Eigen::Index lambda, int generations, F f) {
   search::RandomStream draws{RngKey(7)};

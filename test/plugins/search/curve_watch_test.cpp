@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Being woken by what trials write.
+// Waking on files that trials write.
 #include "search/study/curve_watch.h"
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Gaussian process: its formulas at values worked out by hand, and what it learns.
+// The Gaussian process: its formulas at values computed by hand, and its predictions.
 #include "search/samplers/gaussian_process.h"
 
 #include <catch2/catch.hpp>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kLog2Pi = 1.8378770664093453;
 
-// y = sin(6 a) over a grid; b means nothing.
+// y = sin(6 a) over a grid; b has no effect.
 GpData wave() {
   GpData data;
   data.x.resize(24, 2);

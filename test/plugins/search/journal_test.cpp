@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The journal of a search: what is known again after any end.
+// The journal of a search: recovery after any end.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>

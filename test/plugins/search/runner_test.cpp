@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The course of a search: which trials are made when, and how they end.
+// The course of a search: when trials start, and how they end.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <optional>
@@ -22,7 +22,7 @@ namespace {
 
 using Wids = std::vector<std::int64_t>;
 
-// A search as one process has it; another on the same units is the process after a kill.
+// A search in one process; a second one on the same units is the process after a kill.
 class Search {
  public:
   explicit Search(PlayedUnits& units, const StudyPlan& plan, SearchSpace space = branin_space(),
@@ -55,7 +55,7 @@ class Search {
   search::StudyRunner runner_;
 };
 
-// Every unit that runs is done at once.
+// Completes every running unit.
 void finish_units(PlayedUnits& units) {
   for (const launch::WorkUnit& unit : units.units()) {
     if (launch::is_final(units.status(unit.wid, "main").state)) continue;
@@ -104,7 +104,7 @@ TEST_CASE("a trial's value is its last measurement") {
   PlayedUnits units;
   Search search(units, {.objective = "loss", .trials = 1});
   search.step();
-  CHECK(search.followed.empty());  // by nobody: there is no stopper
+  CHECK(search.followed.empty());  // there is no stopper
   units.measure(1, 10, 0.25);
   units.measure(1, 20, 0.75);
   units.end(1);
@@ -193,12 +193,12 @@ TEST_CASE("a stopped trial is canceled with the reason and keeps its measurement
     CHECK(search.trial(1).state == TrialState::stopped);
     CHECK(search.trial(1).value == 0.75);
     CHECK_THAT(search.detail(1), Contains("rung 10: 0.75 is rank 2 of 2"));
-    // It holds its location until its job is gone.
+    // It occupies its slot until its job is gone.
     search.step();
     CHECK(search.launched == Wids{1, 2});
     CHECK(search.cancelled == Wids{2});
   }
-  // Killed before the job was told: it is told again, and its curve is still there to compare with.
+  // Killed before the job was stopped: it is stopped again, and its curve is still available.
   Search search(units, plan, branin_space(), &asha);
   search.step();
   CHECK(search.cancelled == Wids{2});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every sampler promises, on a space with one dimension of each kind.
+// The contract of samplers, on a space with one dimension of each kind.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>

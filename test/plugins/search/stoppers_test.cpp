@@ -63,7 +63,7 @@ std::vector<std::int64_t> stopped_of(const Stopper& stopper, const std::vector<T
 }  // namespace
 
 TEST_CASE("successive halving keeps one in three of a rung") {
-  // Of seven floor(7 / 3) = 2 go on: 0.1 and 0.2.
+  // Of seven floor(7 / 3) = 2 continue: 0.1 and 0.2.
   const auto trials = at_step_10({0.5, 0.1, 0.9, 0.2, 0.6, 0.3, 0.7});
   CHECK(stopped_of(asha(10, 3), trials) == std::vector<std::int64_t>{0, 2, 4, 5, 6});
   CHECK(stopped_of(asha(10, 3, Goal::max), trials) == std::vector<std::int64_t>{0, 1, 3, 4, 5});
@@ -137,7 +137,7 @@ TEST_CASE("the median rule knows which way is better") {
 TEST_CASE("the median rule waits for trials that ended and came as far, and for the warm-up") {
   std::vector<Trial> trials = {
       curve(0, {{10, 0.1}, {20, 0.1}}),
-      curve(1, {{10, 0.1}}),                                  // did not come as far
+      curve(1, {{10, 0.1}}),                                  // did not reach the step
       curve(2, {{10, 0.1}, {20, 0.1}}, TrialState::running),  // may yet change
       curve(3, {{10, 0.1}, {20, 0.1}}, TrialState::failed),
       curve(9, {{10, 0.9}, {20, 0.9}}, TrialState::running),

@@ -68,7 +68,7 @@ TEST_CASE("complete trials come first, then stopped, failed and running ones") {
       ended(4, TrialState::stopped, 5, 20),   ended(5, TrialState::complete, NAN),
       ended(6, TrialState::stopped, 0.5, 10), ended(7, TrialState::running, 0),
   };
-  // Five of them have a result: 3, 0, 4 (it came farther), 6, 2.
+  // Five of them have a result: 3, 0, 4 (it has more steps), 6, 2.
   TpeConfig config;
   config.gamma = 0.5;
   const search::TpeSplit half = search::tpe_split(history, Goal::min, config);
@@ -94,11 +94,12 @@ TEST_CASE("the newest 25 observations weigh 1, older ones linearly less") {
 }
 
 TEST_CASE("a kernel is as wide as the way to its farther neighbor") {
-  // Places 0, 0.2, 0.5, 0.6, 1: the larger distances are 0.3 and 0.4; the least width is 1/3.
+  // Positions 0, 0.2, 0.5, 0.6, 1: the larger distances are 0.3 and 0.4; the least width is 1/3.
   const auto widths = search::neighbor_widths(std::vector<double>{0.6, 0.2});
   CHECK(widths[0] == Approx(0.4));
   CHECK(widths[1] == Approx(1.0 / 3));
-  // Nine at one location: the first looks back to 0, the last on to 0.5, the others have no way.
+  // Nine at one location: the first looks back to 0, the last on to 0.5, the others have distance
+  // 0.
   const auto crowd = search::neighbor_widths(std::vector<double>(9, 0.3));
   CHECK(crowd[0] == Approx(0.3));
   CHECK(crowd[8] == Approx(0.2));
@@ -170,7 +171,7 @@ TEST_CASE("draws follow their density") {
 }
 
 TEST_CASE("joint densities model interactions") {
-  // Good where both are low or both are high: neither coordinate alone says anything.
+  // Good where both are low or both are high: neither coordinate alone is informative.
   const Dimension x = numbers(), y = numbers();
   const ParzenEstimator joint({&x, &y}, {{0.1, 0.1}, {0.9, 0.9}}, {1, 1}, 0.1);
   const std::vector<double> together = {0.1, 0.1}, apart = {0.1, 0.9};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sentencepiece/Model with models that SentencePiece's own program trains here, whose answers are
-// those of its programs spm_encode and spm_decode.
+// sentencepiece/Model with models trained here by SentencePiece's own program, against its programs
+// spm_encode and spm_decode.
 #include <catch2/catch.hpp>
 #include <optional>
 #include <sstream>
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A model of the licenses; nothing, and a word about it, where spm_train is missing.
+// A model of the licenses; nothing, with a warning, if spm_train is missing.
 std::optional<fs::path> trained(const TempDir& dir, const std::string& options) {
   if (shell("command -v spm_train").exit_code != 0) {
     SUCCEED();
@@ -96,7 +96,7 @@ TEST_CASE("a SentencePiece model reports its special pieces and all texts", "[to
     CHECK_THROWS_AS(model->token_text(id), InputError);
     CHECK_THROWS_AS(model->is_special(id), InputError);
   }
-  // What is UTF-8 comes back from a model that does not normalize.
+  // A model without normalization restores any UTF-8 text.
   CHECK(model->encode("").empty());
   for (const std::string text : {"the  end ", "na\u00efve \u4f60\u597d \U0001F642", "a\n\tb"})
     CHECK(model->decode(model->encode(text)) == text);

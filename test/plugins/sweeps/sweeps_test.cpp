@@ -82,7 +82,7 @@ TEST_CASE("the lines of a sweep make their product, the first one slowest") {
 TEST_CASE("several sweeps make their product, and the later name wins") {
   CHECK(named({"default", "points"}) == "seed=1,a=1 seed=1,a=2,c=3 seed=2,a=1 seed=2,a=2,c=3");
   CHECK(named({"points", "default"}) == "a=1,seed=1 a=1,seed=2 a=2,c=3,seed=1 a=2,c=3,seed=2");
-  CHECK(named({"default", "again"}) == "seed=9 seed=9");  // nothing is taken out
+  CHECK(named({"default", "again"}) == "seed=9 seed=9");  // nothing is removed
   // "*": all, the unnamed one first, the others in alphabetical order.
   CHECK(texts(ConfigSweep({}, context({"*"})).items()) ==
         named({"default", "again", "lr", "pairs", "points"}));
@@ -110,7 +110,7 @@ TEST_CASE("an invalid sweep is refused with the value that was found") {
   CHECK_THROWS_WITH(of(3), Contains("expected a table or a list of tables, found 3"));
   CHECK_THROWS_WITH(of(Value::array({Value::table({{"a", 1}}), 2})),
                     Contains("expected a table, found 2"));
-  // A parameter may be called so.
+  // A parameter may have this name.
   CHECK(of(Value::table({{"zip", Value::array({1, 2})}})) == "zip=1 zip=2");
   CHECK(of(Value::table({{"zip", false}, {"a", Value::array({1, 2})}})) == "a=1 a=2");
   CHECK(of(Value::table()).empty());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows as arrays, by an encoding; and encodings in files, good ones and others.
+// Rows encoded as arrays; and encodings in files, valid and invalid.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -17,7 +17,7 @@ using tabular::Target;
 
 namespace {
 
-// All rows of `text` as one batch, by what was learnt from `training`.
+// All rows of `text` as one batch, with the encoding learned from `training`.
 Batch encoded(const std::string& text, const std::string& training = kPeople,
               Target target = Target::number, const std::string& label = "income") {
   auto encoding =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is learnt from training rows: kinds of columns, means, gaps, vocabularies and classes,
-// against values by hand; and tables that cannot be learnt from.
+// Learning from training rows: kinds of columns, means, gaps, vocabularies and classes, against
+// values by hand; and invalid tables.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -25,7 +25,7 @@ std::string complaint(const std::string& text, const TabularConfig& config,
   return complaint_of([&] { fitted(file, config, target); });
 }
 
-// The one column of numbers beside the label.
+// The only numeric column next to the label.
 tabular::NumberColumn column_of(const std::string& values, TabularConfig config = {}) {
   config.label = "y";
   std::string text = "x,y\n";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tasks for tables and their model: losses, sizes, predictions, and where the encoding of a run
-// comes from.
+// The tasks for tables and their model: losses, sizes, predictions, and the source of a run's
+// encoding.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
@@ -35,7 +35,7 @@ ConfigOf<Input> csv(const fs::path& file, const Value& more = Value::table()) {
   return {"data/Csv", std::move(fields)};
 }
 
-// A task on a table of its own, in a run directory of its own.
+// A task with its own table and run directory.
 template <class T>
 struct Fixture {
   explicit Fixture(const std::string& text = kPeople)
@@ -49,7 +49,7 @@ struct Fixture {
     config.eval_input = csv(file.path());
   }
 
-  // As a process that starts or goes on with the run; `train` as a trainer that trains.
+  // Acts as a process that starts or resumes the run; `train`: as a training one.
   T& start(bool train = true) {
     TaskContext context{*device, directory, followed};
     task.emplace(config, context);
@@ -194,7 +194,7 @@ TEST_CASE("a resumed run uses its table.json, not the current rows") {
   fixture.start();
   const std::string kept = read_file(fixture.run / "table.json");
   CHECK_THAT(kept, Contains("\"Bonn\""));
-  // For an evaluation the training file need not even be there.
+  // An evaluation works without the training file.
   fixture.config.train_input = csv(fixture.file.folder() / "gone.csv");
   fixture.file.rewrite("age,city,code,income\n20,Rome,1,10\n");
   fixture.start(false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of byte-level BPE: what is read, what is written, and what is refused.
+// The files of byte-level BPE: reading, writing, and errors.
 #include <catch2/catch.hpp>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -31,7 +31,7 @@ std::unique_ptr<Tokenizer> read(const std::string& text) {
   return bpe_of(dir.write("tokenizer.json", text));
 }
 
-// What is said about a file; the class of error is InputError, and it names the file.
+// The error message about a file; it must be an InputError that names the file.
 std::string refusal(const std::string& text) {
   try {
     read(text);
@@ -48,7 +48,7 @@ std::string refusal(const std::function<void(Json&)>& change) {
   return refusal(file.dump());
 }
 
-// GPT-2's two files with the vocabulary of the good file and these lines.
+// GPT-2's two files with the vocabulary of the valid file and these lines.
 std::unique_ptr<Tokenizer> read_gpt2(const std::string& merges, Value fields = Value::table()) {
   const TempDir dir;
   Json vocab = good_file()["model"]["vocab"];

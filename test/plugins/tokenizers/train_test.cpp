@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training of byte-level BPE: against merges worked out by hand, an algorithm in plain loops, and
-// Hugging Face's own reader of what is written (npm: @huggingface/tokenizers).
+// Training of byte-level BPE: against merges computed by hand, an algorithm in plain loops, and
+// Hugging Face's reader of the written file (npm: @huggingface/tokenizers).
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -37,8 +37,8 @@ Merges merges_of(const BpeVocabulary& vocabulary) {
   return merges;
 }
 
-// Sennrich et al. 2016, algorithm 1, as it is written there: everything is counted anew for each
-// merge. Ties go to the lower left id, then the lower right one.
+// Algorithm 1 of Sennrich et al. 2016 as published: recounts everything for each merge. Ties go to
+// the lower left id, then the lower right one.
 Merges reference(const Words& words, const BpeVocabulary& trained, std::size_t count,
                  std::int64_t min_frequency) {
   std::map<std::string, std::size_t> ids;
@@ -136,7 +136,7 @@ TEST_CASE("special tokens come first and the bytes in the order of their charact
   CHECK(trained.tokens.size() == 259);
   CHECK(trained.tokens[0] == "<s>");
   CHECK(trained.tokens[1] == "</s>");
-  // As in GPT-2's vocabulary: "!" is the first, the byte 0 comes behind the 188 printable ones.
+  // As in GPT-2's vocabulary: "!" is the first, the byte 0 follows the 188 printable ones.
   CHECK(trained.tokens[2] == "!");
   CHECK(trained.tokens[2 + 188] == std::string(1, '\0'));
   CHECK(trained.tokens[2 + 188 + 32] == " ");
@@ -147,7 +147,7 @@ TEST_CASE("special tokens come first and the bytes in the order of their charact
 
 TEST_CASE("words are counted the same in one text, in pieces and from files", "[tokenizers]") {
   const TempDir dir;
-  // More than one piece of a file, with few locations to cut and none.
+  // More than one piece of a file, with few or no positions to cut.
   std::string text;
   for (int i = 0; text.size() < 3 << 20; ++i)
     text +=

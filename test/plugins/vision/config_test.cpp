@@ -15,7 +15,7 @@ namespace {
 namespace vision = trivet::vision;
 using trivet::test::check_round_trip;
 
-// What validate() says, each "field: what (hint)".
+// The diagnostics of validate(), each as "field: what (hint)".
 template <class C>
 std::vector<std::string> diagnostics(const C& config) {
   trivet::Diagnostics found;

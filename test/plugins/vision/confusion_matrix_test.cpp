@@ -20,7 +20,7 @@ using trivet::test::read_file;
 using trivet::test::TempDir;
 using trivet::vision::ConfusionMatrix;
 
-// One example of the label, predicted as such.
+// Adds one example with its label and prediction.
 void add(ConfusionMatrix& matrix, std::int32_t label, std::size_t predicted, float weight = 1,
          std::size_t classes = 4) {
   std::vector<float> row(classes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What classifiers' predictions are worth: ranks, accuracy and top k, against counts by hand.
+// Metrics of classifiers: ranks, accuracy and top k, against counts by hand.
 #include <catch2/catch.hpp>
 #include <limits>
 
@@ -54,7 +54,7 @@ TEST_CASE("of equal logits the lower class comes first") {
 TEST_CASE("a label whose logit is not a number is never among the best") {
   CHECK(rank(1, {1, kNan, 2}) == 3);
   CHECK(rank(0, {kNan, kNan, kNan}) == 3);
-  // Another class's NaN stands before nothing.
+  // Another class's NaN ranks last.
   CHECK(rank(2, {1, kNan, 2}) == 0);
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mlp and Cnn: what their parameters are called, what they give, and that they compute what their
-// parts do.
+// Mlp and Cnn: parameter names, outputs, and agreement with their parts.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -66,7 +65,7 @@ Row convolve(const Row& x, std::size_t h, std::size_t w, std::size_t in,
   return y;
 }
 
-// 2 x 2 in steps of 2; what does not fill a window is left.
+// 2 x 2 in steps of 2; incomplete windows are dropped.
 Row pool(const Row& x, std::size_t h, std::size_t w, std::size_t depth) {
   Row y;
   for (std::size_t r = 0; r < h / 2; ++r) {

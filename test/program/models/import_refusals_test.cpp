@@ -5,8 +5,8 @@
 #include <functional>
 #include <string>
 
+#include "hf_models.h"
 #include "program/run/run_fixture.h"
-#include "published_models.h"
 
 using namespace trivet::test;
 using Catch::Contains;

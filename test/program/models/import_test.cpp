@@ -8,8 +8,8 @@
 #include <sstream>
 #include <string>
 
+#include "hf_models.h"
 #include "program/run/run_fixture.h"
-#include "published_models.h"
 #include "support/layer_fixture.h"
 #include "support/paths.h"
 #include "support/plugins.h"

@@ -46,7 +46,7 @@ struct Settings {
   std::uint64_t read_fails = number_of("SLOW_FILES_READ_FAILS");
 };
 
-// What is left of the room; negative for ever where there is no end.
+// The space left; negative if unlimited.
 std::atomic<std::int64_t>& room() {
   static std::atomic<std::int64_t> bytes =
       ::getenv("SLOW_FILES_ROOM") == nullptr ? -1 : ::atoll(::getenv("SLOW_FILES_ROOM"));
@@ -104,7 +104,7 @@ void count_call() {
   if (++calls == settings().kill) ::raise(SIGKILL);
 }
 
-// Takes its time; true when the call is one that fails.
+// Sleeps; returns whether the call shall fail.
 bool fails() {
   count_call();
   const Settings& set = settings();
@@ -134,7 +134,7 @@ ssize_t write(int descriptor, const void* data, size_t size) {
   static const auto real = next<decltype(::write)>("write");
   if (size == 0 || !is_below(descriptor)) return real(descriptor, data, size);
   if (fails()) return failed(ENOSPC);
-  // Any write may take less than it is given.
+  // Any write may be short.
   const std::uint64_t choice = draw();
   size = take_room(choice % 4 == 0 ? 1 + choice / 4 % size : size);
   return size == 0 ? failed(ENOSPC) : real(descriptor, data, size);

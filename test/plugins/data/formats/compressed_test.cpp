@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of data that are compressed, and files that are no text.
+// Compressed data files, and files that are not text.
 #include <zstd.h>
 
 #include <catch2/catch.hpp>
@@ -140,7 +140,7 @@ TEST_CASE("an input's limit counts decompressed bytes, before reading", "[data-c
     TextFolder small({pack("ab")});
     small.config.limit = 10;
     CHECK(complaint<data::TextFilesInput>(small.config) == "");
-    // What is cut off is told as that.
+    // A cut file is reported as cut off.
     TextFolder cut({pack(long_text()).substr(0, 3000)});
     CHECK_THAT(complaint<data::TextFilesInput>(cut.config), Contains("data is cut off after "));
   }

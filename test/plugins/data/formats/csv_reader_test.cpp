@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSV text as a table: what is read as RFC 4180 says, and what is refused, with its location.
+// CSV text as a table: RFC 4180 text is read, other text is refused with its location.
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
@@ -58,7 +58,7 @@ TEST_CASE("the config can select semicolons, tabs and bars as delimiters") {
   for (const char delimiter : {';', '\t', '|'}) {
     CsvFile file(std::string("a") + delimiter + "b\n1,5" + delimiter + "\n");
     file.config.delimiter = std::string(1, delimiter);
-    file.config.trim = true;  // a tab that delimits is no space to trim
+    file.config.trim = true;  // a tab as the delimiter is not trimmed
     CHECK(cells_of(file.input()) == Cells{{"1,5", ""}});
   }
 }

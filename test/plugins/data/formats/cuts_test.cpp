@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where rows are cut from documents: windows that overlap, and cuts that move from pass to pass.
-// Expected rows are computed by hand.
+// How rows are cut from documents: overlapping windows, and random offsets per epoch. Expected rows
+// are computed by hand.
 #include <catch2/catch.hpp>
 #include <map>
 #include <set>

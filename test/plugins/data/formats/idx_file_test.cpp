@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// data/Idx: values, shapes, and every way in which a file can be wrong.
+// data/Idx: values, shapes, and every kind of invalid file.
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -113,7 +113,7 @@ TEST_CASE("an unreadable IDX file is named in the error") {
   Files files(numbered_images(10), "");
   std::filesystem::permissions(files.dir.path() / "images.idx", std::filesystem::perms::none);
   std::filesystem::permissions(files.dir.path(), std::filesystem::perms::all);
-  // In a child that is not root, who may read anything.
+  // In a child that is not root, since root may read any file.
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random crops and flips: each image is a moved or mirrored one, and a function of seed, pass and
-// example alone.
+// Random crops and flips: each image is shifted or mirrored, depending only on seed, epoch and
+// example.
 #include <catch2/catch.hpp>
 #include <map>
 #include <optional>
@@ -49,7 +49,7 @@ std::vector<Image> images(Input& input) {
   return found;
 }
 
-// Moved up by `down` and left by `right`, with what 0 is normalized to around it, then mirrored.
+// Shifts up by `down` and left by `right`, pads with the normalized 0, then mirrors.
 Image changed(const Image& image, std::int64_t down, std::int64_t right, bool flip) {
   Image out;
   for (std::int64_t y = 0; y < kHeight; ++y) {
@@ -67,7 +67,7 @@ Image changed(const Image& image, std::int64_t down, std::int64_t right, bool fl
 
 using Change = std::tuple<std::int64_t, std::int64_t, bool>;
 
-// Which change made `got` of `image`; nothing when none did.
+// The change that made `got` from `image`, if any.
 std::optional<Change> change_of(const Image& image, const Image& got, std::int64_t padding) {
   for (std::int64_t down = -padding; down <= padding; ++down)
     for (std::int64_t right = -padding; right <= padding; ++right)
@@ -124,7 +124,7 @@ TEST_CASE("every epoch augments images differently, the same seed equally") {
   CHECK(pass_0 != pass_1);
   CHECK(images(second) == pass_0);
   CHECK(images(second) == pass_1);
-  // The synthetic images themselves hang on the seed; the changes do so on their own.
+  // The synthetic images depend on the seed, too; the augmentation seed is separate.
   data::SyntheticConfig other = augmented_config();
   other.seed = 1;
   auto plain_other = plain_config();

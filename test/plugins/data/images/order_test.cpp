@@ -15,7 +15,7 @@ using Catch::Contains;
 
 namespace {
 
-// Numbered images, so that batches tell which examples they hold.
+// Numbered images, which identify the examples of a batch.
 class Numbered {
  public:
   explicit Numbered(std::uint32_t n) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs for language models on several hosts: together they give what one host gives, step by
-// step, also after a resume with another number of hosts; evaluation counts every row once.
+// Inputs for language models on several hosts: together they produce the steps of one host, also
+// after a resume with another number of hosts. Evaluation counts every row once.
 #include <catch2/catch.hpp>
 #include <map>
 
@@ -55,7 +55,7 @@ class Hosts {
     for (int i = 0; i < steps; ++i) taken.push_back(next());
     return taken;
   }
-  // All hosts stand at the same place.
+  // All hosts are at the same position.
   Value position() const {
     const Value first = inputs_[0]->save_state();
     for (const auto& input : inputs_) CHECK(input->save_state() == first);

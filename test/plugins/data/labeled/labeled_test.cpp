@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// data/SentencePairs and data/TaggedSequences. Expected rows are computed by hand; how they read is
-// told in data_sequences.h.
+// data/SentencePairs and data/TaggedSequences. Expected rows are computed by hand; sequences.h
+// describes their notation.
 #include <catch2/catch.hpp>
 
 #include "data/labeled/sentence_pairs_input.h"

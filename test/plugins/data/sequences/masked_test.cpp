@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// data/MaskedLanguageModel: which tokens are to be guessed, and what stands instead.
+// data/MaskedLanguageModel: the choice of tokens to predict, and their replacements.
 #include <catch2/catch.hpp>
 #include <cmath>
 

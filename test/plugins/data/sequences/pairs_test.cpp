@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// data/SequenceToSequence. Expected rows are computed by hand; how they read is told in
-// data_sequences.h.
+// data/SequenceToSequence. Expected rows are computed by hand; sequences.h describes their
+// notation.
 #include <catch2/catch.hpp>
 
 #include "data/sequences/sequence_to_sequence_input.h"
@@ -84,7 +84,7 @@ TEST_CASE("long sides of a pair are cut, and keep their EOS", "[data-pairs]") {
   const Batch batch = *input.get_next();
   CHECK(rows_of(batch.child("src")).ids == Texts{"abcde$", "k$...."});
   CHECK(rows_of(batch.child("tgt")).labels == Texts{"K$......", "ABCDEFG$"});
-  // Those with an empty side are left out.
+  // Pairs with an empty side are dropped.
   CHECK_FALSE(input.get_next().has_value());
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// data/Text: what in files is a document, and how documents become rows. Expected rows are computed
-// by hand; how they read is told in data_sequences.h.
+// data/Text: the documents in files, and the rows of documents. Expected rows are computed by hand;
+// sequences.h describes their notation.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
@@ -231,11 +231,11 @@ TEST_CASE("parts of a file join without a gap, at whole characters", "[data-text
     for (const double share : {0.0, 0.1, 0.5, 0.77, 1.0}) {
       const auto first = data::part_of(text, 0, share), second = data::part_of(text, share, 1);
       RC_ASSERT(std::string(first) + std::string(second) == text);
-      // In parentheses, for RC_ASSERT alone would look at both sides of ||.
+      // In parentheses, since RC_ASSERT cannot decompose ||.
       RC_ASSERT((second.empty() || (static_cast<unsigned char>(second[0]) & 0xC0) != 0x80));
     }
   });
-  // Of bytes that are no characters at most three are passed over.
+  // At most three bytes that are not part of a character are skipped.
   CHECK(data::part_of(std::string(20, '\x80'), 0.5, 1).size() == 7);
 }
 
@@ -263,7 +263,7 @@ TEST_CASE("a few invalid UTF-8 bytes are kept", "[data-text]") {
   const auto ids = input.get_next()->at("ids").to_host<std::int32_t>();
   for (int i = 0; i < 255; ++i) {
     INFO(i);
-    // The tokenizer of these tests turns "!" into the id it has anyway.
+    // wrong_letters() gives "!" the id that it has anyway.
     REQUIRE(ids[static_cast<std::size_t>(i)] == i + 10);
   }
 }
@@ -353,7 +353,7 @@ TEST_CASE("rows hold every token of every document once, in order", "[data-text]
       for (std::size_t i = 0; i < ids.size(); ++i) {
         if (weights[i] == 0) continue;
         RC_ASSERT(paddings[i] == 0);
-        // What stands before a label is the label before it, or BOS before a document's first.
+        // The id before a label is the previous label, or BOS before a document's first label.
         if (positions[i] > 0) RC_ASSERT(ids[i] == label[i - 1]);
         if (ids[i] == 1) RC_ASSERT((labels.empty() || labels.back() == '$'));
         labels += label[i] == 2 ? '$' : static_cast<char>(label[i] - 10);

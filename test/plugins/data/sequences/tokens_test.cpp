@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // data/Tokens and the formats of token files. Files of llm.c and nanoGPT are written here byte by
-// byte, by their programs' sources.
+// byte, following their programs' sources.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <numeric>
@@ -46,7 +46,7 @@ Ids ids_of(const std::string& text) {
   return ids;
 }
 
-// Token files in a folder, and a config that reads "*.bin" in rows of 8, 2 a batch.
+// Token files in a folder, and a config that reads "*.bin" in rows of 8, 2 per batch.
 struct TokenFolder {
   TokenFolder() {
     config.files = {Path((dir / "*.bin").string())};
@@ -54,7 +54,7 @@ struct TokenFolder {
     config.batch_size = 2;
   }
   explicit TokenFolder(const std::string& bytes) : TokenFolder() { dir.write("a.bin", bytes); }
-  // A file of ours with these documents.
+  // A trivet file with these documents.
   std::string own(const char* name, const Texts& documents, std::int64_t vocabulary = 266,
                   std::optional<std::int32_t> bos = 1, const std::string& tokenizer = {}) const {
     data::TokenFileHeader header;

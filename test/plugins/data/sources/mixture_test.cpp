@@ -66,7 +66,7 @@ TEST_CASE("an exhausted source stops, leaves or repeats as configured", "[data-m
   CHECK(turns({1, 1}, {2, 3}, Exhausted::stop) == "a0 b0 a1");
   CHECK(turns({1, 1}, {2, 3}, Exhausted::continue_) == "a0 b0 a1 b1 b2");
   CHECK(turns({1, 1}, {2, 3}, Exhausted::repeat) == "a0 b0 a1 b1 a0 b2");
-  // One without examples takes no part.
+  // A source without examples is ignored.
   for (const auto exhausted : {Exhausted::stop, Exhausted::continue_, Exhausted::repeat}) {
     CHECK(turns({1, 1}, {0, 2}, exhausted) == "b0 b1");
     CHECK(turns({1}, {0}, exhausted) == "");

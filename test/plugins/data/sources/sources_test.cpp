@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources of text beside plain files, and data/LanguageModel, which makes rows of any of them.
+// Text sources other than plain files, and data/LanguageModel, which makes rows of any source.
 #include <catch2/catch.hpp>
 #include <sstream>
 
@@ -22,7 +22,7 @@ using Texts = std::vector<std::string>;
 
 namespace {
 
-// "PLACE: name=text name=text" of each example.
+// "LOCATION: name=text name=text" of each example.
 Texts examples(DataSource& source) {
   Texts texts;
   source.read([&](const SourceExample& example) {
@@ -47,7 +47,7 @@ std::string source_complaint(const TempDir& dir, const std::string& bytes) {
   return input_error([&] { examples_of<Source>(dir.write("bad", bytes)); });
 }
 
-// A file of JSON lines and a config that learns from it.
+// A file of JSON lines and a config that trains on it.
 struct Pairs {
   explicit Pairs(const std::string& lines) {
     config.source = jsonl_source(dir, lines);
@@ -190,7 +190,7 @@ TEST_CASE("inputs and targets are one document, and inputs are marked", "[data-s
 
 namespace {
 
-// Tokens are the numbers of a text; 0 is BOS, 1 EOS.
+// The tokens are the numbers in a text; 0 is BOS, 1 is EOS.
 class Numbers final : public Tokenizer {
  public:
   std::int32_t vocabulary_size() const override { return 32; }
@@ -210,8 +210,8 @@ class Numbers final : public Tokenizer {
 
 }  // namespace
 
-// What SeqIO's LanguageModelFeatures makes of inputs that end with EOS: the numbers of its own
-// tests' form, with inputs cut to seven locations and the EOS kept.
+// The result of SeqIO's LanguageModelFeatures for inputs that end with EOS: numbers in the form of
+// its own tests, with inputs cut to seven positions and EOS kept.
 TEST_CASE("inputs end with EOS if configured, also if they are cut", "[data-sources]") {
   using Ids = std::vector<std::int32_t>;
   const auto batch_of = [](const char* line, std::int64_t inputs_len) {

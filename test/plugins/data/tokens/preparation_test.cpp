@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text prepared as token files: what `trivet data prepare` asks inputs for.
+// Text prepared as token files, as by `trivet data prepare`.
 #include <catch2/catch.hpp>
 #include <set>
 

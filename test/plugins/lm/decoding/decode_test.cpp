@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoding apart from any model: choosing tokens, continuing rows of different
-// lengths.
+// Decoding without a real model: choosing tokens, continuing rows of different lengths.
 #include <cmath>
 #include <limits>
 #include <map>
@@ -11,7 +10,7 @@
 
 #include "lm/decoding/sample_decode.h"
 #include "lm/decoding/token_sampler.h"
-#include "plugins/lm/step_models.h"
+#include "plugins/lm/fake_decoder_state.h"
 #include "trivet/error.h"
 
 namespace {
@@ -41,7 +40,7 @@ TEST_CASE("choose_token at temperature 0 takes the first of the largest logits",
   CHECK_THROWS_AS(choose_token(std::vector<float>{NAN, NAN}, config, RngKey(1)), Error);
 }
 
-// Which tokens come up in many draws, and how often.
+// Counts of tokens in many draws.
 std::map<std::int32_t, int> draws(std::span<const float> logits, const DecodeConfig& config,
                                   int count) {
   std::map<std::int32_t, int> counts;

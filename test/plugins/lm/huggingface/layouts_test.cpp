@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The published layouts at the size of published models, on a meta device: names, numbers of
-// weights, and that the model of a config.json is recognized again.
+// The Hugging Face layouts at the sizes of published models, on a meta device: names, numbers of
+// weights, and recognition of the model of a config.json.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -33,7 +33,7 @@ std::string gpt2(int embd, int layers, int heads) {
          "}";
 }
 
-// config.json and the sizes that the pages of the models on huggingface.co say.
+// config.json and the sizes on the models' pages on huggingface.co.
 const std::vector<Published>& models() {
   static const std::vector<Published> all = {
       {"gpt2", "gpt2", gpt2(768, 12, 12), 148, 124'439'808},

@@ -19,14 +19,14 @@ TEST_CASE("n-grams are smoothed as in Witten and Bell, computed by hand") {
     unigrams.add(history, text[i]);
     bigrams.add(history, text[i]);
   }
-  // c(a) = 3 of 6, three different tokens: (3 + 3 / 4) / (6 + 3); d never came.
+  // c(a) = 3 of 6, three different tokens: (3 + 3 / 4) / (6 + 3); d never occurred.
   CHECK(unigrams.probability({}, 0) == Approx((3 + 0.75) / 9));
   CHECK(unigrams.probability({}, 3) == Approx(0.75 / 9));
   CHECK(unigrams.probability(text, 0) == unigrams.probability({}, 0));
-  // Behind a: b twice, c once, two different. p(b) = (2 + 2 p1(b)) / (3 + 2), p1(b) = 2.75 / 9.
+  // After a: b twice, c once, two different. p(b) = (2 + 2 p1(b)) / (3 + 2), p1(b) = 2.75 / 9.
   CHECK(bigrams.probability(Tokens{0}, 1) == Approx((2 + 2 * 2.75 / 9) / 5));
   CHECK(bigrams.probability(Tokens{1, 0}, 1) == bigrams.probability(Tokens{0}, 1));
-  // Nothing came behind c: what the unigrams say.
+  // Nothing came after c: the unigram probability.
   CHECK(bigrams.probability(Tokens{2}, 1) == Approx(2.75 / 9));
   CHECK(Ngrams(4, 3).probability(text, 0) == 0.25);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bert and its encoder: logits and loss against float64, what a position sees, what counts in the
-// loss, gradients, and what is said of batches and configs that do not fit.
+// Bert and its encoder: logits and loss against float64, attention masks, weights in the loss,
+// gradients, and errors for invalid batches and configs.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -34,7 +34,7 @@ lm::BertConfig small_config() {
 
 using Fixture = EncoderFixture<lm::Bert>;
 
-// A bias that is not 0, so that one left out would be seen.
+// A nonzero bias, so that a missing bias is detected.
 void set_bias(Fixture& fixture) {
   Parameter* bias = fixture.store.find("embedding/b");
   REQUIRE(bias != nullptr);
@@ -97,7 +97,7 @@ TEST_CASE("Bert loses the mean of -log p over the positions with a weight", "[lm
   };
   CHECK(outputs().at("avg_xent").item() == Approx(sum / 3).epsilon(1e-5));
   CHECK(outputs().at("total_weight").item() == 3);
-  // What was not hidden does not count.
+  // Unmasked tokens do not count.
   labels[0] = (labels[0] + 1) % kVocabulary;
   CHECK(outputs().at("avg_xent").item() == Approx(sum / 3).epsilon(1e-5));
   labels[1] = (labels[1] + 1) % kVocabulary;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LanguageModel and its task: the loss against float64, what a position may see, steps with a cache
-// against the whole sequence, and what is said of models and tokenizers that do not fit.
+// LanguageModel and its task: the loss against float64, attention masks, steps with a cache against
+// the whole sequence, and errors for invalid models and tokenizers.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -239,7 +239,7 @@ TEST_CASE("a language model reports invalid inputs") {
   CHECK_THROWS_WITH(Fixture(no_size), Contains("task.tokenizer"));
   LanguageModelConfig longer = learned_positions();
   longer.max_seq_len = 0;
-  CHECK(Fixture(longer).model->longest_sequence() == 10240);  // what the table has room for
+  CHECK(Fixture(longer).model->longest_sequence() == 10240);  // the size of the table
   CHECK(fixture.model->longest_sequence() == 12);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SequenceModel and its task: logits against float64, what a target sees of its source, gradients,
-// targets written with a cache, and what is said of what does not fit.
+// SequenceModel and its task: logits against float64, attention to the source, gradients, decoding
+// with a cache, and errors.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -61,7 +61,7 @@ struct Fixture : EncoderFixture<lm::SequenceModel> {
   }
 };
 
-// Vaswani et al. 2017 with norms in front, in double.
+// Vaswani et al. 2017 with norms before each part, in double.
 Rows reference_logits(const Fixture& fixture, const Tokens& source, const Tokens& target) {
   const Heads all{.heads = 2, .kv_heads = 2};
   const Heads causal{

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Classifiers on encoders and their tasks: logits against float64, gradients, losses by hand, and
-// what does not fit.
+// errors.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -109,7 +109,7 @@ TEST_CASE("the head's dropout applies only in training", "[lm-classify]") {
   Classifier dropping(config);
   config.head_dropout = 0;
   Classifier keeping(config);
-  // Each has a device of its own.
+  // Each has its own device.
   const auto batch_for = [](Classifier& fixture) {
     return Batch{{"ids", fixture.ids({1, 2, 3}, {1, 3})}};
   };
@@ -182,7 +182,7 @@ TEST_CASE("sentences are classified by cross entropy, and scored", "[lm-classify
   const Metrics metrics = fixture.task->build_metrics(true);
   REQUIRE(metrics.size() == 1);
   metrics[0]->update_state(batch, outputs);
-  // Told 0, 1, 0 of 0, 0, 1: one of three, and no class 1 was right.
+  // Predicted 0, 1, 0 for 0, 0, 1: one of three right, none of class 1.
   CHECK(*metrics[0]->result().find("accuracy") == Approx(1.0 / 3));
   CHECK(*metrics[0]->result().find("f1") == 0);
   CHECK(*metrics[0]->result().find("matthews_corrcoef") == Approx(-0.5));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses that are sums of what a model gives.
+// Losses that are sums of a model's outputs.
 #include <catch2/catch.hpp>
 
 #include "lm/tasks/loss_terms.h"

@@ -35,7 +35,7 @@ Value fields(std::initializer_list<std::pair<std::string_view, Value>> more) {
   return all;
 }
 
-// A MultiHeadAttention whose biases, which start at 0, do something.
+// A MultiHeadAttention with nonzero biases (they start at 0).
 class Attention : public LayerFixture {
  public:
   Attention(const std::string& backend, const Value& config)
@@ -56,7 +56,7 @@ trivet::test::Weights weights_of(const LayerFixture& fixture) {
   };
 }
 
-// What `fixture` gives for two sequences, against the formulas.
+// Checks the output of `fixture` for two sequences against the formulas.
 void check_values(const LayerFixture& fixture, const Heads& heads, FpropContext context = {}) {
   const std::vector<float> x = random_values(2 * kLength * kDims, 3);
   const Tensor y = fixture.layer().fprop(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What MultiHeadAttention may add to plain attention, against the formulas in double.
+// Options of MultiHeadAttention against the formulas in double.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -53,7 +53,7 @@ class Attention : public LayerFixture {
     return Tensor::from<std::int32_t>(device(), values, {2, kLength});
   }
 
-  // Two sequences through the layer, and what the formulas give for them.
+  // Checks two sequences against the formulas.
   void check(const Heads& heads, FpropContext context = {}) const {
     const std::vector<float> x = random_values(2 * kLength * kDims, 3);
     const Tensor y = layer().fprop(tensor(x, {2, kLength, kDims}), context);

@@ -32,7 +32,7 @@ using trivet::test::Weights;
 constexpr double kTolerance = 2e-5;
 constexpr std::size_t kLength = 5, kDims = 8;
 
-// A layer whose scales and biases, which start at 1 and 0, do something.
+// A layer with random scales and biases (they start at 1 and 0).
 class Randomized : public LayerFixture {
  public:
   Randomized(const std::string& backend, const std::string& key, const Value& config)
@@ -51,7 +51,7 @@ class Randomized : public LayerFixture {
     };
   }
 
-  // Two sequences through the layer, and what `formula` gives for each.
+  // Checks two sequences against `formula`.
   void check(const std::function<Rows(const Rows&)>& formula) const {
     const std::vector<float> x = random_values(2 * kLength * kDims, 3);
     const Tensor y = fprop(tensor(x, {2, kLength, kDims}));

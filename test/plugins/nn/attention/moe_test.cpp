@@ -210,7 +210,7 @@ TEST_CASE("experts that are full drop the later positions") {
   // int(12 * 0.5 / 3) = 2, rounded up to 4.
   Moe(backend, {{"expert_capacity_factor", 0.5}}).check({.capacity = 4});
   Moe(backend, {{"expert_capacity_factor", 0.5}}).check({.capacity = 4, .padding = kPadding});
-  // int(6 * 0.5 / 3) = 1, less than what each takes at least, which is not rounded.
+  // int(6 * 0.5 / 3) = 1, less than the minimum of each, which is not rounded.
   Moe(backend, {{"expert_capacity_factor", 0.5}, {"num_groups", 2}, {"expert_capacity_dim", 3}})
       .check({.groups = 2, .capacity = 3});
   // 5 groups do not divide 12 positions, 4 are too small.
@@ -219,7 +219,7 @@ TEST_CASE("experts that are full drop the later positions") {
                 {"min_group_size", 4},
                 {"expert_capacity_dim", 2}})
       .check({.groups = 3, .capacity = 2});
-  // int(12 * 0.01 / 3) = 0: nobody takes anything.
+  // int(12 * 0.01 / 3) = 0: no expert takes a position.
   const Moe none(backend, {{"expert_capacity_factor", 0.01}});
   none.check({.capacity = 0});
 }

@@ -61,7 +61,7 @@ TEST_CASE("Repeat and StackedTransformer equal their layers in sequence") {
 }
 
 TEST_CASE("a StackedTransformer passes its dropout on") {
-  // The same layer under the same path drops the same.
+  // The same layer under the same path drops the same elements.
   const auto in_training = [](const Value& stack) {
     const LayerFixture fixture = made("tiny/Backend", stack);
     return fixture.fprop(fixture.tensor(random_values(3 * kDims, 5), {1, 3, kDims}), true)

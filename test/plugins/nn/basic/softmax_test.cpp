@@ -67,7 +67,7 @@ class Head : public LayerFixture {
     return head().loss(h(), labels(), weights(counted), context, {.argmax = true});
   }
 
-  // [in, classes], whichever way the layer has it.
+  // [in, classes] for either layout of the layer.
   std::vector<float> matrix() const {
     if (store().find("layer/w") != nullptr) return values("w");
     const std::vector<float> table = values("table");

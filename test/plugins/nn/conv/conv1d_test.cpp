@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv1d against its formula in double. (Its cache: nn_recurrent_test.cpp.)
+// Conv1d against its formula in double. (Its cache: recurrent/recurrent_test.cpp.)
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -40,7 +40,7 @@ class Conv : public LayerFixture {
   Tensor input() const { return tensor(numbers(), {2, kLength, kIn}); }
 };
 
-// x_(t + (k - offset) dilation) w_k, summed, behind tanh.
+// tanh of the sum of x_(t + (k - offset) dilation) w_k.
 std::vector<double> convolved(const Conv& layer, std::size_t kernel, std::size_t dilation,
                               std::size_t offset, const std::vector<float>& padding) {
   const auto w = layer.values("w"), b = layer.values("b");

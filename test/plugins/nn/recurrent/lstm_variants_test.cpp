@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coupled gates, layer norm and zoneout of recurrent layers: the formulas in double, what stays in
-// training, and what is refused.
+// Coupled gates, layer norm and zoneout of recurrent layers: the formulas in double, the choice in
+// training, and errors.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -35,8 +35,7 @@ FpropContext training(std::uint64_t key = 5) {
 }
 
 // An Lstm whose cell counts: every position adds kTick to it. Its output gate opens from position
-// to position, so that an output grows unless it stays, and tells then how far the cell has
-// counted.
+// to position, so an output grows unless it is kept, and then shows the cell's count.
 class Counter : public LayerFixture {
  public:
   static constexpr std::int64_t kRows = 16, kPlaces = 60, kDims = 8;
@@ -82,7 +81,7 @@ class Counter : public LayerFixture {
     }
     return all;
   }
-  // How far the cell has counted, of an output that has not stayed.
+  // The cell's count, from an output that was not kept.
   static std::int64_t count(float output, std::size_t t) {
     const double gate = sigmoid(kOpening * static_cast<double>(t));
     return std::lround(std::atanh(static_cast<double>(output) / gate) / kTick);
@@ -168,7 +167,8 @@ TEST_CASE("zoneout keeps about its share of outputs and of cells, each by itself
       if (y[t] == y[t - 1]) continue;
       ++changes_here;
       ++changes_at[t];
-      // The position before changed the output, too: the two tell what became of the cell.
+      // The previous position changed the output, too: the two outputs show what happened to the
+      // cell.
       if (t < 2 || y[t - 1] == y[t - 2]) continue;
       ++pairs;
       ticks += static_cast<double>(Counter::count(y[t], t) - Counter::count(y[t - 1], t - 1));
@@ -208,7 +208,7 @@ TEST_CASE("padding keeps a state and segments restart it, with zoneout, too") {
   bool none_changed = true, none_counted = true;
   for (const auto& y : padded) {
     for (std::size_t t = 10; t < 40; ++t) none_changed = none_changed && y[t] == y[9];
-    // Ten positions before the padding, and as many behind it as there are.
+    // Ten positions before the padding, and all after it.
     for (std::size_t t = 40; t < y.size(); ++t) {
       if (y[t] == y[t - 1]) continue;
       none_counted = none_counted && Counter::count(y[t], t) <= static_cast<std::int64_t>(t) - 29;

@@ -2,7 +2,7 @@
 // The formulas location by location, in double.
 #include <cmath>
 
-#include "published_models.h"
+#include "hf_models.h"
 
 namespace trivet::test {
 namespace {
