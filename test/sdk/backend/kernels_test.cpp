@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optional functions of a backend: each may be missing on its own, and the step gives the same.
+// Optional kernels of a backend: each may be missing, and the step gives the same result.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>

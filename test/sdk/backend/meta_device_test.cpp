@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices on a meta device: shapes, FLOPs and memory of ops that are not computed.
+// Meta devices: shapes, FLOPs and memory of ops that are not computed.
 #include "trivet/backend/meta_device.h"
 
 #include <catch2/catch.hpp>
@@ -16,7 +16,7 @@ std::unique_ptr<Device> abstract(const tv_backend* like = any_backend()) {
   return open_meta_device(like, {.key = "test/Backend"});
 }
 
-// A step of a model with all ops that are counted. What is multiplied are vectors of zeros.
+// A step of a model with all counted ops, on zeros.
 FlopCount step_flops(Device& device) {
   const FlopCount before = device.flop_count();
   GradientSlot of_w, of_table;

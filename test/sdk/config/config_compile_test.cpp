@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mistakes in a TRIVET_CONFIG list do not compile, and the compiler says why.
+// Mistakes in a TRIVET_CONFIG list do not compile, and the compiler's message explains them.
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -9,7 +9,7 @@
 
 namespace {
 
-// What the compiler that built this test says to a source with `body`; empty when it is content.
+// The message of the compiler that built this test for a source with `body`; empty if it compiles.
 std::string complaint(const std::string& body) {
   char name[] = "/tmp/trivet_compile_XXXXXX";
   REQUIRE(mkdtemp(name) != nullptr);

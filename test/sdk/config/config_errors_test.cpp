@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with a config is told, all at once, with location, path and a hint.
+// All errors of a config are reported together, with location, path and a hint.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -24,7 +24,7 @@ std::vector<Diagnostic> problems_of(const Value& value, std::string_view path = 
   return {};
 }
 
-// The one problem with `value` as the field `key` of Everything.
+// The only error of `value` as the field `key` of Everything.
 Diagnostic problem_with(std::string_view key, Value value) {
   Value table = Value::table({{"big", 1}});
   table.set(key, std::move(value));
@@ -176,7 +176,7 @@ TEST_CASE("a rule may name a location further down, which is found as far as it 
     trivet::Value inner = trivet::Value::table({{"size", 3}});
     inner.set_origin({.file = "c.toml", .line = 4, .column = 1});
     inner.find("size")->set_origin({.file = "c.toml", .line = 5, .column = 8});
-    inner.set("other", 1);  // a default stands nowhere
+    inner.set("other", 1);  // a default has no location
     return trivet::Value::table({{"inner", inner}});
   }();
   trivet::Diagnostics diagnostics;

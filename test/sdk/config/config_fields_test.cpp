@@ -55,7 +55,7 @@ TEST_CASE("a value for every field type arrives in its member") {
   CHECK(config.limit == 3);
   CHECK_FALSE(config.rate.has_value());
   CHECK(config.center->x == 1);
-  CHECK(config.note == "none");  // for a text "none" is a text
+  CHECK(config.note == "none");  // for a string field, "none" is a string
   CHECK_FALSE(config.gadget.has_value());
   CHECK(config.nothing.key() == "shop/Hammer");
   CHECK(config.nothing.fields() == Value::table({{"weight", 2}}));
@@ -64,7 +64,7 @@ TEST_CASE("a value for every field type arrives in its member") {
   CHECK(config.gadgets[1].path() == "gadgets[1]");
   CHECK(config.named.at("first").fields().find("weight")->as_integer() == 2);
   CHECK(config.free.find_path("a[1]")->as_string() == "b");
-  CHECK(config.long_ == 5);  // a C++ word: "long" in files
+  CHECK(config.long_ == 5);  // a C++ keyword: "long" in files
 }
 
 TEST_CASE("fields that a value leaves out keep their defaults") {
@@ -112,7 +112,7 @@ TEST_CASE("configs differ as soon as one field differs") {
     Value other = everything_value();
     other.erase(member.key);
     INFO(member.key);
-    // "none" and null are told apart by the default: these two differ in every other case.
+    // The default decides between "none" and null: these two differ in every other case.
     CHECK_FALSE(equal(decode<Everything>(other), config));
   }
   CHECK(equal(config, Everything(config)));

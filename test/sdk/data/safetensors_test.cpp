@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// safetensors files: what we write is read back by a reader made from the published layout alone
-// (huggingface/safetensors, README "Format"), and no damaged or hostile file gets past our reader.
+// safetensors files: written files are read back by a reader made from the published layout alone
+// (huggingface/safetensors, README "Format"), and the reader refuses damaged and hostile files.
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -46,7 +46,7 @@ std::string little_endian(std::uint64_t number) {
   return text;
 }
 
-// A file with this header and data, whatever they say.
+// A file with any header and data.
 std::string file_of(const std::string& header, const std::string& data) {
   return little_endian(header.size()) + header + data;
 }
@@ -57,7 +57,7 @@ std::string entry_json(const std::string& name, const std::string& dtype, const 
          ",\"data_offsets\":" + offsets + "}";
 }
 
-// What opening the file complains about; empty when it does not.
+// The error message of opening the file; empty without one.
 std::string complaint(const fs::path& path) {
   try {
     SafetensorsFile file(path);
@@ -157,7 +157,7 @@ TEST_CASE("a reader made from the published layout alone reads our files") {
   CHECK(header.at("größe \"x\"").at("shape") == nlohmann::json::array());
   CHECK(header.at("none").at("shape") == nlohmann::json::array({0, 5}));
 
-  std::uint64_t covered = 0;  // no hole, no overlap, nothing behind
+  std::uint64_t covered = 0;  // no hole, no overlap, nothing after it
   for (const auto& [name, entry] : header.items())
     if (name != "__metadata__")
       covered += entry.at("data_offsets").at(1).get<std::uint64_t>() -
@@ -240,7 +240,7 @@ TEST_CASE(
       changed[i] = c;
       put(path, changed);
       if (!complaint(path).empty()) continue;
-      ++opened;  // another name, or another spelling of the same: the data must be all there
+      ++opened;  // another name, or another spelling of the same: all data must be there
       const SafetensorsFile file(path);
       std::size_t bytes = 0;
       for (const SafetensorsEntry& entry : file.entries()) bytes += entry.data.size();
@@ -383,7 +383,7 @@ TEST_CASE("a full disk and a folder that is none are reported with the system's 
 TEST_CASE("a file that outgrows its limit is taken away again") {
   TempDir dir;
   const fs::path path = dir.path() / "a";
-  // In a child of its own: the limit on file sizes holds for the whole process.
+  // In a child: the limit on file sizes applies to the whole process.
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
@@ -404,7 +404,7 @@ TEST_CASE("a file that outgrows its limit is taken away again") {
 TEST_CASE("a read-only folder is reported") {
   TempDir dir;
   fs::permissions(dir.path(), fs::perms::owner_read | fs::perms::owner_exec);
-  // In a child that is not root, who may write anywhere.
+  // In a child that is not root, since root may write anywhere.
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {

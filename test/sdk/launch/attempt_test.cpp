@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An attempt of a job: what it is given, how it ends, and what its files say when somebody is
-// killed.
+// An attempt of a job: its environment, its end, and its files after a kill.
 #include <catch2/catch.hpp>
 
 #include <csignal>
@@ -51,14 +50,14 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-// The number that a job has written.
+// The process id that a job has written.
 pid_t pid_in(const fs::path& file) {
   pid_t pid = 0;
   std::ifstream(file) >> pid;
   return pid;
 }
 
-// A job that runs until somebody ends it, and writes `up` when it does.
+// A job that runs until it is ended, and writes `up` when it runs.
 Job endless_job(const TempDir& dir, const std::string& before = {}) {
   return shell_job(dir, before + " : > up; while :; do sleep 0.01; done");
 }
@@ -241,7 +240,7 @@ TEST_CASE("an attempt ends on request, with the given reason") {
   const TempDir dir;
   const Job job = endless_job(dir, "trap 'exit 0' TERM;");
   const pid_t shim = start_and_wait_for_up(dir, job);
-  // From another process, as `trivet cancel` is one.
+  // From another process, like `trivet cancel`.
   SECTION("cancelled") {
     const pid_t asks = in_child([&] { end_attempt(job, 1, "cancelled", 30); });
     CHECK(wait_for_child(asks) == 0);
@@ -256,7 +255,7 @@ TEST_CASE("an attempt ends on request, with the given reason") {
     CHECK(read_attempt(job, 1).status.state == JobState::preempted);
   }
   CHECK(read_attempt(job, 1).status.exit_code == 0);
-  // Once more, for one that has ended.
+  // Again, for an ended attempt.
   end_attempt(job, 1, "other", 0);
   CHECK(read_attempt(job, 1).status.detail != "other");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// run_job(): a job of a recorded unit, as the script of a cluster's job has it run.
+// run_job(): a job of a recorded unit, as run by the script of a cluster's job.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using Catch::Contains;
 
 namespace {
 
-// Counts its runs in a file and gives the number as $RUN.
+// Counts its runs in a file and sets $RUN to the number.
 const std::string kCounted = "echo run >> runs; RUN=$(wc -l < runs); ";
 
 struct RecordedJob {
@@ -47,7 +47,7 @@ struct RecordedJob {
     FileRecords own = records();
     return run_job(own, 1, job(), options());
   }
-  // In a process of its own, which ends with the exit code.
+  // In a child process, which ends with the exit code.
   pid_t start() {
     return in_child([this] { ::_exit(run()); });
   }
@@ -95,7 +95,7 @@ TEST_CASE("a preempted job of an array requests a restart, and continues then") 
   RecordedJob one(kCounted + "[ $RUN = 2 ] || exit 75");
   CHECK(one.run() == 75);
   CHECK(one.status().state == JobState::preempted);
-  // What an orchestrator records while Slurm has it in its queue.
+  // The record of an orchestrator while Slurm has the job in its queue.
   if (GENERATE(false, true)) one.record(JobState::queued, 1);
   CHECK(one.run() == 0);
   CHECK(one.status().attempt == 2);
@@ -151,10 +151,10 @@ TEST_CASE("the result of a cluster's signal depends on the signal and the exit c
     JobState state;
   };
   const auto one_case = GENERATE(
-      // Preempted, whatever it makes of that.
+      // Preempted, for any exit code.
       Case{SIGTERM, "75", 0, 75, JobState::preempted},
       Case{SIGTERM, "0", 0, 75, JobState::preempted},
-      // One that does not say that it has saved would be started for ever.
+      // A job that does not report that it has saved would be restarted forever.
       Case{SIGUSR1, "75", 0, 75, JobState::preempted}, Case{SIGUSR1, "0", 0, 1, JobState::failed},
       Case{SIGUSR1, "4", 0, 4, JobState::failed}, Case{SIGUSR1, "4", 1, 75, JobState::pending});
   CAPTURE(one_case.signal, one_case.exit_code, one_case.retries);

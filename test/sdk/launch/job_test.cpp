@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a config says of jobs: amounts of memory, platforms, dependencies, and records of units.
+// Jobs in configs: amounts of memory, platforms, dependencies, and records of units.
 #include <catch2/catch.hpp>
 
 #include <cstdint>
@@ -21,10 +21,10 @@ TEST_CASE("a platform is a name and how many of it") {
   CHECK(parse_platform("cpu=8")->count == 8);
   CHECK(parse_platform("cuda")->count == 1);
   CHECK(parse_platform("cuda=2")->count == 2);
-  // Chips of a topology are its product, as resources.py of the original has it.
+  // The number of chips of a topology is its product, as in resources.py of the original.
   CHECK(parse_platform("df=4x2")->count == 8);
   CHECK(parse_platform("jf=4x18x2")->count == 144);
-  // Of GPUs, a second dimension would be of machines.
+  // For GPUs, a second dimension would count machines.
   CHECK_FALSE(parse_platform("v100=4x2").has_value());
   CHECK_FALSE(parse_platform("cuda=4x2").has_value());
   CHECK(parse_platform("rtx-4090=1000000")->count == 1'000'000);

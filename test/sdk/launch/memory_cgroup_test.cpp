@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cgroups that limit memory, of attempts and alone. Directories with the files of the kernel stand
-// for both versions here, so that every machine tests both; local_memory_test.cpp has real ones.
+// Cgroups that limit memory, alone and for attempts. Directories with the kernel's files simulate
+// both versions here, so that every machine tests both; test/plugins/local/memory_test.cpp uses
+// real ones.
 #include <catch2/catch.hpp>
 
 #include <csignal>
@@ -24,7 +25,7 @@ namespace {
 
 constexpr std::int64_t kMebi = 1 << 20;
 
-// A parent of cgroups that is none.
+// A fake parent of cgroups.
 struct FakeParent {
   explicit FakeParent(int version) {
     fs::create_directory(path);
@@ -49,7 +50,7 @@ Job limited_job(const FakeParent& parent, const std::string& script) {
   return job;
 }
 
-// As the kernel leaves them: at the limit, and having killed.
+// The kernel's files after it reached the limit and killed.
 const std::string kKilledV2 = "printf 'low 0\\nmax 9\\noom 1\\noom_kill 1\\n' > $G/memory.events; ";
 const std::string kKilledV1 =
     "echo 67000000 > $G/memory.memsw.max_usage_in_bytes; "
@@ -108,7 +109,7 @@ TEST_CASE("an attempt that the kernel kills for its memory fails with that reaso
 TEST_CASE("an attempt that loses one process to its limit is ended with the others") {
   const FakeParent parent(1);
   Job job = limited_job(parent, "trap '' TERM; " + kKilledV1 + "while :; do sleep 0.01; done");
-  // Where nothing else ends it.
+  // In case nothing else ends it.
   job.time_limit_seconds = 60;
   AttemptOptions options = parent.options();
   options.grace_seconds = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting values: their distributions against the published bounds and deviations.
+// Initial values: their distributions against the published bounds and deviations.
 #include "trivet/layer/initializer.h"
 
 #include <algorithm>

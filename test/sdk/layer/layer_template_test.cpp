@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which fields of a template are completed, and which are its own to say.
+// Which fields of a template are completed, and which it sets itself.
 #include <catch2/catch.hpp>
 
 #include "trivet/layer/layer_template.h"
@@ -11,7 +11,7 @@ using trivet::Value;
 
 namespace {
 
-// What complete() makes of a template with `given` in the field.
+// The result of complete() for a template with `given` in the field.
 Value completed(const Value& given, const Value& value, const Value& unset) {
   ConfigOf<Layer> layer("a/Layer", Value::table({{"field", given}, {"other", 3}}));
   complete(layer, "field", value, unset);

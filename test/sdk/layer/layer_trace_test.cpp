@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LayerTrace: what is seen of layers while one lives, and nothing of those made before or after.
+// LayerTrace: records layers made during its lifetime, and none made before or after.
 #include "trivet/layer/layer_trace.h"
 
 #include <catch2/catch.hpp>

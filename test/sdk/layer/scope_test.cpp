@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scopes and parameter stores: paths, blocks, starting values, shared layers.
+// Scopes and parameter stores: paths, blocks, initial values, shared layers.
 #include "trivet/layer/scope.h"
 
 #include <algorithm>

@@ -120,7 +120,8 @@ TEST_CASE("an invalid target is an error that names its row", "[ops]") {
                     Catch::Contains("targets i32 [3]"));
 }
 
-// Negative ones are left out; every device must find the 3, also where the host cannot look.
+// Negative targets are ignored; every device must detect the 3, also in memory that the host cannot
+// access.
 TEST_CASE("an invalid target is an error on every backend", "[ops]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
@@ -252,7 +253,7 @@ TEST_CASE("the fused classifier computes no unneeded gradient", "[ops]") {
     const double product = 2.0 * 600 * 3 * 4;
     CHECK(only_x.flops - neither.flops == Approx(both.flops - neither.flops - product));
     CHECK(only_w.flops - neither.flops == Approx(both.flops - neither.flops - product));
-    // A backend that has the slot is asked whatever is wanted.
+    // A backend that has the kernel is called for any outputs.
     for (const KernelUse& use : device->kernel_uses()) {
       if (use.kernel != "linear_xent") continue;
       INFO(use.native << " native, " << use.fallback << " composed");

@@ -154,7 +154,7 @@ TEST_CASE("linear adds its weight gradients to existing ones", "[ops]") {
       loss = ops::sum(ops::add(ops::linear(x, w, b), ops::linear(x, w, b)));
     }
     tape.backward(loss);
-    // The first use overwrites the 100 from before the step, the second adds: 2 * 3 rows * 5.
+    // The first use overwrites the 100 from before the step; the second adds: 2 * 3 rows * 5.
     CHECK(w_slot.gradient.item() == 30);
     CHECK(b_slot.gradient.item() == 6);
   }

@@ -91,8 +91,8 @@ TEST_CASE("batch norm returns the moments of the batch, off the tape", "[ops]") 
   }
 }
 
-// Relu's kink keeps it out of the difference quotients: its gradient is that of the plain norm
-// where the output is above 0, by linearity in the gradient that comes in.
+// Difference quotients fail at relu's kink. Where the output is above 0, the gradient is the plain
+// norm's, by linearity in the incoming gradient.
 TEST_CASE("batch norm's relu stops gradients where the output is 0", "[ops]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every op with every operand as it may come: views, other types and devices, missing, empty.
+// Every op with every form of operand: views, other types and devices, missing, empty.
 #include <catch2/catch.hpp>
 
 #include "sdk/backend/backends.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that change form, and reductions.
+// Ops that change shapes, and reductions.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>

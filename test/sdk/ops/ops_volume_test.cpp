@@ -23,7 +23,7 @@ struct Axis {
   std::int64_t in, window, stride, dilation, before, out;
 };
 
-// Calls f(index in the window, index in the input) for what lies inside.
+// Calls f(index in the window, index in the input) for elements inside.
 template <class F>
 void inside(const Axis& a, std::int64_t o, F f) {
   for (std::int64_t k = 0; k < a.window; ++k) {
@@ -153,7 +153,7 @@ TEST_CASE("max_pool3d and avg_pool3d use only elements inside the volume", "[ops
   });
 }
 
-// Central differences say nothing where two elements are nearly equal.
+// Central differences are meaningless where two elements are nearly equal.
 TEST_CASE("the gradient of max_pool3d goes to the largest of each window", "[ops]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rematerialization of functions. (Of layers: test/plugins/nn_stack_test.cpp.)
+// Rematerialization of functions. (Of layers: test/plugins/nn/remat_test.cpp.)
 #include "trivet/tensor/remat.h"
 
 #include <catch2/catch.hpp>
@@ -35,7 +35,7 @@ TEST_CASE("any function of tensors can be run again", "[tape]") {
   CHECK(runs == 2);
   CHECK(of_a.gradient.to_host<float>() == std::vector<float>{6, 9, 12});
   CHECK(of_b.gradient.to_host<float>() == std::vector<float>{1, 2, 3});
-  // Off the tape, and where nothing wants a gradient, it is only run.
+  // Off the tape, and without a gradient, it only runs.
   runs = 0;
   const Tensor plain[] = {a, b};
   CHECK(remat(fn, plain)[0].to_host<float>() == std::vector<float>{4, 10, 18});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tape: what it records, how gradients meet, what it keeps alive.
+// The tape: what it records, how gradients are summed, what it keeps alive.
 #include "trivet/tape.h"
 
 #include <catch2/catch.hpp>
@@ -35,7 +35,7 @@ Tensor times(const Tensor& x, float factor) {
   return y;
 }
 
-// One that reads an input it did not save.
+// A function that reads an input it did not save.
 void careless_vjp(Vjp& v) {
   v.add(0, ops::mul(v.grad_output(), v.input(0)));
 }

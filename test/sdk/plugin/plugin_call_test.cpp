@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of plugins leave a trace while they last, and what leaves them has the names of the plugin.
+// Calls of plugins are traced while they run, and their exceptions name the plugin.
 #include <catch2/catch.hpp>
 #include <memory>
 #include <new>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The registry and TRIVET_PLUGIN, with a plugin that is part of this test program: its entry is
-// called as the host does.
+// called as by the host.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
@@ -356,7 +356,7 @@ TEST_CASE("defaults from a loaded plugin read like those of a note") {
   const Value full = Value::table({{"type", "bench/Hammer"}, {"weight", 1.5}});
   trivet::complete_defaults(
       schema, Value::table({{"bare", bare}, {"full", full}, {"list", Value::array({bare, full})}}));
-  CHECK_FALSE(schema.find("bare")->adjustable);  // as in notes that are older than the word
+  CHECK_FALSE(schema.find("bare")->adjustable);  // as in notes older than the word
   CHECK(schema.find("bare")->default_value == Value("bench/Hammer"));
   CHECK(schema.find("full")->default_value == full);
   CHECK(schema.find("list")->default_value == Value::array({"bench/Hammer", full}));

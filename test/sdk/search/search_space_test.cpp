@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spaces of a search: from TOML's tables to the unit cube and back.
+// Search spaces: from TOML tables to the unit cube and back.
 #include "trivet/search/search_space.h"
 
 #include <catch2/catch.hpp>
@@ -31,7 +31,7 @@ Dimension steps(std::int64_t low, std::int64_t high, std::int64_t step) {
   return dimension(Value::table({{"int", Value::array({low, high})}, {"step", step}}));
 }
 
-// The complaint about a dimension.
+// The error message of a dimension.
 std::string refusal(const Value& table) {
   try {
     trivet::decode<DimensionConfig>(table, "space.lr");

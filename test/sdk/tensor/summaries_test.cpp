@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Summaries: what is kept, under which name, and histograms of hard cases.
+// Summaries: stored values, their names, and histograms of hard cases.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>

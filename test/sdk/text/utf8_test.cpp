@@ -12,7 +12,7 @@ using namespace trivet;
 
 namespace {
 
-// Every character that UTF-8 can say.
+// Every character that UTF-8 can encode.
 std::vector<char32_t> all_characters() {
   std::vector<char32_t> characters;
   for (char32_t c = 0; c <= 0x10FFFF; ++c)

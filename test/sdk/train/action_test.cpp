@@ -93,10 +93,10 @@ TEST_CASE("the best metric is strict, starts anywhere and is never NaN") {
     CHECK_FALSE(best({.step = 1, .logs = loss(kNan)}));
     CHECK_FALSE(best.has_value());
     CHECK(best({.step = 2, .logs = loss(sign * -1e300)}));
-    CHECK_FALSE(best({.step = 3, .logs = loss(sign * -1e300)}));  // as good is not better
+    CHECK_FALSE(best({.step = 3, .logs = loss(sign * -1e300)}));  // equal is not better
     CHECK_FALSE(best({.step = 4, .logs = loss(kNan)}));
     CHECK(best.test(loss(sign * 2)));
-    CHECK(best.value() == sign * -1e300);  // test() keeps nothing
+    CHECK(best.value() == sign * -1e300);  // test() stores nothing
     best.commit(loss(sign * 2));
     CHECK(best.value() == sign * 2);
     CHECK_FALSE(best.test(loss(sign * 1)));
@@ -140,7 +140,7 @@ TEST_CASE("exported directories count up, sort by number and leave others alone"
   for (const char* other : {"model-x", "model-007", "model-", "other-3"}) {
     CHECK(fs::exists(temp / other));
   }
-  // Numbers of the caller's; one that comes again is replaced and stays.
+  // Numbers of the caller; a repeated name replaces the number and keeps its position.
   std::int64_t step = 5;
   ExportDirectories by_step(temp.path() / "new", "model", 0, [&] { return step; });
   by_step.add(fill);

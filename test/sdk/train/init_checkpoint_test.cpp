@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting from other weights: rules, ignored variables, partial loading, and what the report says.
+// Starting from other weights: rules, ignored variables, partial loading, and the report.
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -23,7 +23,7 @@ namespace {
 
 using Sizes = std::map<std::string, std::int64_t>;
 
-// A model with these variables of so many numbers, all 0.
+// A model with these variables of the given sizes, all 0.
 class Store {
  public:
   explicit Store(const std::vector<std::pair<std::string, std::int64_t>>& variables)
@@ -150,9 +150,9 @@ TEST_CASE("moving averages replace their weights") {
   CHECK(loaded(temp.path(), {}) == 172);
   CHECK(loaded(temp.path(), {.rules = {}, .ignore = {}, .averages = false}) == 12);
   CHECK(loaded(temp.path(), {.rules = {}, .ignore = {}, .averages = true}) == 172);
-  // A file is what its name says.
+  // A file name selects that file.
   CHECK(loaded(temp / "model.safetensors", {}) == 12);
-  // Before the first update an average is one of nothing.
+  // Before the first update there is no average.
   temp.write("state.json", R"({"trainer": {"updates": 0}})");
   CHECK(loaded(temp.path(), {}) == 12);
   Store store({{"a", 2}, {"b", 2}});

@@ -333,7 +333,7 @@ TEST_CASE_METHOD(Fixture, "bad updates are skipped if configured, for any bad pa
 TEST_CASE_METHOD(Fixture, "a variable without a gradient keeps its value and its slots") {
   build();
   trivet::Learner learner = this->learner(rules(rule("", {}, 0.5)));
-  // Where "body/a" lies in one segment with others, or all by itself.
+  // "body/a" is in one segment with others, or alone.
   const std::string absent = GENERATE("body/a", "head/w", "body/b");
   store->find(absent)->set_has_gradient(false);
   learner.apply_gradients();

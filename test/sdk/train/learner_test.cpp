@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Learner: clipping, segments, slots, and what an optimizer is given.
+// Learner: clipping, segments, slots, and an optimizer's arguments.
 #include "trivet/train/learner.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using trivet::OptimizerStep;
 using trivet::Parameter;
 using trivet::RngKey;
 
-// Remembers what it was given, and takes plain steps: w -= lr * scale * g.
+// Records its arguments, and takes plain steps: w -= lr * scale * g.
 class Recorder final : public trivet::Optimizer {
  public:
   struct Seen {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records by step that a run takes up again.
+// Records by step that a resumed run continues.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -36,7 +36,7 @@ TEST_CASE("a log of a resumed run has each step once") {
     log.append(20, named("b"));
     log.append(30, named("c"));
   }
-  // Another process, after one that was killed within a line.
+  // Another process, after one that was killed while writing a line.
   std::ofstream(temp / "log.jsonl", std::ios::app) << "{\"step\":4";
   RunLog log(temp.path(), "log.jsonl", RunLog::Of::training);
   cut_run_records(temp.path(), {.step = 20});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The default life of a task: steps, missing parts, and starting from a checkpoint.
+// The default behavior of a task: steps, missing parts, and starting from a checkpoint.
 #include "trivet/task.h"
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variational noise: on the weights while gradients are computed, never in what is updated.
+// Variational noise: on the weights while gradients are computed, never in the updated weights.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -96,7 +96,7 @@ TEST_CASE_METHOD(Fixture, "variational noise is drawn from the pass and the vari
   learner.add_noise(RngKey(7));
   CHECK(value("head/w") == first);
   CHECK(first[0] - 2 != value("body/w")[0] - 1);
-  learner.accumulate(1);  // as before each step, also behind one that failed
+  learner.accumulate(1);  // as before each step, also after a failed one
   CHECK(value("head/w") == std::vector<float>{2, 2, 2});
   CHECK(value("moving") == std::vector<float>{0, 0});
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// slow_files.so: preloaded into a program (LD_PRELOAD), it puts the files below a directory on a
-// disk that is slow and fails: every call that changes them takes a while, a write may take a part
-// of its bytes only, and now and then a call fails as it does on a full or broken disk. Or the
-// program is killed as it makes one of these calls, or opens a file. Settings, all from the
-// environment:
+// slow_files.so: preloaded into a program (LD_PRELOAD), it simulates a slow and failing disk for
+// files below a directory: every call that changes them is delayed, a write may be short, and some
+// calls fail as on a full or broken disk. It can also kill the program at one of these calls or
+// when it opens a file. Settings, all from the environment:
 //
 //   SLOW_FILES_BELOW   the directory, or how the paths of the files begin; absolute, without links
 //   SLOW_FILES_SEED    which calls are slow, short or fail: a number
