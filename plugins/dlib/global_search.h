@@ -5,13 +5,13 @@
 // quadratic through the points around the best one (Powell 2004).
 //
 //   start      the middle of the space, then random points until there are max(3, n) results
-//   turns      trials with an even number are steps of the quadratic, others of the bound
-//   numbers    of all types are coordinates in [0, 1], so that both models see scales as the space
-//              does and the quadratic moves integers; choices are dlib's integers, which it leaves
-//              as they are at the best point
-//   again      a point that was tried before gives way to one of the bound, then to random ones
-//   failed     trials count as the worst, or the quadratic would lead to them again
-//   running    trials count as much as the nearest that ended, as in dlib itself
+//   turns      even-numbered trials are steps of the quadratic, odd-numbered ones of the bound
+//   numbers    of all types are coordinates in [0, 1], so that both models use the space's scales
+//              and the quadratic moves integers; choices are dlib's integers, which the quadratic
+//              keeps at the best point's values
+//   again      a point that was tried before is replaced by one of the bound, then by random ones
+//   failed     trials count as the worst, so that the quadratic avoids them
+//   running    trials have the value of the nearest ended one, as in dlib itself
 //
 // dlib keeps a trust region radius from step to step. A sampler has no state, so the radius is
 // always dlib's initial one: the distance of the points that the quadratic goes through.

@@ -4,7 +4,7 @@
 //
 //   [task]
 //   type = "multitask/Interleaved"       # or multitask/Joint
-//   model = { type = "vision/Mlp" }      # shared by the tasks that have none of their own
+//   model = { type = "vision/Mlp" }      # shared by tasks without their own model
 //   sampler = { method = "proportional" }
 //   [[task.tasks]]
 //   name = "clothes"

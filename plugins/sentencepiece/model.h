@@ -5,16 +5,15 @@
 //
 //   tokenizer = { type = "sentencepiece/Model", file = "spm.model" }
 //
-// Exceptions to the contract of tokenizers (trivet/tokenizer.h): - decode(encode(text)) is what the
-// model makes of the text: most models normalize (NFKC) and make
-//   one blank of several and none of those at the ends; what they have no piece for, bytes that are
-//   no UTF-8 among it, comes back as " U+2047 " or as U+FFFD. Models trained with byte_fallback,
-//   normalization_rule_name=identity and remove_extra_whitespaces=false keep all text that is UTF-8.
-// - Control tokens such as <s> and </s> are nothing in decode()'s text; token_text() has their
-// names.
-// - token_text() of a piece has its blank ("\u2581the" is " the"), of which decode() drops the
-// first
-//   one of a text.
+// Exceptions to the contract of tokenizers (trivet/tokenizer.h):
+// - decode(encode(text)) is the text as the model normalizes it. Most models apply NFKC, merge
+// blanks
+//   and strip those at the ends. Text without a piece, such as invalid UTF-8, becomes " U+2047 " or
+//   U+FFFD. Models trained with byte_fallback, normalization_rule_name=identity and
+//   remove_extra_whitespaces=false restore all UTF-8 text.
+// - decode() drops control tokens such as <s> and </s>; token_text() returns their names.
+// - token_text() of a piece includes its blank ("\u2581the" is " the"); decode() drops the first
+//   blank of a text.
 #pragma once
 
 #include <sentencepiece_processor.h>

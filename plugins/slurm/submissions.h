@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Submissions: records of what was submitted to Slurm, in the experiment's directory:
 //
-//   slurm/lock            held (flock) while somebody submits or cancels
+//   slurm/lock            locked (flock) during submitting and canceling
 //   slurm/1/array.json    the tasks (trivet/launch/job_array.h); also "name", "user", "attempts"
 //   slurm/1/sbatch.sh     the script
-//   slurm/1/job_id        what sbatch answered
-//   slurm/1/0.log         what the script of task 0 printed: nothing, if all went well
+//   slurm/1/job_id        the answer of sbatch
+//   slurm/1/0.log         output of the script of task 0: empty if it succeeded
 //
 // The name of a job at Slurm is unique. So a submission without a job_id is found again in the
 // queue, or it is void: its array.json is renamed, and a task that starts anyway does nothing.

@@ -25,7 +25,7 @@ TRIVET_CONFIG(RegressionScoresConfig, trivet::MetricConfig,
 //   rmse  scale * sqrt(mean of squared errors)
 //   mae   scale * mean of absolute errors
 //   r2    1 - sum of squared errors / sum of squared distances of the labels from their mean; 0
-//         where all labels are equal
+//         if all labels are equal
 //
 // Each name has a prefix: NAME_rmse.
 class RegressionScores final : public Metric {

@@ -7,14 +7,14 @@
 //     0  char[8]  "TRVTOK\r\n"
 //     8  u32      1, the version
 //    12  u32      bytes of an id: 2 or 4
-//    16  u64      size of the vocabulary; all ids are below it
-//    24  u64      ids
-//    32  u64      documents
-//    40  i32[2]   BOS and EOS, -1 where there is none; they are not in the file
-//    48  char[32] fingerprint of the tokenizer, zeros where it is not known
-//    80  char[32] digest (trivet/config/digest.h: XXH3, 128 bits, in hex) of all that follows byte 128
+//    16  u64      size of the vocabulary, the limit of ids
+//    24  u64      number of ids
+//    32  u64      number of documents
+//    40  i32[2]   BOS and EOS, -1 if there is none; documents do not contain them
+//    48  char[32] fingerprint of the tokenizer, zeros if unknown
+//    80  char[32] digest (trivet/config/digest.h: XXH3, 128 bits, in hex) of all bytes from 128 on
 //   112  zeros up to 128
-//   128  u64[]    where each document ends, counted in ids
+//   128  u64[]    the end of each document, in ids
 //        u16[] or u32[]  the ids
 //
 // Files of llm.c (dev/data/data_common.py): i32[256], of which the first three are 20240520, 1 and

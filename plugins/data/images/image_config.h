@@ -2,7 +2,7 @@
 // The configs of the data plugin's image and CSV inputs. Batches of images have
 //
 //   "image"   f32 [batch, example shape...]   (value * scale - mean) / std
-//   "label"   i32 [batch]                     where there are labels
+//   "label"   i32 [batch]                     if there are labels
 //   "weight"  f32 [batch]                     1 for examples, 0 for padding
 //
 // In training, `augment` changes images at random, differently in every epoch (He et al. 2016: "4

@@ -2,9 +2,8 @@
 // The configs of inputs of labeled texts for encoders (Devlin et al. 2018). One example is a row of
 // T = seq_len positions:
 //
-//   "ids"           i32 [B, T]  [CLS] the text [SEP]; either is left out where there is no such
-//                               token
-//   "paddings"      f32 [B, T]  1 where there is nothing
+//   "ids"           i32 [B, T]  [CLS] the text [SEP]; a missing special token is omitted
+//   "paddings"      f32 [B, T]  1 for padding
 //   "segment_ids"   i32 [B, T]  1; 0 is padding
 //   "segment_pos"   i32 [B, T]  the position in the row, from 0
 //   "weight"        f32 [B]     0: a row that only fills the last batch
@@ -82,8 +81,8 @@ TRIVET_CONFIG(SentencePairsConfig, LabeledConfig,
 // sentence with more tokens than a row continues in the next row, split between words; a word
 // longer than a row is cut. Batches also have
 //
-//   "tags"     i32 [B, T]  the number of the tag's name among class_names; -1: none is asked for
-//   "weights"  f32 [B, T]  1 where one is
+//   "tags"     i32 [B, T]  the index of the tag in class_names; -1: none
+//   "weights"  f32 [B, T]  1 if there is a tag
 struct TaggedSequencesConfig : LabeledConfig {
   std::string words = "{words}";
   std::string tags = "{tags}";

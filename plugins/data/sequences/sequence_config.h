@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The configs of inputs for language models. A batch holds rows of T = seq_len positions:
 //
-//   "ids"          i32 [B, T]   what the model reads
-//   "labels"       i32 [B, T]   what it predicts there: the token after ids
-//   "weights"      f32 [B, T]   1 where the label counts in the loss
-//   "paddings"     f32 [B, T]   1 where there is nothing
+//   "ids"          i32 [B, T]   the model's input
+//   "labels"       i32 [B, T]   the target at each position: the next token
+//   "weights"      f32 [B, T]   1 if the label counts in the loss
+//   "paddings"     f32 [B, T]   1 for padding
 //   "segment_ids"  i32 [B, T]   the pieces of documents in a row, from 1; 0 is padding
 //   "segment_pos"  i32 [B, T]   the position within its segment, from 0
-//   "label_bytes"  i32 [B, T]   bytes of text that the label stands for, 0 for special tokens and
-//                               padding: loss over bytes is comparable between tokenizers
+//   "label_bytes"  i32 [B, T]   bytes of text of the label, 0 for special tokens and padding: the
+//                               loss per byte is comparable between tokenizers
 //   "weight"       f32 [B]      0: a row that only fills the last batch; its weights are 0, too
 //
 // A document is BOS, its tokens and EOS; BOS and EOS are optional. A document of n tokens takes n -
@@ -39,13 +39,13 @@ TRIVET_ENUM(LongDocuments, split, trim)
 // How all these inputs make rows of documents.
 //
 //   pack   long_documents
-//   true   split   Rows are cut from all documents one behind the other; only the last is padded.
-//   true   trim    As many whole documents a row as fit, in order; a longer one is cut to a row.
-//   false  split   A document is cut into windows of its own; the last is padded. With `overlap`,
-//                  windows but a document's first begin with the last positions of the one before,
-//                  whose weights are 0: every label counts once and is predicted from at least so
-//                  many tokens (a sliding window, as perplexities are usually measured).
-//   false  trim    One row a document.
+//   true   split   Rows are cut from all documents concatenated; only the last is padded.
+//   true   trim    As many whole documents per row as fit, in order; a longer one is cut to a row.
+//   false  split   Each document is cut into its own windows; the last is padded. With `overlap`,
+//                  every window but a document's first starts with the last positions of the
+//                  previous one, whose weights are 0: every label counts once and is predicted from
+//                  at least `overlap` tokens (a sliding window, the usual measure of perplexity).
+//   false  trim    One row per document.
 //
 // With random_offsets, each epoch but the first starts to cut rows at a position drawn from (seed,
 // epoch) and wraps around from the last document to the first, so every label still counts once per

@@ -2,10 +2,10 @@
 // The layouts of decoders in Hugging Face's transformers library: config.json, the names and shapes
 // of the tensors in model.safetensors, and the lm/LanguageModel that computes the same function.
 //
-//   gpt2   GPT2LMHeadModel (Radford et al. 2019): learned positions, LayerNorm in front of each
-//          part, biases, one tensor for query, key and value side by side. Its four products
-//          attn.c_attn, attn.c_proj, mlp.c_fc and mlp.c_proj are of the class Conv1D, which keeps
-//          weights as [in, out], the transpose of what Linear has there.
+//   gpt2   GPT2LMHeadModel (Radford et al. 2019): learned positions, LayerNorm before each part,
+//          biases, one tensor for query, key and value side by side. Its four products
+//          attn.c_attn, attn.c_proj, mlp.c_fc and mlp.c_proj are of the class Conv1D, which stores
+//          weights as [in, out], the transpose of PyTorch's Linear.
 //   llama  LlamaForCausalLM (Touvron et al. 2023): RMS norm, rotary positions in the half-split
 //          layout, grouped heads of keys and values, a gated Mlp, weights as [out, in].
 #pragma once

@@ -2,10 +2,10 @@
 // TagScores: scores a tagger's "per_example_argmax" i32 [B, T] against "tags" i32 [B, T], over
 // positions whose "weights" are not 0:
 //
-//   accuracy                share of the tags that were right
-//   precision, recall, f1   of entities, right where both span and type are (seqeval, Model
-//                           Garden's tagging), where the tags' names mark entities (entities.h)
-//   macro_f1                the mean of each tag's f1, where they do not, such as parts of speech
+//   accuracy                share of correct tags
+//   precision, recall, f1   of entities, correct if both span and type are (seqeval, Model
+//                           Garden's tagging), if the tags' names mark entities (entities.h)
+//   macro_f1                the mean of each tag's f1, for other tags such as parts of speech
 //
 // Each row is a separate sequence. Outputs without "per_example_argmax", such as those of training
 // steps, are ignored. Without any other outputs there are no scores.

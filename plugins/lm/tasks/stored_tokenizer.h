@@ -3,7 +3,7 @@
 // config names:
 //
 //   tokenizer/stored.json      {"fingerprint", "tokenizer": its config, with names in the folder}
-//   tokenizer/tokenizer.json   or what else Tokenizer::store wrote
+//   tokenizer/tokenizer.json   or other files written by Tokenizer::store
 #pragma once
 
 #include <filesystem>

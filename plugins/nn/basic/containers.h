@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers made of layers.
 //
-// Sequential: the layers in sequence; child i is "layer_i". Repeat: a template `x_times` in a row.
-// Repetition i is "sub_i" and has its own weights (a template with a `shared` name has one set).
-// Praxis' Repeat stacks the weights of all repetitions on a first axis instead; here each is a
-// separate tensor, so paths and shapes are those of the sub-layer. Residual: y = shortcut(x) +
-// residual_weight * sub(x), He et al. 2016; children "sub" and "shortcut", which by default is x
-// itself.
+// Sequential: the layers in sequence; child i is "layer_i".
+// Repeat: a template `x_times` in a row. Repetition i is "sub_i" and has its own weights (a
+// template with a `shared` name has one set). Praxis' Repeat stacks the weights of all repetitions
+// on a first axis instead; here each is a separate tensor, so paths and shapes are those of the
+// sub-layer. Residual: y = shortcut(x) + residual_weight * sub(x), He et al. 2016; children "sub"
+// and "shortcut", which by default is x itself.
 //
 // All three decode with a cache if their layers do (trivet/layer/extend_step.h).
 #pragma once

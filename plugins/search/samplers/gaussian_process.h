@@ -5,11 +5,10 @@
 // expected improvement is tried next (Jones et al. 1998, Snoek et al. 2012).
 //
 //   start      n_startup points of a scrambled Sobol sequence
-//   losses     those much worse than the median (more than 5 times as far as it is from the best)
-//              count as that far, then all are brought to mean 0 and variance 1; failed trials
-//              count as the worst
+//   losses     are capped at median + 5 * (median - best), then normalized to mean 0 and variance
+//              1; failed trials count as the worst
 //   running    trials are observations with a lie for a loss (the constant liar of Ginsbourger et
-//              al. 2010), so that parallel ones do not crowd
+//              al. 2010), so that parallel trials spread
 //   integers   and choices enter the covariance as the value that a point is rounded to
 //              (Garrido-Merchan and Hernandez-Lobato 2020)
 //

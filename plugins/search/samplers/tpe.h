@@ -7,7 +7,7 @@
 //
 //   order     complete trials by loss, then stopped ones (the longest first), then failed ones
 //   split     the first min(ceil(gamma n), max_below) of n complete and stopped trials are the best
-//   g         has the rest, and those that run: their neighborhood is taken
+//   g         has the other trials and the running ones, whose neighborhood it thus avoids
 //   weights   1 for the newest 25 observations of a density, then falling to 1 / n linearly
 //
 // With `multivariate` l and g are joint densities, which model interactions (Falkner et al. 2018);
