@@ -99,7 +99,7 @@ bool may_write(const fs::path& group) {
          ::access((group / "cgroup.procs").c_str(), W_OK) == 0;
 }
 
-bool hands_out_memory(const fs::path& group) {
+bool delegates_memory(const fs::path& group) {
   std::istringstream words(text_in(group / "cgroup.subtree_control"));
   for (std::string word; words >> word;) {
     if (word == "memory") return true;
@@ -127,7 +127,7 @@ CgroupLocation location_v1(const MemoryHierarchy& hierarchy) {
 
 CgroupLocation location_v2(const MemoryHierarchy& hierarchy) {
   for (fs::path group = hierarchy.own;; group = group.parent_path()) {
-    if (may_write(group) && hands_out_memory(group)) return {group};
+    if (may_write(group) && delegates_memory(group)) return {group};
     if (group == hierarchy.mount || is_closed(group) || !group.has_relative_path()) {
       return {{},
               "no cgroup from " + hierarchy.own.string() + " up to " + group.string() +

@@ -32,7 +32,7 @@ struct Lack {
   std::string wanted, there;
 };
 
-std::vector<Lack> lacks(const Resources& want, const Resources& there) {
+std::vector<Lack> find_lacks(const Resources& want, const Resources& there) {
   std::vector<Lack> found;
   if (want.cores > there.cores) {
     found.push_back({"cores", count_of(want.cores, "core"), count_of(there.cores, "core")});
@@ -81,7 +81,7 @@ void LocalOrchestrator::check(std::span<const WorkUnit> units, Diagnostics& diag
     std::int64_t count = 0;
     bool each_fits = true;
     for (const Job& job : unit.jobs) {
-      for (const Lack& lack : lacks(resources_of(job), limits.resources)) {
+      for (const Lack& lack : find_lacks(resources_of(job), limits.resources)) {
         each_fits = false;
         say("jobs." + job.name + "." + lack.field,
             "the job needs " + lack.wanted + ", but this machine has " + lack.there + " for it",
@@ -92,7 +92,7 @@ void LocalOrchestrator::check(std::span<const WorkUnit> units, Diagnostics& diag
       ++count;
     }
     if (!each_fits) continue;
-    for (const Lack& lack : lacks(together, limits.resources)) {
+    for (const Lack& lack : find_lacks(together, limits.resources)) {
       say("jobs",
           "the jobs of a unit start together and need " + lack.wanted + ", but this machine has " +
               lack.there + " for them",

@@ -34,7 +34,7 @@ std::int64_t priority_of(const UnitJobs& unit) {
   return highest;
 }
 
-bool goes_first(const UnitJobs* a, const UnitJobs* b) {
+bool starts_before(const UnitJobs* a, const UnitJobs* b) {
   return priority_of(*a) > priority_of(*b);
 }
 
@@ -82,7 +82,7 @@ void Supervisor::read_records() {
       reopen(units_[i]);
     } else {
       UnitJobs& unit = units_.emplace_back(std::move(units[i]), records_);
-      order_.insert(std::upper_bound(order_.begin(), order_.end(), &unit, goes_first), &unit);
+      order_.insert(std::upper_bound(order_.begin(), order_.end(), &unit, starts_before), &unit);
       for (TrackedJob& tracked : unit.jobs) take_up(unit, tracked);
     }
     if (units_[i].is_open() && records_.is_cancelled(units_[i].unit.wid)) cancel(units_[i], {});

@@ -25,7 +25,7 @@ void check(const ::sentencepiece::util::Status& status, const char* action) {
     throw InputError(std::string("SentencePiece cannot ") + action + ": " + status.error_message());
 }
 
-std::optional<std::int32_t> if_there(int id) {
+std::optional<std::int32_t> optional_id(int id) {
   return id < 0 ? std::nullopt : std::optional(std::int32_t{id});
 }
 
@@ -92,16 +92,16 @@ bool Model::is_special(std::int32_t id) const {
 }
 
 std::optional<std::int32_t> Model::bos_id() const {
-  return if_there(model_.bos_id());
+  return optional_id(model_.bos_id());
 }
 std::optional<std::int32_t> Model::eos_id() const {
-  return if_there(model_.eos_id());
+  return optional_id(model_.eos_id());
 }
 std::optional<std::int32_t> Model::pad_id() const {
-  return if_there(model_.pad_id());
+  return optional_id(model_.pad_id());
 }
 std::optional<std::int32_t> Model::unknown_id() const {
-  return if_there(model_.unk_id());
+  return optional_id(model_.unk_id());
 }
 
 }  // namespace trivet::sentencepieces

@@ -37,7 +37,7 @@ std::string gpus_text(const Job& job) {
   return "gpu:" + (is_any ? "" : job.platform + ":") + std::to_string(job.gpus);
 }
 
-std::string quoted(const std::string& text) {
+std::string quote(const std::string& text) {
   std::string word = "'";
   for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return word + "'";
@@ -53,17 +53,16 @@ std::string requeue_script() {
       over += (over.empty() ? "" : "|") + std::string(state);
     }
   }
-  return "# 75: start me again. Slurm itself does so, or never will, where it has begun to end "
-         "the\n"
-         "# job.\n"
+  return "# 75 requests a restart. If Slurm has already started to end the job, it restarts the "
+         "job\n"
+         "# itself or never.\n"
          "if [ \"$code\" = 75 ]; then\n"
          "  for pause in 1 5 20 0; do\n"
          "    if state=$(squeue --noheader --jobs=\"$id\" --format=%T); then\n"
          "      case $state in\n"
          "        ''|" +
          over +
-         ") echo \"trivet: job $id is ${state:-unknown} at Slurm, which decides whether it goes "
-         "on\" "
+         ") echo \"trivet: job $id is ${state:-unknown} in Slurm, which decides about a restart\" "
          ">&2\n"
          "          break ;;\n"
          "      esac\n"
@@ -135,10 +134,11 @@ std::string batch_script(const std::filesystem::path& program,
                          const std::filesystem::path& array_file, const SlurmConfig& config) {
   const std::string script =
       "#!/bin/bash\n"
-      "# One task of an array of jobs; which one, and how it is started, is in array.json.\n"
+      "# Runs one task of an array of jobs, as described in array.json.\n"
       "id=${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}\n"
-      "# Slurm signals the script alone: TERM when it is cancelled or preempted, USR1 before its\n"
-      "# time is up. What comes before the program says that it can take them is told it then.\n"
+      "# Slurm signals only the script: TERM for cancel or preemption, USR1 before its time is "
+      "up.\n"
+      "# Signals that arrive before the program is ready are passed on later.\n"
       "job= told= code=1\n"
       "pass() {\n"
       "  if [ \"$job\" ] && [ \"$told\" ]; then\n"
@@ -148,17 +148,17 @@ std::string batch_script(const std::filesystem::path& program,
       "}\n"
       "trap 'told=TERM; pass' TERM INT HUP\n"
       "trap 'told=USR1; pass' USR1\n"
-      "# What the program says, and what it ends with, comes by a pipe: Bash's 'wait' may sleep\n"
-      "# through a signal.\n"
+      "# A pipe carries the program's readiness and exit code, since Bash's 'wait' may miss a\n"
+      "# signal.\n"
       "exec 9< <(\n"
       "  trap : TERM INT HUP USR1\n"
       "  " +
-      quoted(program.string()) + " job " + quoted(array_file.string()) +
+      quote(program.string()) + " job " + quote(array_file.string()) +
       " \"$SLURM_ARRAY_TASK_ID\" --detail \"Slurm job $id\" --ready\n"
       "  echo \"end $?\"\n"
       ")\n"
-      "# A signal may break a 'read' off inside a line, or let it fail as at the end of the pipe,\n"
-      "# where each one after it fails, too.\n"
+      "# A signal may interrupt 'read' inside a line, or make it fail once as at the end of the\n"
+      "# pipe, where every later one fails, too.\n"
       "IFS= line= failures=0\n"
       "while :; do\n"
       "  read -r -t 2 -u 9 part\n"
@@ -173,7 +173,7 @@ std::string batch_script(const std::filesystem::path& program,
       "  elif [ \"$state\" -le 128 ]; then\n"
       "    failures=$((failures + 1))\n"
       "    if [ \"$failures\" = 10 ]; then\n"
-      "      echo \"trivet: job $id has not said how its program ended\" >&2\n"
+      "      echo \"trivet: job $id did not report how its program ended\" >&2\n"
       "      break\n"
       "    fi\n"
       "  else\n"

@@ -29,7 +29,7 @@ std::optional<std::int64_t> number_of(std::string_view text) {
 }
 
 // A program's output, shortened for a message.
-std::string shown(std::string_view text) {
+std::string shorten(std::string_view text) {
   constexpr std::size_t kMost = 1000;
   return std::string(trim(text).substr(0, kMost));
 }
@@ -56,13 +56,13 @@ std::vector<std::string> submit_environment() {
   return environment;
 }
 
-std::string said(const ProgramResult& result) {
-  const std::string text = shown(result.errors.empty() ? result.out : result.errors);
+std::string output_of(const ProgramResult& result) {
+  const std::string text = shorten(result.errors.empty() ? result.out : result.errors);
   return text.empty() ? "exit code " + std::to_string(result.exit_code) : text;
 }
 
 // Drops prefixes such as "sbatch: error: " from each line.
-std::string plain(const std::string& text) {
+std::string without_prefixes(const std::string& text) {
   std::istringstream lines(text);
   std::string all;
   for (std::string line; std::getline(lines, line);) {
@@ -76,7 +76,7 @@ std::string plain(const std::string& text) {
 
 // Whether scancel complains only about tasks that have ended. For tasks that ended a while ago it
 // prints nothing and exits with ESLURM_ALREADY_DONE (2021), reduced to 8 bits.
-bool says_ended(const ProgramResult& result) {
+bool reports_ended(const ProgramResult& result) {
   constexpr int kAlreadyDone = 2021 & 0xff;
   std::istringstream lines(result.errors);
   bool any = false;
@@ -120,7 +120,7 @@ Queue Queue::parse(const std::string& text) {
       begin = end + 1;
     }
     if (count < parts.size() || !number_of(parts[0])) {
-      throw RunError("squeue printed something other than a list of jobs: " + shown(line));
+      throw RunError("squeue printed something other than a list of jobs: " + shorten(line));
     }
     // Ignores jobs without an array: they are not ours.
     const std::optional<std::int64_t> task = number_of(parts[1]);
@@ -163,7 +163,7 @@ ProgramResult Commands::run(const std::vector<std::string>& argv,
 std::string Commands::answer(const std::vector<std::string>& argv) const {
   ProgramResult result = run(argv);
   if (result.exit_code != 0) {
-    throw RunError("'" + argv[0] + "' failed: " + said(result), {.hint = kAskPing});
+    throw RunError("'" + argv[0] + "' failed: " + output_of(result), {.hint = kAskPing});
   }
   return std::move(result.out);
 }
@@ -173,13 +173,14 @@ std::string Commands::submit(std::vector<std::string> arguments, const std::stri
   arguments.push_back(script);
   const ProgramResult result = run(arguments, {.environment = submit_environment()});
   if (result.exit_code != 0) {
-    throw RunError("Slurm did not take the job: " + plain(said(result)), {.hint = kAskPing});
+    throw RunError("Slurm did not take the job: " + without_prefixes(output_of(result)),
+                   {.hint = kAskPing});
   }
   // "12", or "12;CLUSTER".
   const std::string out = result.out.substr(0, result.out.find(';'));
   const std::string id(trim(out));
   if (!number_of(id)) {
-    throw RunError("sbatch printed something other than a job id: " + shown(result.out));
+    throw RunError("sbatch printed something other than a job id: " + shorten(result.out));
   }
   return id;
 }
@@ -190,7 +191,7 @@ std::optional<std::string> Commands::refusal(std::vector<std::string> arguments)
   const ProgramResult result = run(arguments, {.environment = submit_environment()});
   if (result.exit_code == 0) return std::nullopt;
   require_up();
-  return plain(said(result));
+  return without_prefixes(output_of(result));
 }
 
 Queue Commands::queue() {
@@ -247,9 +248,9 @@ void Commands::scancel(const std::vector<std::string>& options,
     if (result.exit_code == 0) continue;
     // scancel also fails if tasks have ended in the meantime.
     require_up();
-    if (says_ended(result)) continue;
+    if (reports_ended(result)) continue;
     if (is_any_active({argv.begin() + 1, argv.end()})) {
-      throw RunError("'scancel' failed: " + said(result), {.hint = kAskPing});
+      throw RunError("'scancel' failed: " + output_of(result), {.hint = kAskPing});
     }
   }
 }

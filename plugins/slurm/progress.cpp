@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 8> kUsual = {
     "",          "None",       "Priority", "Resources",
     "BeginTime", "Dependency", "Cleaning", "JobArrayTaskLimit"};
 
-JobStatus changed(JobStatus status, JobState state, const std::string& detail) {
+JobStatus with_state(JobStatus status, JobState state, const std::string& detail) {
   status.state = state;
   status.detail = detail;
   status.time = unix_time();
@@ -60,7 +60,7 @@ JobStatus live_status(const JobStatus& recorded, std::optional<JobStatus> told,
   }
   if (!at.entry->host.empty()) status.host = at.entry->host;
   const bool runs = status.state == JobState::running;
-  return changed(status, runs ? JobState::running : JobState::queued, queued_detail(at));
+  return with_state(status, runs ? JobState::running : JobState::queued, queued_detail(at));
 }
 
 // The result of the last attempt, if it has ended.
@@ -75,12 +75,12 @@ std::optional<JobStatus> last_end(const Job& job) {
 JobStatus dropped_status(const Job& job, const JobStatus& recorded, const JobLocation& at,
                          bool is_cancelled, const launch::DependencyAnswer& dependency) {
   const std::string state = at.entry != nullptr ? at.entry->state : std::string();
-  if (is_cancelled) return changed(recorded, JobState::cancelled, {});
+  if (is_cancelled) return with_state(recorded, JobState::cancelled, {});
   if (dependency.readiness == Readiness::never) {
-    return changed(recorded, JobState::skipped, dependency.why);
+    return with_state(recorded, JobState::skipped, dependency.why);
   }
   const std::string said = "Slurm job " + at.id();
-  if (state == "CANCELLED") return changed(recorded, JobState::cancelled, said + ": CANCELLED");
+  if (state == "CANCELLED") return with_state(recorded, JobState::cancelled, said + ": CANCELLED");
   const bool is_held = at.entry != nullptr && at.entry->has_failed_to_start();
   const std::string& why = is_held ? at.entry->reason : state;
   const std::string known = said + (why.empty() ? " is gone" : ": " + why);
@@ -91,14 +91,14 @@ JobStatus dropped_status(const Job& job, const JobStatus& recorded, const JobLoc
     saved.attempt = end->attempt;
     saved.exit_code = end->exit_code;
     saved.signal = end->signal;
-    return changed(saved, JobState::preempted, known + "; waits for 'trivet resume'");
+    return with_state(saved, JobState::preempted, known + "; waits for 'trivet resume'");
   }
   // A time limit does not end a job that had ended before and was to be restarted. A restarted
   // controller may report such a job as running.
   const bool is_limit = state == "TIMEOUT" || state == "DEADLINE" || state == "OUT_OF_MEMORY";
-  if (is_limit && !end) return changed(recorded, JobState::failed, known);
-  return changed(recorded, JobState::lost,
-                 known + "; see " + at.location->submission->log(at.location->task).string());
+  if (is_limit && !end) return with_state(recorded, JobState::failed, known);
+  return with_state(recorded, JobState::lost,
+                    known + "; see " + at.location->submission->log(at.location->task).string());
 }
 
 bool is_told_by_attempt(const JobStatus& status) {

@@ -42,7 +42,7 @@ void SlurmConfig::validate(Diagnostics& diagnostics) const {
     const bool is_option = argument.size() > 1 && argument.front() == '-';
     if (!is_option && !takes_value) {
       diagnostics.add("sbatch_args", "'" + argument + "' is not an option of sbatch",
-                      "options begin with '-': \"--constraint=ib\"");
+                      "options start with '-': \"--constraint=ib\"");
     } else if (is_option && is_own(argument)) {
       diagnostics.add("sbatch_args", "'" + argument + "' is set by the orchestrator", "remove it");
     }

@@ -20,7 +20,7 @@ constexpr std::int64_t kMost = 1'000'000;
 }
 
 // Rounds to 12 digits, where sums and powers of decimal numbers look as people write them.
-double as_written(double value) {
+double round_decimal(double value) {
   char text[40];
   std::snprintf(text, sizeof text, "%.12g", value);
   return std::strtod(text, nullptr);
@@ -42,14 +42,14 @@ void check_numbers(const Value& list, const std::string& name, std::string_view 
   fail(list, name, std::string(function) + " takes numbers, " + form);
 }
 
-Value::Array range(const Value& list, const std::string& name) {
+Value::Array parse_range(const Value& list, const std::string& name) {
   check_numbers(list, name, "range", 1, 3);
   Value::Array given = list.items();
   if (given.size() == 1) given.insert(given.begin(), Value(0));
   const Value step = given.size() == 3 ? given[2] : Value(1);
   if (step.as_float() == 0) fail(list, name, "the step of a range must not be 0");
   const double count =
-      std::ceil(as_written((given[1].as_float() - given[0].as_float()) / step.as_float()));
+      std::ceil(round_decimal((given[1].as_float() - given[0].as_float()) / step.as_float()));
   if (count > static_cast<double>(kMost)) fail(list, name, "a range of more than 1,000,000 values");
   const bool whole = given[0].is_integer() && given[1].is_integer() && step.is_integer();
   Value::Array values;
@@ -58,13 +58,13 @@ Value::Array range(const Value& list, const std::string& name) {
       values.emplace_back(given[0].as_integer() + i * step.as_integer());
     } else {
       values.emplace_back(
-          as_written(given[0].as_float() + static_cast<double>(i) * step.as_float()));
+          round_decimal(given[0].as_float() + static_cast<double>(i) * step.as_float()));
     }
   }
   return values;
 }
 
-Value::Array spaced(const Value& list, const std::string& name, bool logarithmic) {
+Value::Array parse_spaced(const Value& list, const std::string& name, bool logarithmic) {
   const char* function = logarithmic ? "logspace" : "linspace";
   check_numbers(list, name, function, 3, 3);
   const Value::Array& given = list.items();
@@ -88,7 +88,7 @@ Value::Array spaced(const Value& list, const std::string& name, bool logarithmic
     }
     const double at =
         first + (last - first) * static_cast<double>(i) / static_cast<double>(count - 1);
-    values.emplace_back(as_written(logarithmic ? std::exp(at) : at));
+    values.emplace_back(round_decimal(logarithmic ? std::exp(at) : at));
   }
   return values;
 }
@@ -99,9 +99,9 @@ Value::Array values_of(const Value& dimension, const std::string& name) {
   if (dimension.is_array()) return dimension.items();
   if (dimension.is_table() && dimension.members().size() == 1) {
     const Value::Member& only = dimension.members().front();
-    if (only.key == "range") return range(only.value, name);
-    if (only.key == "linspace") return spaced(only.value, name, false);
-    if (only.key == "logspace") return spaced(only.value, name, true);
+    if (only.key == "range") return parse_range(only.value, name);
+    if (only.key == "linspace") return parse_spaced(only.value, name, false);
+    if (only.key == "logspace") return parse_spaced(only.value, name, true);
   }
   fail(dimension, name, "expected a list of values, found " + to_toml(dimension),
        "write [1, 2], { range = [0, 10] }, { linspace = [0, 1, 5] } or "

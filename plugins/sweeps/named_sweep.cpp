@@ -33,7 +33,7 @@ void check_count(std::size_t slow, std::size_t fast, const std::string& path) {
 }
 
 // Every item of one with every item of the other. The first varies slowest.
-Items product(const Items& slow, const Items& fast, const std::string& path) {
+Items make_product(const Items& slow, const Items& fast, const std::string& path) {
   check_count(slow.size(), fast.size(), path);
   Items all;
   for (const SweepItem& first : slow) {
@@ -45,8 +45,8 @@ Items product(const Items& slow, const Items& fast, const std::string& path) {
   return all;
 }
 
-Items zipped(const std::vector<std::pair<std::string, Value::Array>>& dimensions,
-             const std::string& path) {
+Items zip_dimensions(const std::vector<std::pair<std::string, Value::Array>>& dimensions,
+                     const std::string& path) {
   if (!dimensions.empty()) check_count(1, dimensions.front().second.size(), path);
   Items items(dimensions.empty() ? 0 : dimensions.front().second.size());
   for (const auto& [name, values] : dimensions) {
@@ -62,7 +62,7 @@ Items zipped(const std::vector<std::pair<std::string, Value::Array>>& dimensions
   return items;
 }
 
-Items points(const Value& list, const std::string& path) {
+Items parse_points(const Value& list, const std::string& path) {
   Items items;
   for (const Value& point : list.items()) {
     if (!point.is_table()) {
@@ -76,7 +76,7 @@ Items points(const Value& list, const std::string& path) {
 }
 
 Items items_of(const Value& sweep, const std::string& path) {
-  if (sweep.is_array()) return points(sweep, path);
+  if (sweep.is_array()) return parse_points(sweep, path);
   if (!sweep.is_table()) {
     throw ConfigError(Diagnostic{sweep.origin(), path,
                                  "expected a table or a list of tables, found " + to_toml(sweep),
@@ -91,13 +91,13 @@ Items items_of(const Value& sweep, const std::string& path) {
       dimensions.emplace_back(member.key, values_of(member.value, joined_path(path, member.key)));
     }
   }
-  if (zip) return zipped(dimensions, path);
+  if (zip) return zip_dimensions(dimensions, path);
   Items items(dimensions.empty() ? 0 : 1);
   for (const auto& [name, values] : dimensions) {
     check_count(items.size(), values.size(), path);
     Items one(values.size());
     for (std::size_t i = 0; i < values.size(); ++i) set(one[i], name, values[i]);
-    items = product(items, one, path);
+    items = make_product(items, one, path);
   }
   return items;
 }
@@ -114,7 +114,7 @@ std::string names_hint(const SweepContext& context, const std::string& known) {
   return "there are " + known;
 }
 
-std::vector<std::string> chosen_names(const SweepContext& context) {
+std::vector<std::string> choose_names(const SweepContext& context) {
   std::vector<std::string> known;
   for (const Value::Member& member : context.sweeps.members()) known.push_back(member.key);
   std::sort(known.begin(), known.end());
@@ -146,12 +146,12 @@ std::vector<std::string> chosen_names(const SweepContext& context) {
 
 std::vector<SweepItem> NamedSweep::items() const {
   Items items(1);
-  for (const std::string& name : chosen_names(context_)) {
+  for (const std::string& name : choose_names(context_)) {
     const std::string path = joined_path("sweep", name);
-    items = product(items, items_of(*context_.sweeps.find(name), path), path);
+    items = make_product(items, items_of(*context_.sweeps.find(name), path), path);
   }
   if (!context_.command_line.is_null()) {
-    items = product(items, items_of(context_.command_line, kCommandLine), kCommandLine);
+    items = make_product(items, items_of(context_.command_line, kCommandLine), kCommandLine);
   }
   for (SweepItem& item : items) item.target = target_;
   return items;
@@ -159,7 +159,7 @@ std::vector<SweepItem> NamedSweep::items() const {
 
 std::vector<std::string> NamedSweep::tags() const {
   std::vector<std::string> tags;
-  for (const std::string& name : chosen_names(context_)) tags.push_back("sweep:" + name);
+  for (const std::string& name : choose_names(context_)) tags.push_back("sweep:" + name);
   if (!context_.command_line.is_null()) tags.emplace_back("sweep:command line");
   return tags;
 }

@@ -12,8 +12,8 @@
 namespace trivet::tabular {
 namespace {
 
-std::map<std::string_view, std::int32_t> numbered(const std::vector<std::string>& texts,
-                                                  std::int32_t first) {
+std::map<std::string_view, std::int32_t> number_texts(const std::vector<std::string>& texts,
+                                                      std::int32_t first) {
   std::map<std::string_view, std::int32_t> ids;
   for (const std::string& text : texts) ids.emplace(text, first++);
   return ids;
@@ -48,13 +48,13 @@ float single(const TableRow& row, const std::string& column, double value) {
 }
 
 TableEncoder::TableEncoder(std::shared_ptr<const Encoding> encoding, const TableInput& table)
-    : encoding_(std::move(encoding)), classes_(numbered(encoding_->classes, 0)) {
+    : encoding_(std::move(encoding)), classes_(number_texts(encoding_->classes, 0)) {
   const ColumnIndex columns(table);
   label_ = columns.of(encoding_->label);
   for (const NumberColumn& column : encoding_->numbers) numbers_.push_back(columns.of(column.name));
   for (const CategoryColumn& column : encoding_->categories) {
     categories_.push_back(columns.of(column.name));
-    values_.push_back(numbered(column.values, kFirstId));
+    values_.push_back(number_texts(column.values, kFirstId));
   }
   if (encoding_->number_features() > 0)
     arrays_.push_back({"numbers", DType::f32, encoding_->number_features()});

@@ -12,7 +12,7 @@
 namespace trivet::tabular {
 namespace {
 
-double saved(const Value& state, std::string_view key, std::string_view metric) {
+double read_saved(const Value& state, std::string_view key, std::string_view metric) {
   const Value* value = state.find(key);
   if (value == nullptr)
     throw Error("metric " + std::string(metric) + ": the saved state has no " + std::string(key));
@@ -66,7 +66,9 @@ Value RegressionScores::save_state() const {
 }
 
 void RegressionScores::restore_state(const Value& state) {
-  const auto read = [&](std::string_view key) { return saved(state, key, "RegressionScores"); };
+  const auto read = [&](std::string_view key) {
+    return read_saved(state, key, "RegressionScores");
+  };
   sums_ = {read("weight"), read("absolute"), read("squared"), read("labels"),
            read("squared_labels")};
 }
@@ -94,8 +96,8 @@ Value Accuracy::save_state() const {
 }
 
 void Accuracy::restore_state(const Value& state) {
-  hits_ = saved(state, "hits", name_);
-  total_ = saved(state, "total", name_);
+  hits_ = read_saved(state, "hits", name_);
+  total_ = read_saved(state, "total", name_);
 }
 
 void RocCurve::add(const Predictions& predictions) {

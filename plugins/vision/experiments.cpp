@@ -13,7 +13,7 @@ Value image_shape() {
   return Value::array({16, 16, 1});
 }
 
-ConfigOf<Input> made_up_images(std::int64_t examples, std::int64_t batch_size, bool shuffle) {
+ConfigOf<Input> synthetic_images(std::int64_t examples, std::int64_t batch_size, bool shuffle) {
   return {"data/Synthetic", Value::table({{"image_shape", image_shape()},
                                           {"num_classes", kClasses},
                                           {"examples", examples},
@@ -42,8 +42,8 @@ ExperimentConfig mnist_local() {
   ImageClassificationConfig task;
   task.num_classes = kClasses;
   task.model = model;
-  task.train_input = made_up_images(4096, 64, true);
-  task.eval_input = made_up_images(1024, 128, false);
+  task.train_input = synthetic_images(4096, 64, true);
+  task.eval_input = synthetic_images(1024, 128, false);
   ExperimentConfig config;
   config.seed = 1;
   config.task = task;

@@ -136,7 +136,7 @@ bool has_rows(const tv_view& v) {
          (v.shape[1] <= 1 || v.stride[1] >= v.shape[3]);
 }
 
-bool takes(const tv_attention& a) {
+bool supports(const tv_attention& a) {
   const Extents e(a);
   const std::int64_t widest =
       std::max({a.q.stride[1], a.k.stride[1], a.v.stride[1], a.out.stride[1], e.depth});
@@ -284,7 +284,7 @@ void for_tiles(const tv_attention& a, std::int64_t batch, std::int64_t head, con
 }  // namespace
 
 tv_status attention_fwd(tv_ctx* ctx, const tv_attention* a) {
-  if (!takes(*a)) return TV_UNSUPPORTED;
+  if (!supports(*a)) return TV_UNSUPPORTED;
   const Extents e(*a);
   if (e.depth == 0) return TV_UNSUPPORTED;
   const std::int64_t each = e.tile() * e.row_floats();
@@ -303,7 +303,7 @@ tv_status attention_fwd(tv_ctx* ctx, const tv_attention* a) {
 // Heads that share keys are one task: its tiles add to the same dk and dv in order.
 tv_status attention_bwd(tv_ctx* ctx, const tv_attention_grad* g) {
   const tv_attention& a = g->fwd;
-  if (!takes(a) || !has_rows(g->dout)) return TV_UNSUPPORTED;
+  if (!supports(a) || !has_rows(g->dout)) return TV_UNSUPPORTED;
   const Extents e(a);
   if (e.depth == 0) return TV_UNSUPPORTED;
   const std::int64_t each = e.tile() * e.row_floats();

@@ -180,12 +180,12 @@ void for_pieces(tv_ctx* ctx, const Parts& parts, const F& f) {
 }
 
 template <typename T>
-T* advanced(T* from, std::int64_t by) {
+T* advance(T* from, std::int64_t by) {
   return from ? from + by : nullptr;
 }
 
 template <typename D>
-bool takes(const D& d) {
+bool supports(const D& d) {
   return d.dtype == TV_F32 && (d.activation == TV_ACT_NONE || d.activation == TV_ACT_RELU);
 }
 
@@ -227,7 +227,7 @@ void accumulate(void* to, std::int64_t at, float beta, double value) {
 }  // namespace
 
 tv_status batch_norm_fwd(tv_ctx* ctx, const tv_batch_norm* d) {
-  if (!takes(*d)) return TV_UNSUPPORTED;
+  if (!supports(*d)) return TV_UNSUPPORTED;
   const std::int64_t n = d->n;
   if (n == 0) return TV_OK;
   const auto *x = static_cast<const float*>(d->x), *gamma = static_cast<const float*>(d->gamma),
@@ -254,7 +254,7 @@ tv_status batch_norm_fwd(tv_ctx* ctx, const tv_batch_norm* d) {
 }
 
 tv_status batch_norm_bwd(tv_ctx* ctx, const tv_batch_norm_grad* d) {
-  if (!takes(*d)) return TV_UNSUPPORTED;
+  if (!supports(*d)) return TV_UNSUPPORTED;
   const std::int64_t n = d->n;
   if (n == 0) return TV_OK;
   const auto *x = static_cast<const float*>(d->x), *dy = static_cast<const float*>(d->dy),
@@ -264,7 +264,7 @@ tv_status batch_norm_bwd(tv_ctx* ctx, const tv_batch_norm_grad* d) {
   float *factor = scratch(ctx, n), *dy_mean = scratch(ctx, n), *slope = scratch(ctx, n);
   if (!parts.first || !parts.second || !factor || !dy_mean || !slope) return TV_OUT_OF_MEMORY;
   const auto rows_at = [&](std::int64_t row, std::int64_t count) {
-    return NormRows{count, n, x + row * n, advanced(y, row * n), dy + row * n};
+    return NormRows{count, n, x + row * n, advance(y, row * n), dy + row * n};
   };
   for_pieces(ctx, parts, [&](std::int64_t row, std::int64_t count, std::int64_t p) {
     HWY_DYNAMIC_DISPATCH(piece_gradients)

@@ -62,7 +62,7 @@ To integer_from(std::int64_t x) {
 }
 
 template <typename To, typename Number>
-To converted(Number x) {
+To convert(Number x) {
   if constexpr (std::is_same_v<To, float>) return static_cast<float>(x);
   if constexpr (std::is_same_v<To, Bf16>) return {trivet::bf16_from_float(static_cast<float>(x))};
   if constexpr (std::is_same_v<To, F16>) return {trivet::f16_from_float(static_cast<float>(x))};
@@ -94,9 +94,9 @@ void with_type(int dtype, const F& f) {
 template <typename To, typename From>
 void cast_run(std::int64_t n, To* dst, std::int64_t to, const From* src, std::int64_t from) {
   if (to == 1 && from == 1) {
-    for (std::int64_t i = 0; i < n; ++i) dst[i] = converted<To>(number(src[i]));
+    for (std::int64_t i = 0; i < n; ++i) dst[i] = convert<To>(number(src[i]));
   } else {
-    for (std::int64_t i = 0; i < n; ++i) dst[i * to] = converted<To>(number(src[i * from]));
+    for (std::int64_t i = 0; i < n; ++i) dst[i * to] = convert<To>(number(src[i * from]));
   }
 }
 
@@ -192,7 +192,7 @@ tv_status fill(tv_ctx* ctx, const tv_view* dst, double value) {
       const double low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
       one = std::isnan(value) ? T{0} : static_cast<T>(std::clamp(value, low, high));
     } else {
-      one = converted<T>(static_cast<float>(value));
+      one = convert<T>(static_cast<float>(value));
     }
     parallel(ctx, element_count(*dst), kGrain, [&](auto begin, auto end, auto) {
       std::fill(data<T>(*dst) + begin, data<T>(*dst) + end, one);

@@ -27,7 +27,7 @@ Gemm product(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::in
 }
 
 template <typename Linear>
-bool takes(const Linear& d) {
+bool supports(const Linear& d) {
   return d.dtype == TV_F32 && is_plain(d.activation) &&
          fits_blas(d.rows, d.in, d.out, d.in, d.out, d.out);
 }
@@ -35,7 +35,7 @@ bool takes(const Linear& d) {
 }  // namespace
 
 tv_status linear_fwd(tv_ctx* ctx, const tv_linear* d) {
-  if (!takes(*d)) return TV_UNSUPPORTED;
+  if (!supports(*d)) return TV_UNSUPPORTED;
   Gemm g = product(false, false, d->rows, d->out, d->in, d->x, d->in, d->w, d->out, d->y);
   g.epilogue = {floats(d->b), floats(d->pre), d->activation};
   GemmGroup group;
@@ -45,7 +45,7 @@ tv_status linear_fwd(tv_ctx* ctx, const tv_linear* d) {
 }
 
 tv_status linear_bwd(tv_ctx* ctx, const tv_linear_grad* d) {
-  if (!takes(*d)) return TV_UNSUPPORTED;
+  if (!supports(*d)) return TV_UNSUPPORTED;
   const bool plain = d->activation == TV_ACT_NONE;
   // Without an activation dz is dy, and only the sums remain to be computed.
   float* dz = plain ? const_cast<float*>(floats(d->dy)) : floats(d->dz);

@@ -188,7 +188,7 @@ HWY_EXPORT(pool_image);
 HWY_EXPORT(pool_grad_image);
 
 template <typename Pool>
-bool takes(const Pool& d) {
+bool supports(const Pool& d) {
   const tv_conv2d_shape& s = d.shape;
   return d.dtype == TV_F32 && d.kind <= TV_POOL_AVG && s.dilation_h <= 1 && s.dilation_w <= 1 &&
          s.kernel_h * s.kernel_w <= 256;
@@ -197,7 +197,7 @@ bool takes(const Pool& d) {
 }  // namespace
 
 tv_status pool2d_fwd(tv_ctx* ctx, const tv_pool2d* d) {
-  if (!takes(*d)) return TV_UNSUPPORTED;
+  if (!supports(*d)) return TV_UNSUPPORTED;
   const tv_conv2d_shape& s = d->shape;
   parallel(ctx, s.batch, row_grain(s.in_h * s.in_w * s.in_c), [&](auto begin, auto end, auto) {
     for (auto image = begin; image < end; ++image) HWY_DYNAMIC_DISPATCH(pool_image)(*d, image);
@@ -206,7 +206,7 @@ tv_status pool2d_fwd(tv_ctx* ctx, const tv_pool2d* d) {
 }
 
 tv_status pool2d_bwd(tv_ctx* ctx, const tv_pool2d_grad* d) {
-  if (!takes(*d)) return TV_UNSUPPORTED;
+  if (!supports(*d)) return TV_UNSUPPORTED;
   const tv_conv2d_shape& s = d->shape;
   parallel(ctx, s.batch, row_grain(s.in_h * s.in_w * s.in_c), [&](auto begin, auto end, auto) {
     for (auto image = begin; image < end; ++image) HWY_DYNAMIC_DISPATCH(pool_grad_image)(*d, image);

@@ -155,7 +155,7 @@ void read_example(std::string_view record, const std::string& location,
     while (example.next(1, kBytes)) read_features(example.get_message(), numbers, features);
     check_names(features, location);
   } catch (const protozero::exception& failure) {
-    throw InputError(location + ": is not a tf.Example:  " + failure.what());
+    throw InputError(location + ": is not a tf.Example: " + failure.what());
   }
 }
 

@@ -9,9 +9,9 @@
 namespace trivet::data {
 namespace {
 
-std::optional<std::int32_t> checked_token(const std::optional<std::int32_t>& wish, const char* name,
-                                          const std::optional<std::int32_t>& otherwise,
-                                          const Tokenizer& tokenizer, const std::string& field) {
+std::optional<std::int32_t> check_token(const std::optional<std::int32_t>& wish, const char* name,
+                                        const std::optional<std::int32_t>& otherwise,
+                                        const Tokenizer& tokenizer, const std::string& field) {
   if (wish && *wish >= tokenizer.vocabulary_size())
     throw InputError(field + ": is " + std::to_string(*wish) + ", but the largest id is " +
                      std::to_string(tokenizer.vocabulary_size() - 1));
@@ -32,8 +32,8 @@ void LabeledConfig::validate(Diagnostics& diagnostics) const {
 
 TextSpecialTokens text_special_tokens(const LabeledConfig& config, const Tokenizer& tokenizer,
                                       const std::string& input) {
-  return {checked_token(config.cls_id, "[CLS]", tokenizer.bos_id(), tokenizer, input + ".cls_id"),
-          checked_token(config.sep_id, "[SEP]", tokenizer.eos_id(), tokenizer, input + ".sep_id")};
+  return {check_token(config.cls_id, "[CLS]", tokenizer.bos_id(), tokenizer, input + ".cls_id"),
+          check_token(config.sep_id, "[SEP]", tokenizer.eos_id(), tokenizer, input + ".sep_id")};
 }
 
 void check_room(const LabeledConfig& config, std::int64_t special, const std::string& input) {

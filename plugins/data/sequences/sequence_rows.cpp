@@ -11,14 +11,14 @@
 namespace trivet::data {
 namespace {
 
-std::string shown(const std::optional<std::int32_t>& token) {
+std::string token_text(const std::optional<std::int32_t>& token) {
   return token ? std::to_string(*token) : "none";
 }
 
 // Everything that determines the contents of rows.
 std::string fingerprint_of(const SequenceRules& rules, const std::string& layout) {
   return digest(rules.tokens->fingerprint() + " " + std::to_string(rules.seq_len) + " " +
-                shown(rules.special.bos) + " " + shown(rules.special.eos) +
+                token_text(rules.special.bos) + " " + token_text(rules.special.eos) +
                 (rules.shifted ? " shifted " : " ") + layout);
 }
 

@@ -12,7 +12,7 @@
 namespace trivet::data {
 namespace {
 
-TextSide made_side(const ConfigOf<Tokenizer>& own, const InputContext& context) {
+TextSide make_side(const ConfigOf<Tokenizer>& own, const InputContext& context) {
   std::shared_ptr<const Tokenizer> tokenizer = required_tokenizer(own, context);
   const std::int64_t size = checked_vocabulary(*tokenizer, context.name);
   return {std::move(tokenizer), size};
@@ -32,8 +32,8 @@ struct SequenceToSequenceInput::Parts {
       : data(make(config.source)),
         inputs(config.inputs),
         targets(config.targets),
-        source(made_side(config.tokenizer, context)),
-        target(config.target_tokenizer.has_value() ? made_side(config.target_tokenizer, context)
+        source(make_side(config.tokenizer, context)),
+        target(config.target_tokenizer.has_value() ? make_side(config.target_tokenizer, context)
                                                    : source),
         limit(config.limit.count),
         pack(config.pack) {

@@ -8,7 +8,7 @@
 namespace trivet::data {
 namespace {
 
-std::string_view feature(const SourceExample& example, std::string_view name) {
+std::string_view find_feature(const SourceExample& example, std::string_view name) {
   const auto found = std::ranges::find(example.features, name, &SourceExample::Feature::name);
   if (found != example.features.end()) return found->text;
   std::vector<std::string> known;
@@ -49,7 +49,7 @@ TextTemplate::TextTemplate(std::string_view text) {
 std::string TextTemplate::fill(const SourceExample& example) const {
   std::string text;
   for (const Part& part : parts_)
-    text += part.is_name ? feature(example, part.text) : std::string_view(part.text);
+    text += part.is_name ? find_feature(example, part.text) : std::string_view(part.text);
   return text;
 }
 

@@ -43,9 +43,8 @@ std::size_t width_of(const RowEncoder::Array& array) {
 
 // Gathers columns from `begin` on of the rows of the samples.
 template <class T>
-Tensor gathered(const std::vector<T>& rows, std::size_t row_width, std::size_t begin,
-                const RowEncoder::Array& array,
-                const std::vector<ExampleSampler::Sample>& samples) {
+Tensor gather(const std::vector<T>& rows, std::size_t row_width, std::size_t begin,
+              const RowEncoder::Array& array, const std::vector<ExampleSampler::Sample>& samples) {
   const auto batch = static_cast<std::int64_t>(samples.size());
   Tensor tensor =
       Tensor::host(array.width == 0 ? Shape{batch} : Shape{batch, array.width}, dtype_of<T>);
@@ -120,10 +119,10 @@ std::optional<Batch> CsvInput::get_next() {
   std::size_t next_float = 0, next_integer = 0;
   for (const RowEncoder::Array& array : encoder_->arrays()) {
     if (array.dtype == DType::i32) {
-      batch.set(array.name, gathered(integers_, integer_width_, next_integer, array, samples_));
+      batch.set(array.name, gather(integers_, integer_width_, next_integer, array, samples_));
       next_integer += width_of(array);
     } else {
-      batch.set(array.name, gathered(floats_, float_width_, next_float, array, samples_));
+      batch.set(array.name, gather(floats_, float_width_, next_float, array, samples_));
       next_float += width_of(array);
     }
   }

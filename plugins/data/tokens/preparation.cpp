@@ -86,7 +86,7 @@ class Index {
 
 // Adds the shards of an earlier preparation. Empty if they are damaged or data.toml lists other
 // shards.
-std::optional<Index> found_index(Index index, const fs::path& directory) {
+std::optional<Index> find_index(Index index, const fs::path& directory) {
   try {
     const std::string text = read_text_file(directory / kIndexName);
     for (std::size_t i = 0; fs::exists(directory / shard_name(i)); ++i) {
@@ -146,7 +146,7 @@ void remove_file(const fs::path& file) {
   if (failed) throw RunError("cannot remove " + file.string() + ": " + failed.message());
 }
 
-Index made_index(Index index, const TextPipeline& pipeline, const fs::path& directory,
+Index make_index(Index index, const TextPipeline& pipeline, const fs::path& directory,
                  std::uint64_t shard_bytes) {
   // Without data.toml the directory is incomplete until all shards are written.
   remove_file(directory / kIndexName);
@@ -171,8 +171,8 @@ PreparedData prepare_tokens(const TextPipeline& pipeline, const fs::path& direct
   const Texts texts = look_at(pipeline);
   if (texts.bytes == 0) throw InputError(name + ": the source has no text");
   const Index head(texts, *pipeline.tokenizer, shard_bytes);
-  const std::optional<Index> found = found_index(head, directory);
-  const Index index = found ? *found : made_index(head, pipeline, directory, shard_bytes);
+  const std::optional<Index> found = find_index(head, directory);
+  const Index index = found ? *found : make_index(head, pipeline, directory, shard_bytes);
   PreparedData made;
   made.reused = found.has_value();
   for (std::size_t i = 0; i < index.count(); ++i) made.files.push_back(directory / shard_name(i));

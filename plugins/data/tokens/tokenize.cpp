@@ -68,7 +68,7 @@ void read_limited(DataSource& source, std::int64_t limit, const DataSource::Visi
 
 namespace {
 
-TokenizedExample tokenized(const TextPipeline& pipeline, const SourceExample& example) {
+TokenizedExample tokenize_example(const TextPipeline& pipeline, const SourceExample& example) {
   TokenizedExample made;
   made.ids = encode_checked(*pipeline.tokenizer, pipeline.inputs.fill(example), example.location);
   const std::int64_t most = pipeline.inputs_len - (pipeline.inputs_end.has_value() ? 1 : 0);
@@ -86,13 +86,14 @@ TokenizedExample tokenized(const TextPipeline& pipeline, const SourceExample& ex
 
 void tokenize_each(const TextPipeline& pipeline,
                    const std::function<void(const TokenizedExample&)>& visit) {
-  pipeline.source->read([&](const SourceExample& example) { visit(tokenized(pipeline, example)); });
+  pipeline.source->read(
+      [&](const SourceExample& example) { visit(tokenize_example(pipeline, example)); });
 }
 
 std::unique_ptr<MemoryTokens> tokenize(const TextPipeline& pipeline, std::int64_t limit) {
   auto tokens = std::make_unique<MemoryTokens>(pipeline.tokenizer->vocabulary_size());
   read_limited(*pipeline.source, limit, [&](const SourceExample& example) {
-    const TokenizedExample made = tokenized(pipeline, example);
+    const TokenizedExample made = tokenize_example(pipeline, example);
     tokens->add(made.ids, made.inputs);
   });
   return tokens;

@@ -43,7 +43,7 @@ class BeamSearch {
     std::int64_t steps = config_.max_decode_steps;
     if (limits_.longest > 0) steps = std::min(steps, limits_.longest - std::ssize(prompt_));
     if (steps <= 0) return {};
-    std::vector<float> logits = logits_behind_prompt();
+    std::vector<float> logits = logits_after_prompt();
     for (std::int64_t step = 0;; ++step) {
       take_logits(logits, step);
       if (!config_.flat_beam) finish_some(step);
@@ -62,7 +62,7 @@ class BeamSearch {
 
  private:
   // Reads the prompt once, for all beams.
-  std::vector<float> logits_behind_prompt() {
+  std::vector<float> logits_after_prompt() {
     const std::vector<std::int32_t> prompt(prompt_.begin(), prompt_.end());
     const std::vector<float> of_one = model_.start({&prompt, 1});
     model_.reorder(std::vector<std::int32_t>(beams_, 0));
@@ -78,8 +78,7 @@ class BeamSearch {
     if (config_.flat_beam) return std::ranges::all_of(live_, &Beam::ended);
     if (finished_.size() < beams_) return false;
     return std::ranges::all_of(live_, [&](const Beam& beam) {
-      const double most =
-          std::max(normalized(beam.score, length + 1), normalized(beam.score, steps));
+      const double most = std::max(normalize(beam.score, length + 1), normalize(beam.score, steps));
       return most <= finished_.back().score;
     });
   }
@@ -105,7 +104,7 @@ class BeamSearch {
     return std::find(ends.begin(), ends.end(), id) != ends.end();
   }
 
-  double normalized(double score, std::int64_t length) const {
+  double normalize(double score, std::int64_t length) const {
     return score / std::pow((static_cast<double>(length) + 5) / 5, config_.length_norm_alpha);
   }
 
@@ -120,7 +119,7 @@ class BeamSearch {
       Beam ended = live_[row];
       ended.ids.push_back(best);
       ended.log_probs.push_back(log_prob(row, best));
-      ended.score = normalized(live_[row].score + log_prob(row, best), step + 1);
+      ended.score = normalize(live_[row].score + log_prob(row, best), step + 1);
       ended.ended = true;
       finished_.push_back(std::move(ended));
     }
@@ -176,7 +175,7 @@ class BeamSearch {
     std::erase_if(finished_, given_up);
     if (!finished_.empty()) return std::move(finished_);
     std::erase_if(live_, given_up);
-    for (Beam& beam : live_) beam.score = normalized(beam.score, std::ssize(beam.ids));
+    for (Beam& beam : live_) beam.score = normalize(beam.score, std::ssize(beam.ids));
     std::stable_sort(live_.begin(), live_.end(), by_score);
     return std::move(live_);
   }

@@ -19,7 +19,7 @@ namespace {
 using Names = std::set<std::string_view>;
 
 // Fields that do not affect what a trained model computes.
-const Names& of_training() {
+const Names& training_fields() {
   static const Names names = {
       "atten_dropout", "bias_init",    "checkpoint_policy",    "dropout",
       "dropout_prob",  "init",         "input_dropout_prob",   "label_smoothing_apply_for_eval",
@@ -32,7 +32,7 @@ const Names& of_training() {
 constexpr std::string_view kMerged = "lora";
 
 // Fields that a layer passes on to the layers inside it, where they are compared.
-Names passed_on(std::string_view type) {
+Names inherited_fields(std::string_view type) {
   if (type == "nn/TransformerBlock") {
     return {"input_dims", "hidden_dims",          "num_heads", "num_kv_heads",
             "causal",     "use_gated_activation", "has_bias",  "norm_epsilon"};
@@ -68,15 +68,15 @@ struct BuiltLayer {
   Value fields;  // those that the layout determines
 };
 
-BuiltLayer built(const LayerTrace::Entry& entry) {
+BuiltLayer built_layer(const LayerTrace::Entry& entry) {
   BuiltLayer layer{entry.path, entry.type(), entry.config.fields()};
   const Schema& schema = registry().get(Layer::kKind, layer.type).schema();
   fill_defaults(layer.fields, schema, nullptr);
   if (layer.type == "nn/MultiHeadAttention") settle_attention(layer.fields);
-  const Names passed = passed_on(layer.type);
+  const Names passed = inherited_fields(layer.type);
   for (const Field& field : schema.fields) {
     if (holds_layers(field.type) || passed.contains(field.name) ||
-        of_training().contains(field.name) || field.name == kMerged) {
+        training_fields().contains(field.name) || field.name == kMerged) {
       layer.fields.erase(field.name);
     }
   }
@@ -92,7 +92,7 @@ class BuiltLayers {
     Scope scope(store);
     const LanguageModel model(config, scope);
     for (const LayerTrace::Entry& entry : trace.layers()) {
-      if (entry.type() != "nn/Dropout") layers_.push_back(built(entry));
+      if (entry.type() != "nn/Dropout") layers_.push_back(built_layer(entry));
     }
   }
 

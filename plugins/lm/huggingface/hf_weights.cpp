@@ -78,17 +78,16 @@ void HfWeights::read_index(const fs::path& index) {
     for (const SafetensorsEntry& entry : opened.entries()) {
       const auto said = files.find(entry.name);
       if (said == files.end() || said->second != name) {
-        throw UsageError(
-            file.string() + " has " + entry.name + ", which " + index.string() +
-                (said == files.end() ? " does not name" : " says is in " + said->second),
-            {.hint = "the files belong to different models, or one was replaced"});
+        throw UsageError(file.string() + " has " + entry.name + ", which " + index.string() +
+                             (said == files.end() ? " does not list" : " lists in " + said->second),
+                         {.hint = "the files belong to different models, or one was replaced"});
       }
       add(entry, file);
     }
     for (const auto& [tensor, where] : files) {
       if (where == name && opened.find(tensor) == nullptr) {
         throw UsageError(
-            file.string() + " has no " + tensor + ", which " + index.string() + " says is in it",
+            file.string() + " has no " + tensor + ", which " + index.string() + " lists in it",
             {.hint = "the files belong to different models, or one was replaced"});
       }
     }

@@ -16,11 +16,11 @@ namespace {
 
 constexpr std::size_t kMostLines = 20;
 
-std::string described(const SafetensorsEntry& entry) {
+std::string describe(const SafetensorsEntry& entry) {
   return entry.name + " " + std::string(name_of(entry.dtype)) + " " + entry.shape.to_string();
 }
 
-Shape reversed(const Shape& shape) {
+Shape reverse_axes(const Shape& shape) {
   std::vector<std::int64_t> extents(shape.begin(), shape.end());
   std::reverse(extents.begin(), extents.end());
   return Shape(extents);
@@ -28,14 +28,15 @@ Shape reversed(const Shape& shape) {
 
 // The shape of each of the tensor's variables.
 Shape variable_shape(const HfTensor& tensor) {
-  const Shape whole = tensor.transposed ? reversed(tensor.shape) : tensor.shape;
+  const Shape whole = tensor.transposed ? reverse_axes(tensor.shape) : tensor.shape;
   std::vector<std::int64_t> extents(whole.begin(), whole.end());
   extents.back() /= std::ssize(tensor.variables);
   return Shape(extents);
 }
 
 // [rows, columns] -> [columns, rows], in blocks that stay in the cache.
-std::vector<float> transposed(std::span<const float> x, std::size_t rows, std::size_t columns) {
+std::vector<float> transpose_matrix(std::span<const float> x, std::size_t rows,
+                                    std::size_t columns) {
   constexpr std::size_t kSquare = 32;
   std::vector<float> y(x.size());
   for (std::size_t r = 0; r < rows; r += kSquare) {
@@ -70,7 +71,7 @@ void import_tensor(const HfTensor& tensor, const SafetensorsEntry& entry, Weight
   const std::vector<float> values = floats_of(entry);
   if (tensor.transposed) {
     return add(weights, tensor.variables[0], shape,
-               transposed(values, extent(tensor.shape, 0), extent(tensor.shape, 1)));
+               transpose_matrix(values, extent(tensor.shape, 0), extent(tensor.shape, 1)));
   }
   const std::size_t width = extent(shape, shape.rank() - 1), all = parts * width;
   for (std::size_t part = 0; part < parts; ++part) {
@@ -87,11 +88,11 @@ void import_tensor(const HfTensor& tensor, const SafetensorsEntry& entry, Weight
 std::string problem_of(const HfTensor& tensor, const SafetensorsEntry* entry) {
   if (entry == nullptr) return tensor.name + " f32 " + tensor.shape.to_string() + " is missing";
   if (!holds_floats(*entry)) {
-    return described(*entry) + ": expected f32, bf16 or f16";
+    return describe(*entry) + ": expected f32, bf16 or f16";
   }
   if (entry->shape == tensor.shape) return {};
-  const bool turned = entry->shape == reversed(tensor.shape);
-  return described(*entry) + ": " + tensor.shape.to_string() + " was expected" +
+  const bool turned = entry->shape == reverse_axes(tensor.shape);
+  return describe(*entry) + ": " + tensor.shape.to_string() + " was expected" +
          (turned ? ", the transpose" : " by config.json");
 }
 
@@ -102,7 +103,7 @@ std::string problem_of_head(const HfWeights& source, const HfLayout& layout,
   const bool same =
       table != nullptr && table->dtype == head.dtype && std::ranges::equal(table->data, head.data);
   return same ? std::string()
-              : described(head) +
+              : describe(head) +
                     " differs from the embedding, and config.json says that they are tied: "
                     "set \"tie_word_embeddings\": false there";
 }
@@ -163,7 +164,7 @@ void export_tensor(const HfTensor& tensor, const std::string& name, Variables& v
   }
   if (tensor.transposed) {
     return add(weights, name, tensor.shape,
-               transposed(parts[0], extent(shape, 0), extent(shape, 1)));
+               transpose_matrix(parts[0], extent(shape, 0), extent(shape, 1)));
   }
   const auto width = static_cast<std::ptrdiff_t>(extent(shape, shape.rank() - 1));
   std::vector<float> values;
@@ -194,7 +195,7 @@ Weights imported(const HfWeights& source, const HfLayout& layout, const DecoderS
     if (name == kHeadTensor) {
       note(problem_of_head(source, layout, entry));
     } else {
-      note(described(entry) + " has no variable in the model");
+      note(describe(entry) + " has no variable in the model");
     }
   }
   throw_if_any(diagnostics, source.name());

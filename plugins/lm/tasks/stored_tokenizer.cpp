@@ -29,7 +29,7 @@ struct Stored {
 };
 
 // The config with file names in the folder.
-ConfigOf<Tokenizer> in_folder(const ConfigOf<Tokenizer>& config, const fs::path& folder) {
+ConfigOf<Tokenizer> config_in_folder(const ConfigOf<Tokenizer>& config, const fs::path& folder) {
   if (!config) return config;
   Value fields = config.fields();
   for (const Field& field : registry().get(Tokenizer::kKind, config.key()).schema().fields) {
@@ -52,14 +52,14 @@ std::optional<Stored> stored_in(const fs::path& run) {
   }
   Stored stored{fingerprint->as_string(), {}};
   if (!config->is_null()) {
-    stored.config = in_folder(
+    stored.config = config_in_folder(
         ConfigOf<Tokenizer>(ConfigValue::from_value(*config, Tokenizer::kKind, "tokenizer")),
         folder_of(run));
   }
   return stored;
 }
 
-std::string described(const std::string& fingerprint, const ConfigOf<Tokenizer>& config) {
+std::string describe(const std::string& fingerprint, const ConfigOf<Tokenizer>& config) {
   return fingerprint + " " + (config ? to_toml(config.to_value()) : "(missing)");
 }
 
@@ -68,8 +68,8 @@ std::string described(const std::string& fingerprint, const ConfigOf<Tokenizer>&
                                   const std::string& hint) {
   throw ConfigError(Diagnostic{.path = "task.tokenizer",
                                .what = "is not that of " + whose + "\n  the config's  " +
-                                       described(fingerprint, config) + "\n  the run's     " +
-                                       described(stored.fingerprint, stored.config),
+                                       describe(fingerprint, config) + "\n  the run's     " +
+                                       describe(stored.fingerprint, stored.config),
                                .hint = hint});
 }
 
@@ -85,8 +85,8 @@ fs::path run_above(const fs::path& weights) {
 }
 
 // Returns the tokenizer that the run stores. Throws `reason` if it stores none.
-std::unique_ptr<Tokenizer> kept(const std::optional<Stored>& stored, const fs::path& run,
-                                const InputError& reason) {
+std::unique_ptr<Tokenizer> load_stored(const std::optional<Stored>& stored, const fs::path& run,
+                                       const InputError& reason) {
   if (!stored || !stored->config) throw InputError(reason);
   auto tokenizer = make(stored->config);
   if (tokenizer->fingerprint() != stored->fingerprint) {
@@ -113,7 +113,7 @@ ConfigOf<Tokenizer> store_tokenizer(const Tokenizer& tokenizer, const fs::path& 
   replace_file(record_of(run), to_json(Value::table({{"fingerprint", tokenizer.fingerprint()},
                                                      {"tokenizer", config.to_value()}}),
                                        JsonStyle::indented));
-  return in_folder(config, folder);
+  return config_in_folder(config, folder);
 }
 
 std::unique_ptr<Tokenizer> tokenizer_of_run(const ConfigOf<Tokenizer>& config,
@@ -123,7 +123,7 @@ std::unique_ptr<Tokenizer> tokenizer_of_run(const ConfigOf<Tokenizer>& config,
   try {
     tokenizer = make(config);
   } catch (const InputError& unreadable) {
-    return kept(stored, run, unreadable);
+    return load_stored(stored, run, unreadable);
   }
   const std::string fingerprint = tokenizer->fingerprint();
   if (stored && stored->fingerprint != fingerprint) {

@@ -77,7 +77,7 @@ const Value* member(const Value* table, std::string_view name) {
   return table != nullptr && table->is_table() ? table->find(name) : nullptr;
 }
 
-std::optional<Value> parsed(std::string_view line, const std::filesystem::path& file) {
+std::optional<Value> parse_line(std::string_view line, const std::filesystem::path& file) {
   try {
     return value_from_json(line, file.string());
   } catch (const RunError&) {
@@ -109,8 +109,8 @@ std::string with_null_for_infinite(std::string_view line) {
 
 // Parses JSON, also with Python's NaN and Infinity.
 std::optional<Value> record_in(std::string_view line, const std::filesystem::path& file) {
-  std::optional<Value> record = parsed(line, file);
-  if (!record) record = parsed(with_null_for_infinite(line), file);
+  std::optional<Value> record = parse_line(line, file);
+  if (!record) record = parse_line(with_null_for_infinite(line), file);
   if (record && record->is_table()) return record;
   return std::nullopt;
 }

@@ -9,7 +9,7 @@
 namespace trivet::tokenizers {
 namespace {
 
-std::string quoted(const std::string& text) {
+std::string quote(const std::string& text) {
   return nlohmann::json(text).dump();
 }
 
@@ -74,8 +74,8 @@ class Writer {
 }}
 )",
         lines(added(), "[", "]", 2), vocabulary_.add_prefix_space, vocabulary_.split_words,
-        vocabulary_.unknown ? quoted(name(*vocabulary_.unknown)) : "null",
-        vocabulary_.ignore_merges, lines(tokens(), "{", "}", 4), lines(merges(), "[", "]", 4));
+        vocabulary_.unknown ? quote(name(*vocabulary_.unknown)) : "null", vocabulary_.ignore_merges,
+        lines(tokens(), "{", "}", 4), lines(merges(), "[", "]", 4));
   }
 
  private:
@@ -87,7 +87,7 @@ class Writer {
       items.push_back(
           fmt::format(R"({{"id": {}, "content": {}, "single_word": false, "lstrip": false, )"
                       R"("rstrip": false, "normalized": {}, "special": {}}})",
-                      token.id, quoted(token.content), !token.special, token.special));
+                      token.id, quote(token.content), !token.special, token.special));
     }
     return items;
   }
@@ -95,7 +95,7 @@ class Writer {
   std::vector<std::string> tokens() const {
     std::vector<std::string> items;
     for (std::size_t id = 0; id < names_.size(); ++id)
-      items.push_back(fmt::format("{}: {}", quoted(names_[id]), id));
+      items.push_back(fmt::format("{}: {}", quote(names_[id]), id));
     return items;
   }
 
@@ -104,8 +104,8 @@ class Writer {
     for (const auto& [left, right] : vocabulary_.merges) {
       // Only added tokens have a blank in their name.
       const bool blank = (name(left) + name(right)).find(' ') != std::string::npos;
-      items.push_back(blank ? fmt::format("[{}, {}]", quoted(name(left)), quoted(name(right)))
-                            : quoted(name(left) + " " + name(right)));
+      items.push_back(blank ? fmt::format("[{}, {}]", quote(name(left)), quote(name(right)))
+                            : quote(name(left) + " " + name(right)));
     }
     return items;
   }

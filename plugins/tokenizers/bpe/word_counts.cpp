@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
-std::vector<AddedToken> added(const std::vector<std::string>& contents) {
+std::vector<AddedToken> make_added(const std::vector<std::string>& contents) {
   std::vector<AddedToken> tokens;
   for (const std::string& content : contents) tokens.push_back({.content = content});
   return tokens;
@@ -35,7 +35,7 @@ std::size_t last_cut(std::string_view text) {
 }  // namespace
 
 WordCounts::WordCounts(const std::vector<std::string>& special_tokens)
-    : special_(added(special_tokens)) {}
+    : special_(make_added(special_tokens)) {}
 
 void WordCounts::add(std::string_view text) {
   bytes_ += text.size();

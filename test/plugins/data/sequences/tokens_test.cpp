@@ -195,9 +195,9 @@ TEST_CASE("inconsistent token files are refused", "[data-tokens]") {
     CHECK_THAT(with(16, little<std::uint64_t>({0})), Contains("vocabulary of 0"));
   }
   SECTION("sizes that overflow, and indices that run backwards") {
-    CHECK_THAT(with(24, little<std::uint64_t>({-1})), Contains("behind its header"));
+    CHECK_THAT(with(24, little<std::uint64_t>({-1})), Contains("after its header"));
     CHECK_THAT(with(32, little<std::uint64_t>({std::int64_t{1} << 61})),
-               Contains("behind its header"));
+               Contains("after its header"));
     CHECK_THAT(with(128, little<std::uint64_t>({9})), Contains("index of documents is damaged"));
     CHECK_THAT(with(136, little<std::uint64_t>({7})), Contains("index of documents is damaged"));
   }
