@@ -40,7 +40,7 @@ Tensor LanguageModel::hidden(const Tensor& ids, LayerCache* cache, FpropContext&
 }
 
 NestedMap LanguageModel::fprop(const Batch& batch, FpropContext& context) {
-  set_places(context, batch);
+  set_sequence_context(context, batch);
   if (model_type_ == ModelType::prefix) {
     context.inputs_indicator = ops::cast(batch.at("inputs_indicator"), DType::f32);
   }

@@ -92,7 +92,7 @@ NestedMap SequenceModel::fprop(const Batch& batch, FpropContext& context) {
   context.cross_paddings = context.paddings;
   context.cross_segment_ids = context.segment_ids;
   const Batch target = batch.child("tgt");
-  set_places(context, target);
+  set_sequence_context(context, target);
   return token_losses(*head_, hidden(target.at("ids"), nullptr, context), target, context);
 }
 

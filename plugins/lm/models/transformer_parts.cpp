@@ -115,7 +115,7 @@ void check_ids(const char* model, const Tensor& ids, std::int64_t longest) {
   }
 }
 
-void set_places(FpropContext& context, const Batch& batch) {
+void set_sequence_context(FpropContext& context, const Batch& batch) {
   context.positions = optional_of(batch, "segment_pos");
   context.segment_ids = optional_of(batch, "segment_ids");
   context.paddings = optional_of(batch, "paddings");

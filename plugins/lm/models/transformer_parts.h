@@ -74,6 +74,6 @@ void check_ids(const char* model, const Tensor& ids, std::int64_t longest);
 
 // Sets the batch's "segment_pos", "segment_ids" and "paddings" in the context, each if the batch
 // has it.
-void set_places(FpropContext& context, const Batch& batch);
+void set_sequence_context(FpropContext& context, const Batch& batch);
 
 }  // namespace trivet::lm
