@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of cpu/OpenBlas and its device functions.
+// The function table of cpu/OpenBlas and its device functions.
 #include <hwy/targets.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ const char* vector_target() {
   return hwy::TargetName(best);
 }
 
-// "OpenBLAS 0.3.21 ..." starts the configuration text; the rest of it is build options.
+// "OpenBLAS 0.3.21 ..." starts the configuration text; the rest are build options.
 tv_status info(tv_info* out) {
   if (!blas().problem.empty()) {
     trivet::backends::describe_processor(*out, blas().problem);

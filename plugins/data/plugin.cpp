@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin "data": inputs from files and made-up ones.
+// The plugin "data": inputs from files and synthetic inputs.
 #include "trivet/plugin.h"
 
 #include "data/images/idx_input.h"

@@ -21,7 +21,7 @@ using Variables = ::dlib::matrix<double, 0, 1>;
 
 enum class Step { local, global, random };
 
-// dlib divides by the spread of each variable, so one that cannot vary is kept from it.
+// dlib divides by the range of each variable, so constant variables are not passed to it.
 bool is_searched(const Dimension& dimension) {
   return dimension.count() != 1;
 }
@@ -60,7 +60,7 @@ SearchPoint point_of(const SearchSpace& space, const Variables& variables) {
   return space.point(unit);
 }
 
-// What dlib is to find the most of. It squares values and takes none below -1e300.
+// The value for dlib to maximize. dlib squares values and accepts none below -1e300.
 double value_of(double loss) {
   constexpr double kLargest = 1e100;
   return std::clamp(-loss, -kLargest, kLargest);
@@ -77,7 +77,7 @@ double value_of_nearest(const std::vector<Evaluation>& evaluations, const Variab
   return value;
 }
 
-// All trials of a history as dlib is told of them.
+// All trials of a history in dlib's terms.
 struct Told {
   std::vector<std::vector<double>> units;
   std::vector<Evaluation> evaluations;

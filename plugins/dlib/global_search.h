@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dlib/GlobalSearch: dlib::global_function_search, which goes by turns to where the objective could
-// be greatest if it is Lipschitz (Malherbe and Vayatis 2017) and to the top of a quadratic through
-// the points around the best one (Powell 2004).
+// dlib/GlobalSearch: dlib::global_function_search. It alternates between the point where a
+// Lipschitz bound on the objective is greatest (Malherbe and Vayatis 2017) and the maximum of a
+// quadratic through the points around the best one (Powell 2004).
 //
 //   start      the middle of the space, then random points until there are max(3, n) results
-//   turns      trials with an even number are steps of the quadratic, others of the bound
-//   numbers    of all types are coordinates in [0, 1], so that both models see scales as the space
-//              does and the quadratic moves integers; choices are dlib's integers, which it leaves
-//              as they are at the best point
-//   again      a point that was tried before gives way to one of the bound, then to random ones
-//   failed     trials count as the worst, or the quadratic would lead to them again
-//   running    trials count as much as the nearest that ended, as in dlib itself
+//   turns      even-numbered trials are steps of the quadratic, odd-numbered ones of the bound
+//   numbers    of all types are coordinates in [0, 1], so that both models use the space's scales
+//              and the quadratic moves integers; choices are dlib's integers, which the quadratic
+//              keeps at the best point's values
+//   again      a point that was tried before is replaced by one of the bound, then by random ones
+//   failed     trials count as the worst, so that the quadratic avoids them
+//   running    trials have the value of the nearest ended one, as in dlib itself
 //
-// dlib keeps a radius of trust from step to step. A sampler keeps nothing, so the radius is always
-// what dlib starts from: the distance of the points that the quadratic goes through.
+// dlib keeps a trust region radius from step to step. A sampler has no state, so the radius is
+// always dlib's initial one: the distance of the points that the quadratic goes through.
 //
-// The time of an answer grows with the square of the number of trials and more: some ten
-// milliseconds for 30, a second for some hundred.
+// The time per trial grows faster than the square of the number of trials: some ten milliseconds
+// for 30, a second for some hundred.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@
 
 namespace trivet::dlib {
 
-// The names are dlib's.
+// The field names are dlib's.
 struct GlobalSearchConfig : SamplerConfig {
   double solver_epsilon = 0;
   double pure_random_search_probability = 0.02;

@@ -31,7 +31,7 @@ Capacity::Capacity(const Machine& machine, const Limits& limits, const std::vect
       jobs_left_(limits.jobs - std::ssize(own)),
       free_cpus_(machine.cpus),
       free_gpus_(machine.gpus) {
-  // Somebody who says that the machine has more cores than it has means it for all.
+  // If the user sets more cores than the machine has, the setting applies to all experiments.
   left_machine_.cores = std::max(left_machine_.cores, limits.resources.cores);
   left_machine_.memory_bytes = std::max(left_machine_.memory_bytes, limits.resources.memory_bytes);
   for (const auto* allocations : {&own, &others}) {
@@ -67,7 +67,7 @@ Allocation Capacity::take(const Resources& want) {
   left_here_ -= want;
   left_machine_ -= want;
   Allocation allocation{.owner = {}, .taken = want};
-  // Jobs of others that are bound to no core need some, too.
+  // Unpinned jobs of other experiments need cores, too.
   if (limits_.bind_cores && std::ssize(free_cpus_) - unbound_cores_ >= want.cores) {
     allocation.cpus = take_first(free_cpus_, want.cores);
   } else {

@@ -22,7 +22,7 @@ bool has(const std::vector<std::string_view>& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// "\040" and the like, as mountinfo writes blanks, tabs, newlines and backslashes.
+// Decodes "\040" and the like: mountinfo escapes blanks, tabs, newlines and backslashes.
 std::string without_escapes(std::string_view text) {
   constexpr std::size_t kDigits = 3;
   std::string plain;
@@ -40,7 +40,7 @@ std::string without_escapes(std::string_view text) {
   return plain;
 }
 
-// A line "HIERARCHY:CONTROLLERS:PATH"; v2 has no controllers there.
+// A line "HIERARCHY:CONTROLLERS:PATH". In v2 CONTROLLERS is empty.
 struct Membership {
   int version = 0;
   std::string_view path;
@@ -54,7 +54,7 @@ std::optional<Membership> memory_membership(std::string_view cgroups) {
     if (second == line.npos) continue;
     const std::string_view controllers = line.substr(first + 1, second - first - 1);
     const std::string_view path = line.substr(second + 1);
-    // Where both are there, the controller is with v1: v2 then has it not.
+    // If v1 and v2 are both mounted and v1 has the controller, v2 does not.
     if (has(split(controllers, ','), "memory")) return Membership{1, path};
     if (line.starts_with("0::")) found = Membership{2, path};
   }
@@ -62,11 +62,11 @@ std::optional<Membership> memory_membership(std::string_view cgroups) {
 }
 
 struct Mount {
-  fs::path root;      // what of the hierarchy is seen,
-  fs::path location;  // and where
+  fs::path root;      // visible part of the hierarchy,
+  fs::path location;  // where it is mounted
 };
 
-// ID PARENT DEVICE ROOT PLACE OPTIONS [TAGS...] - TYPE SOURCE SUPER_OPTIONS
+// ID PARENT DEVICE ROOT MOUNT_POINT OPTIONS [TAGS...] - TYPE SOURCE SUPER_OPTIONS
 std::vector<Mount> mounts_of(int version, std::string_view mounts) {
   std::vector<Mount> found;
   for (const std::string_view line : split(mounts, '\n')) {
@@ -87,7 +87,7 @@ std::string first_word(const fs::path& file) {
 }
 
 bool may_write(const fs::path& group) {
-  // Whoever moves a process writes to the lowest cgroup above both locations, too.
+  // Moving a process also writes to the lowest common parent cgroup.
   return ::access(group.c_str(), W_OK | X_OK) == 0 &&
          ::access((group / "cgroup.procs").c_str(), W_OK) == 0;
 }
@@ -113,20 +113,20 @@ bool is_closed(const fs::path& group) {
 
 CgroupLocation location_v1(const MemoryHierarchy& hierarchy) {
   const fs::path& own = hierarchy.own;
-  if (!may_write(own)) return {{}, "this user may not make cgroups in " + own.string()};
+  if (!may_write(own)) return {{}, "this user cannot create cgroups in " + own.string()};
   if (first_word(own / "memory.use_hierarchy") == "0") {
-    return {{}, "limits of " + own.string() + " do not hold for cgroups in it"};
+    return {{}, "limits of " + own.string() + " do not apply to cgroups in it"};
   }
   return {own};
 }
 
 CgroupLocation location_v2(const MemoryHierarchy& hierarchy) {
   for (fs::path group = hierarchy.own;; group = group.parent_path()) {
-    if (may_write(group) && hands_out_memory(group)) return {group};
+    if (may_write(group) && delegates_memory(group)) return {group};
     if (group == hierarchy.mount || is_closed(group) || !group.has_relative_path()) {
       return {{},
               "no cgroup from " + hierarchy.own.string() + " up to " + group.string() +
-                  " lets this user make some with a limit"};
+                  " lets this user create cgroups with a limit"};
     }
   }
 }
@@ -154,11 +154,11 @@ CgroupLocation cgroup_location() {
   try {
     const auto hierarchy = memory_hierarchy(read_text_file("/proc/self/cgroup"),
                                             read_text_file("/proc/self/mountinfo"));
-    if (!hierarchy) return {{}, "no cgroups with the memory controller are mounted here"};
+    if (!hierarchy) return {{}, "no cgroup file system with the memory controller is mounted"};
     CgroupLocation location = find_cgroup_location(*hierarchy);
     if (location.parent.empty()) return location;
     launch::remove_leftover_cgroups(location.parent);
-    // Permissions do not tell all: what the kernel refuses shows here.
+    // Permissions are not sufficient: a trial shows what the kernel refuses.
     const launch::MemoryCgroup trial(location.parent, launch::MemoryCgroup::kLeastBytes);
     return location;
   } catch (const RunError& error) {

@@ -32,7 +32,7 @@ struct Lack {
   std::string wanted, there;
 };
 
-std::vector<Lack> lacks(const Resources& want, const Resources& there) {
+std::vector<Lack> find_lacks(const Resources& want, const Resources& there) {
   std::vector<Lack> found;
   if (want.cores > there.cores) {
     found.push_back({"cores", count_of(want.cores, "core"), count_of(there.cores, "core")});
@@ -68,7 +68,8 @@ Limits LocalOrchestrator::limits() const {
   return limits;
 }
 
-// Units differ in their arguments; what their jobs take is mostly the same, and said once.
+// Units differ in their arguments. Their jobs mostly need the same, so each problem is reported
+// once.
 void LocalOrchestrator::check(std::span<const WorkUnit> units, Diagnostics& diagnostics) {
   const Limits limits = this->limits();
   std::set<std::string> said;
@@ -80,22 +81,22 @@ void LocalOrchestrator::check(std::span<const WorkUnit> units, Diagnostics& diag
     std::int64_t count = 0;
     bool each_fits = true;
     for (const Job& job : unit.jobs) {
-      for (const Lack& lack : lacks(resources_of(job), limits.resources)) {
+      for (const Lack& lack : find_lacks(resources_of(job), limits.resources)) {
         each_fits = false;
         say("jobs." + job.name + "." + lack.field,
-            "the job takes " + lack.wanted + ", this machine has " + lack.there + " for it",
-            "let it take less, or use another orchestrator");
+            "the job needs " + lack.wanted + ", but this machine has " + lack.there + " for it",
+            "reduce its needs, or use another orchestrator");
       }
       if (!job.after.empty()) continue;
       together += resources_of(job);
       ++count;
     }
     if (!each_fits) continue;
-    for (const Lack& lack : lacks(together, limits.resources)) {
+    for (const Lack& lack : find_lacks(together, limits.resources)) {
       say("jobs",
-          "the jobs of a unit start together and take " + lack.wanted + ", this machine has " +
+          "the jobs of a unit start together and need " + lack.wanted + ", but this machine has " +
               lack.there + " for them",
-          "let them take less, or start some `after` others");
+          "reduce their needs, or start some `after` others");
     }
     if (count > limits.jobs) {
       say("orchestrator.max_parallel",
@@ -110,7 +111,7 @@ void LocalOrchestrator::launch(std::span<const WorkUnit>) {
   context_.start_supervisor();
 }
 
-// The supervisor, if one is at work, does the same; both may.
+// A running supervisor does the same. Both may do it.
 void LocalOrchestrator::cancel(std::span<const std::int64_t> wids) {
   std::vector<JobEvent> events;
   launch::visit_jobs(
@@ -128,7 +129,7 @@ void LocalOrchestrator::cancel(std::span<const std::int64_t> wids) {
   if (!events.empty()) context_.records.record(events);
 }
 
-// Ends that a killed supervisor could not record.
+// Records job ends that a killed supervisor could not record.
 void LocalOrchestrator::refresh(std::span<const std::int64_t> wids) {
   std::vector<JobEvent> events;
   launch::visit_jobs(context_.records, wids,

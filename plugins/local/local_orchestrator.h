@@ -5,17 +5,16 @@
 //   type = "local/Orchestrator"
 //   max_parallel = 4
 //
-// A supervisor without a terminal starts units, those of a higher priority first and then in order
-// of wid, as soon as there is room for what their jobs take: cores, memory and GPUs, declared per
-// job. Jobs of a unit start together; those
-// that wait for others (`after`) follow one by one. A job that finds no room is not overtaken by
-// later ones that need what it waits for. Experiments that the same user runs on this machine share
-// it (resource_ledger.h). A job is bound to cores of its own, and gets OMP_NUM_THREADS and
-// CUDA_VISIBLE_DEVICES to match. Where this user may make control groups (cgroup_location.h), one
-// that takes more memory than it declares is ended, and has failed with "memory limit"; elsewhere
-// memory is counted only, and supervisor.log says so.
+// A detached supervisor starts units by priority, then by wid, as soon as the cores, memory and
+// GPUs that their jobs declare are free. Jobs of a unit start together; jobs that wait for others
+// (`after`) follow one by one. A job that does not fit is not overtaken by later jobs that need the
+// same resources. Experiments that the same user runs on this machine share it (resource_ledger.h).
+// A job is pinned to its own cores, and gets matching OMP_NUM_THREADS and CUDA_VISIBLE_DEVICES. If
+// this user can create cgroups (cgroup_location.h), a job that exceeds its declared memory is
+// killed and fails with "memory limit". Otherwise memory is only counted, and supervisor.log says
+// so.
 //
-// Jobs go on when the supervisor is gone, and the next one takes them up.
+// Jobs keep running if the supervisor dies; the next supervisor adopts them.
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,7 @@ std::vector<int> usable_cpus() {
   return cpus;
 }
 
-// A container's limit, where there is one ("max" is none).
+// A container's limit, if any ("max" means none).
 std::int64_t container_limit() {
   for (const char* path :
        {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {

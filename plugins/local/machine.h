@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine has for jobs, and sums of what they take.
+// The resources of this machine, and sums of what jobs use.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Resources {
 
   Resources& operator+=(const Resources& other);
   Resources& operator-=(const Resources& other);
-  // Whether `want` can be taken from this. What it does not want may be overdrawn.
+  // Whether `want` fits in these resources. Resources that it does not want may be overdrawn.
   bool hold(const Resources& want) const;
 };
 
@@ -25,14 +25,13 @@ Resources resources_of(const launch::Job& job);
 
 struct Machine {
   std::vector<int> cpus;          // that this process may use
-  std::int64_t memory_bytes = 0;  // of the machine, or of the container it looks like
+  std::int64_t memory_bytes = 0;  // of the machine or its container
   std::vector<std::string> gpus;  // as CUDA_VISIBLE_DEVICES names them
 
   Resources resources() const;
 };
 
-// NVIDIA's GPUs: those that CUDA_VISIBLE_DEVICES names where it is set, else all that the driver
-// knows.
+// NVIDIA GPUs: those in CUDA_VISIBLE_DEVICES if it is set, else all that the driver lists.
 Machine this_machine();
 
 }  // namespace trivet::local

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin "local": experiments on this machine.
+// The plugin "local": runs experiments on this machine.
 #include "trivet/plugin.h"
 
 #include "local_orchestrator.h"

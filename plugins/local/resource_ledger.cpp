@@ -98,7 +98,7 @@ fs::path ledger_directory() {
   if (const char* named = std::getenv("XDG_RUNTIME_DIR"); named != nullptr && *named == '/') {
     return fs::path(named) / "trivet";
   }
-  // A job of cron has no such variable, and must still find the ledger of the user's sessions.
+  // A cron job lacks XDG_RUNTIME_DIR, but must use the same ledger as the user's sessions.
   const fs::path session = fs::path("/run/user") / user;
   if (is_own_directory(session)) return session / "trivet";
   return "/tmp/trivet-" + user;
@@ -110,9 +110,8 @@ ResourceLedger::ResourceLedger(fs::path directory)
     throw_system_error("make directory", directory, errno);
   }
   if (!is_own_directory(directory)) {
-    throw RunError(
-        "cannot use " + directory.string() + ": it is not a directory of this user alone",
-        {.hint = "remove it, or set XDG_RUNTIME_DIR to a directory of your own"});
+    throw RunError("cannot use " + directory.string() + ": other users can access it",
+                   {.hint = "remove it, or set XDG_RUNTIME_DIR to a private directory"});
   }
   // Without it, waiting takes up to a second longer.
   news_ = UniqueFd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
@@ -132,7 +131,7 @@ ResourceLedger::Page::Page(ResourceLedger& ledger, const std::vector<Allocation>
   try {
     before_ = read_up_to(file_, kMostBytes, ledger.path_);
     const Value book = value_from_json(before_, ledger.path_.string());
-    // Process ids of before a restart name other processes now.
+    // After a reboot, process ids name other processes.
     if (member(book, "boot_id").as_string() != boot_id()) return;
     for (const Value& value : member(book, "allocations").items()) {
       const Allocation allocation = row_from(value);
@@ -147,7 +146,7 @@ ResourceLedger::Page::Page(ResourceLedger& ledger, const std::vector<Allocation>
         reservations_.push_back(reservation);
     }
   } catch (const Error&) {
-    // New, or half written by a process that was killed: it fills again.
+    // New, or half written by a killed process: the supervisors fill it again.
     others_.clear();
     reservations_.clear();
   }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResourceLedger: a file in which the supervisors of one user on one machine write what their jobs
-// take, so that experiments share the machine instead of each having all of it.
+// ResourceLedger: a file in which the supervisors of one user on one machine record what their jobs
+// use, so that experiments share the machine.
 //
 //   $XDG_RUNTIME_DIR/trivet/ledger.json    or /run/user/UID/trivet/, else /tmp/trivet-UID/
 //
-// An allocation counts as long as its process lives: what a killed supervisor has left is nobody's,
-// but its jobs keep their allocations. Whoever waits for room leaves a reservation; what it asks
-// for is kept free by those who come later. A ledger that is gone or damaged fills again, since
-// every supervisor writes all of its allocations each time.
+// An allocation counts while its process lives. The jobs of a killed supervisor keep their
+// allocations, but the supervisor's reservation lapses. A supervisor that waits for resources
+// leaves a reservation; later ones keep those resources free. If the file is lost or damaged, it
+// fills again, since every supervisor writes all of its allocations each time.
 #pragma once
 
 #include <cstdint>
@@ -30,26 +30,26 @@ struct Owner {
 };
 Owner this_process();
 
-// What a running job takes; its owner is the attempt's shim.
+// What a running job uses. Its owner is the attempt's shim.
 struct Allocation {
   Owner owner;
   Resources taken;
-  std::vector<int> cpus{};          // it is bound to; may be empty
-  std::vector<std::string> gpus{};  // it was given
+  std::vector<int> cpus{};          // cores it is pinned to; may be empty
+  std::vector<std::string> gpus{};  // assigned to it
 };
 
-// What a supervisor waits for.
+// Resources that a supervisor waits for.
 struct Reservation {
   Owner owner;
   Resources wanted;
-  std::int64_t number = 0;  // smaller ones come first
+  std::int64_t number = 0;  // smaller numbers come first
 };
 
 std::filesystem::path ledger_directory();
 
 class ResourceLedger {
  public:
-  // Makes the directory. Throws RunError when it cannot or when others may write to it.
+  // Creates the directory. Throws RunError if that fails or others can write to it.
   explicit ResourceLedger(std::filesystem::path directory = ledger_directory());
   ResourceLedger(const ResourceLedger&) = delete;
   ResourceLedger& operator=(const ResourceLedger&) = delete;
@@ -58,22 +58,22 @@ class ResourceLedger {
   int news_fd() const { return news_.get(); }
   void take_news();
 
-  // Locks the ledger as long as it lives and reads what others have.
+  // Locks the ledger during its lifetime and reads the others' entries.
   class Page {
    public:
-    // `own`: allocations of this supervisor's jobs, whoever has written them before.
+    // `own`: allocations of this supervisor's jobs, also those that an earlier supervisor wrote.
     Page(ResourceLedger& ledger, const std::vector<Allocation>& own);
     Page(const Page&) = delete;
     Page& operator=(const Page&) = delete;
     ~Page();
 
     const std::vector<Allocation>& others() const { return others_; }
-    // Of others that wait, those before `own`; all of them for nothing.
+    // Other supervisors' reservations before `own`; all of them if it is empty.
     std::vector<Reservation> reservations_before(const std::optional<Reservation>& own) const;
-    // One behind all others'.
+    // One more than all others' numbers.
     std::int64_t next_reservation() const;
 
-    // Writes it anew: what others have, and this. Throws RunError.
+    // Rewrites the file: the others' entries and these. Throws RunError.
     void write(const std::vector<Allocation>& own, const std::optional<Reservation>& reservation);
 
    private:

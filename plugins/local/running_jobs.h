@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunningJobs: the jobs of which an attempt runs, each with a descriptor that tells of the end of
-// its shim.
+// RunningJobs: the jobs with a running attempt, each with a descriptor that signals the end of its
+// shim.
 #pragma once
 
 #include <span>
@@ -21,7 +21,7 @@ class RunningJobs {
     TrackedJob* tracked;
   };
   struct Ended {
-    bool is_quiet = false;  // the time was up, and nothing has happened
+    bool is_quiet = false;  // the wait timed out and nothing happened
     std::vector<Running> jobs;
   };
 
@@ -30,17 +30,17 @@ class RunningJobs {
   RunningJobs& operator=(const RunningJobs&) = delete;
   ~RunningJobs();
 
-  // From now on it runs. `shim` is 0 as long as it is not known who keeps it.
+  // Adds a running job. `shim` is 0 while its process id is unknown.
   void watch(UnitJobs& unit, TrackedJob& tracked, pid_t shim);
   void remove(TrackedJob& tracked);
 
   std::size_t size() const { return running_.size(); }
   bool has_unknown_shim() const;
-  // What they take of the machine.
+  // The machine's resources that the jobs use.
   std::vector<Allocation> allocations() const;
 
-  // Waits for the first end of a shim, or for one of `others`, whose revents it sets. Those
-  // without a known shim are told every time: somebody must look.
+  // Waits until a shim ends or one of `others` is ready, and sets their revents. Jobs without a
+  // known shim are always returned: the caller must look for it.
   Ended wait(std::span<pollfd> others, int milliseconds) const;
 
  private:

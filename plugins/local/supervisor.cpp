@@ -25,7 +25,7 @@ using launch::Readiness;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLongestWait{1000};
-// How soon after its start a shim that is still unknown is looked for again.
+// Delay until the next look for a shim that is unknown after its start.
 constexpr milliseconds kSoon{50};
 
 std::int64_t priority_of(const UnitJobs& unit) {
@@ -34,7 +34,7 @@ std::int64_t priority_of(const UnitJobs& unit) {
   return highest;
 }
 
-bool goes_first(const UnitJobs* a, const UnitJobs* b) {
+bool starts_before(const UnitJobs* a, const UnitJobs* b) {
   return priority_of(*a) > priority_of(*b);
 }
 
@@ -64,16 +64,16 @@ void Supervisor::run(const Supervision& supervision) {
     if (is_done()) break;
     wait(supervision.wake_fd);
   }
-  // Ends that were seen on the way out.
+  // Records job ends seen during shutdown.
   write_events();
 }
 
 void Supervisor::read_records() {
-  // A large experiment whose records change all the time must not be read all the time.
+  // Limits how often a large experiment with frequent changes is read.
   const Clock::time_point now = Clock::now();
   if (!has_news_ || now < read_at_ + 20 * read_took_) return;
   has_news_ = false;
-  // What is known here and not there would look like somebody's wish for another try.
+  // Otherwise an event that is not yet recorded would look like a user's request for a retry.
   if (!write_events()) return;
   records_.refresh();
   std::vector<launch::WorkUnit> units = records_.units();
@@ -82,7 +82,7 @@ void Supervisor::read_records() {
       reopen(units_[i]);
     } else {
       UnitJobs& unit = units_.emplace_back(std::move(units[i]), records_);
-      order_.insert(std::upper_bound(order_.begin(), order_.end(), &unit, goes_first), &unit);
+      order_.insert(std::upper_bound(order_.begin(), order_.end(), &unit, starts_before), &unit);
       for (TrackedJob& tracked : unit.jobs) take_up(unit, tracked);
     }
     if (units_[i].is_open() && records_.is_cancelled(units_[i].unit.wid)) cancel(units_[i], {});
@@ -101,7 +101,7 @@ void Supervisor::find_cgroup_location() {
   }
 }
 
-// What an earlier supervisor has started, and what has ended since.
+// Adopts what an earlier supervisor started, and what has ended since.
 void Supervisor::take_up(UnitJobs& unit, TrackedJob& tracked) {
   if (!tracked.is_open()) return;
   if (tracked.job->memory_bytes > 0) find_cgroup_location();
@@ -109,7 +109,7 @@ void Supervisor::take_up(UnitJobs& unit, TrackedJob& tracked) {
     const std::optional<JobStatus> now = launch::unrecorded_status(*tracked.job, tracked.status);
     if (now) set_state(unit, tracked, *now);
   } catch (const RunError& error) {
-    // Started anew it might run twice, and the other units need not wait for it.
+    // A second start might run the job twice. The other units need not wait for it.
     JobStatus status = tracked.status;
     status.state = JobState::failed;
     status.detail = error.message();
@@ -124,7 +124,7 @@ void Supervisor::take_up(UnitJobs& unit, TrackedJob& tracked) {
   }
 }
 
-// Jobs that have ended and that somebody wants to be tried again.
+// Reopens ended jobs that a user wants to retry.
 void Supervisor::reopen(UnitJobs& unit) {
   for (TrackedJob& tracked : unit.jobs) {
     if (tracked.is_open()) continue;
@@ -158,7 +158,7 @@ void Supervisor::end(const UnitJobs& unit, TrackedJob& tracked) {
                         options_.grace_seconds);
     tracked.told_to_end = true;
   } catch (const RunError& error) {
-    // It is told again when the records are read again.
+    // The error is reported again when the records are read again.
     tell(unit, tracked, error.message());
   }
 }
@@ -170,13 +170,13 @@ void Supervisor::set_state(const UnitJobs& unit, TrackedJob& tracked, const JobS
   events_.push_back({unit.unit.wid, tracked.job->name, tracked.status});
 }
 
-// What cannot be written now, since the disk is full for instance, is kept and written later.
+// Keeps events that cannot be written now, for example on a full disk, and retries later.
 bool Supervisor::write_events() {
   if (events_.empty()) return true;
   try {
     records_.record(events_);
   } catch (const RunError& error) {
-    if (can_write_) std::fprintf(stderr, "%s; it is tried again every second\n", error.what());
+    if (can_write_) std::fprintf(stderr, "%s; trying again every second\n", error.what());
     can_write_ = false;
     return false;
   }
@@ -188,7 +188,7 @@ bool Supervisor::write_events() {
 void Supervisor::skip_hopeless() {
   for (std::size_t i = first_open_; i < order_.size(); ++i) {
     UnitJobs& unit = *order_[i];
-    // Once more after each, since others may wait for the one that is skipped.
+    // Repeats after each skip, since other jobs may wait for the skipped one.
     for (bool again = true; again;) {
       again = false;
       for (TrackedJob& tracked : unit.jobs) {
@@ -240,7 +240,7 @@ void Supervisor::admit_from(UnitJobs& unit, Capacity& capacity) {
     (tracked.job->after.empty() ? together : alone).push_back(&tracked);
   }
   admit_together(unit, together, capacity);
-  // Each start may be what another job waits for.
+  // Another job may wait for each start.
   while (admit_one(unit, alone, capacity)) {
   }
 }
@@ -262,7 +262,7 @@ void Supervisor::admit_together(UnitJobs& unit, const std::vector<TrackedJob*>& 
   for (const TrackedJob* tracked : together) want += resources_of(*tracked->job);
   if (together.empty() || !capacity.ask(want, std::ssize(together))) return;
   for (TrackedJob* tracked : together) {
-    // With fail_fast, one that cannot be started takes the others with it.
+    // With fail_fast, a job that cannot start ends the others.
     if (tracked->is_open()) start(unit, *tracked, capacity);
   }
 }
@@ -291,7 +291,7 @@ void Supervisor::start(UnitJobs& unit, TrackedJob& tracked, Capacity& capacity) 
   }
 }
 
-// Nothing is wrong with the job: it waits until what is short may be there again.
+// The job is fine: it waits until the missing resource may be available again.
 void Supervisor::postpone(const UnitJobs& unit, TrackedJob& tracked, const std::string& why) {
   pause(tracked);
   tell(unit, tracked, why);
@@ -328,7 +328,7 @@ void Supervisor::collect(UnitJobs& unit, TrackedJob& tracked) {
     status.state = JobState::pending;
     status.attempt = std::max<std::int64_t>(status.attempt - 1, 0);
     set_state(unit, tracked, status);
-    postpone(unit, tracked, "its shim was killed before it began");
+    postpone(unit, tracked, "its shim was killed before the job started");
     return;
   }
   settle(unit, tracked, info.status);
@@ -358,7 +358,7 @@ bool Supervisor::is_done() {
                   has_open)) {
     return false;
   }
-  // Units may have been added just now.
+  // Units may have been added in the meantime.
   has_news_ = true;
   read_at_ = {};
   read_records();
@@ -380,13 +380,13 @@ int Supervisor::wait_milliseconds() {
   Clock::time_point until = std::min(now + kLongestWait, try_again_at_);
   if (has_news_) until = std::min(until, read_at_ + 20 * read_took_);
   if (running_.has_unknown_shim()) until = std::min(until, now + kSoon);
-  // Rounded up: to wake early would be to wake twice.
+  // Rounds up, since waking too early means waking twice.
   const auto left = std::chrono::ceil<milliseconds>(until - now).count();
   return std::max(0, static_cast<int>(left));
 }
 
 void Supervisor::wait(int wake_fd) {
-  // While it waits for room, ends of other experiments' jobs are news.
+  // While it waits for resources, job ends of other experiments wake it.
   std::array files{pollfd{wake_fd, POLLIN, 0},
                    pollfd{reservation_ ? ledger_.news_fd() : -1, POLLIN, 0}};
   const RunningJobs::Ended ended = running_.wait(files, wait_milliseconds());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Supervisor: starts the jobs of an experiment as there is room, and records what becomes of them,
-// until all have ended. It sleeps until a shim ends, the host tells of news, or a job may be
-// tried again.
+// Supervisor: starts the jobs of an experiment when resources are free, and records their results,
+// until all have ended. It sleeps until a shim ends, the host sends a notification, or a job may be
+// retried.
 #pragma once
 
 #include <cstdint>
@@ -36,32 +36,32 @@ class Supervisor {
   void run(const Supervision& supervision);
 
  private:
-  // For jobs that declare their memory; found at the first one.
+  // For jobs that declare their memory. Runs at the first such job.
   void find_cgroup_location();
 
-  // The records: units that are new, cancelled, or to be tried again.
+  // Reads the records: new units, canceled jobs, retries.
   void read_records();
   void take_up(UnitJobs& unit, TrackedJob& tracked);
   void reopen(UnitJobs& unit);
   void cancel(UnitJobs& unit, const std::string& why);
   void end(const UnitJobs& unit, TrackedJob& tracked);
   void tell(const UnitJobs& unit, TrackedJob& tracked, const std::string& why);
-  bool write_events();  // false when they cannot be written now
+  bool write_events();  // false if they cannot be written now
 
-  // What can be started.
+  // Skips jobs that can never start.
   void skip_hopeless();
   void admit();
   void renew_reservation(const Capacity& capacity, const ResourceLedger::Page& page);
-  // All jobs of the unit that wait for no other start together, the others as each can.
+  // Starts all jobs of the unit that wait for no other job together, the others one by one.
   void admit_from(UnitJobs& unit, Capacity& capacity);
   void admit_together(UnitJobs& unit, const std::vector<TrackedJob*>& together, Capacity& capacity);
-  // Asks for the first one that may start; false when none may.
+  // Requests resources for the first job that may start; false if none may.
   bool admit_one(UnitJobs& unit, std::vector<TrackedJob*>& waiting, Capacity& capacity);
   void start(UnitJobs& unit, TrackedJob& tracked, Capacity& capacity);
   void postpone(const UnitJobs& unit, TrackedJob& tracked, const std::string& why);
   void pause(TrackedJob& tracked);
 
-  // What has ended.
+  // Watches running jobs and records their ends.
   void watch(UnitJobs& unit, TrackedJob& tracked, pid_t shim);
   void collect(UnitJobs& unit, TrackedJob& tracked);
   void settle(const UnitJobs& unit, TrackedJob& tracked, const launch::JobStatus& attempt);
@@ -80,10 +80,10 @@ class Supervisor {
   std::optional<CgroupLocation> cgroups_;
 
   std::deque<UnitJobs> units_;    // by wid
-  std::vector<UnitJobs*> order_;  // as they start: higher priorities first, then by wid
-  std::size_t first_open_ = 0;    // units before it in that order have ended
+  std::vector<UnitJobs*> order_;  // start order: higher priority first, then wid
+  std::size_t first_open_ = 0;    // all units before it in order_ have ended
   RunningJobs running_;
-  std::vector<launch::JobEvent> events_;  // that are not recorded yet
+  std::vector<launch::JobEvent> events_;  // not recorded yet
   bool can_write_ = true;
   Clock::time_point try_again_at_ = Clock::time_point::max();
   bool rows_changed_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a supervisor knows of the jobs of its units.
+// A supervisor's state of the jobs of its units.
 #pragma once
 
 #include <chrono>
@@ -23,22 +23,22 @@ struct TrackedJob {
   const launch::Job* job = nullptr;
   launch::JobStatus status;
 
-  // While an attempt runs:
+  // Set while an attempt runs:
   bool runs = false;
   bool told_to_end = false;
   Allocation allocation;  // its owner is the shim
   UniqueFd shim_fd;       // tells of the shim's end; none while the shim is not known
 
-  // While it waits:
+  // Set while it waits:
   Clock::time_point not_before{};
-  int short_runs = 0;  // one after the other, up to now
+  int short_runs = 0;  // consecutive short runs so far
 
   bool is_open() const { return !launch::is_final(status.state); }
 };
 
 struct UnitJobs {
   launch::WorkUnit unit;
-  std::vector<TrackedJob> jobs;  // in order of unit.jobs, to which they point
+  std::vector<TrackedJob> jobs;  // in the order of unit.jobs, to which they point
 
   UnitJobs(launch::WorkUnit of, launch::UnitRecords& records);
   UnitJobs(const UnitJobs&) = delete;

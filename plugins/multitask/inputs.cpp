@@ -15,7 +15,7 @@ const Value& member(const Value& state, const std::string& key) {
                   "the checkpoint was saved with other tasks");
 }
 
-// The weights of `first`, which may be undefined, and then those of the batch.
+// Concatenates the weights of `first`, which may be undefined, and those of the batch.
 Tensor with_weights_of(const Batch& batch, const Tensor* first) {
   const std::int64_t before = first != nullptr ? first->dim(0) : 0, rows = rows_of(batch);
   Tensor all = Tensor::host({before + rows});
@@ -114,7 +114,7 @@ std::optional<Batch> InTurnInput::get_next() {
       return batch;
     }
     if (of_turn_ == 0) {
-      throw InputError("the evaluation data of task '" + source.name + "' has no batch",
+      throw InputError("the evaluation data of task '" + source.name + "' has no batches",
                        {.path = source.config.path()});
     }
     ++source_;

@@ -31,7 +31,7 @@ double Interleaved::loss_divisor() const {
   return std::accumulate(weights.begin(), weights.end(), 0.0);
 }
 
-// Of the task that is drawn first.
+// The range of the task that is drawn first.
 ExpectedInitialLoss::Range Interleaved::expected_initial_loss() const {
   Range any;
   for (const Range& range : expected_initial_losses()) {

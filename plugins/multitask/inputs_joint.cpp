@@ -6,7 +6,7 @@
 namespace trivet::multitask {
 namespace {
 
-// Of the examples of a batch that add_batch has made, by task.
+// The number of examples of each task in a batch made by add_batch.
 std::vector<double> examples_of(const Batch& batch, const std::vector<std::string>& tasks) {
   std::vector<double> sums;
   const auto weights = batch.at("weight").span<float>();
@@ -56,7 +56,7 @@ StepOutput Joint::train_step(const Batch& batch, StepState& state) {
       out.logs.set(subtasks()[i].config.name + "/training_loss",
                    static_cast<double>(losses_[i].item()));
     }
-    losses_[i] = Tensor();  // its memory is the step's
+    losses_[i] = Tensor();  // its memory belongs to the step
   }
   return out;
 }

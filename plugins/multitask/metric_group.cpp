@@ -33,7 +33,7 @@ Value MetricGroup::save_state() const {
 void MetricGroup::restore_state(const Value& state) {
   const Value *used = state.find("used"), *states = state.find("metrics");
   if (used == nullptr || states == nullptr || states->items().size() != metrics_.size()) {
-    throw RunError("the state of the metrics of task '" + name_ + "' is of another form",
+    throw RunError("the state of the metrics of task '" + name_ + "' has another form",
                    {.hint = "the checkpoint was saved with other metrics"});
   }
   used_ = used->as_boolean();

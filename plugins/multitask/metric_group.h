@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MetricGroup: the metrics of one of several tasks, as one metric whose numbers are "NAME/accuracy"
-// and so on. A task that had no step since the last reset gives none.
+// MetricGroup: combines the metrics of one of several tasks; the results are named "NAME/accuracy"
+// and so on. A task without a step since the last reset returns no results.
 #pragma once
 
 #include <string>
@@ -15,13 +15,13 @@ class MetricGroup final : public Metric {
   MetricGroup(std::string name, Metrics metrics)
       : name_(std::move(name)), metrics_(std::move(metrics)) {}
 
-  // For a step of the task, which updates them itself.
+  // For a step of the task, which updates the metrics itself.
   Metrics& use() {
     used_ = true;
     return metrics_;
   }
 
-  // Of a batch of several tasks; nothing when the task is not among them.
+  // Updates from a batch of several tasks; does nothing if this task is not in it.
   void update_state(const Batch& batch, const NestedMap& outputs) override;
   Logs result() const override;
   void reset_state() override;
@@ -34,7 +34,7 @@ class MetricGroup final : public Metric {
   bool used_ = false;
 };
 
-// "NAME/loss" for "loss".
+// Renames "loss" to "NAME/loss".
 Logs with_prefix(const std::string& name, const Logs& logs);
 NestedMap with_prefix(const std::string& name, const NestedMap& map);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models: the models of several tasks as one. A task without a model of its own uses the one that
-// all share; variables of the shared one have its own paths, those of a task's lie below its name.
+// Models: combines the models of several tasks. A task without its own model uses the shared one.
+// The shared model's variables keep their paths; those of a task's model are below the task's name.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace trivet::multitask {
 
-// The context of one task's forward pass: randomness of its own, auxiliary losses of its own, and
-// the summaries there are, to be added to and given back.
+// The context of one task's forward pass: its own random numbers and auxiliary losses, and the
+// shared summaries.
 FpropContext context_of(const std::string& name, const FpropContext& context);
 
 class Models final : public Model {
@@ -23,8 +23,8 @@ class Models final : public Model {
   void add(std::string name, std::unique_ptr<Model> model);
 
   Model& of(std::size_t task);
-  // The outputs of every task that is in the batch, as "NAME/logits" and so on; so are their
-  // auxiliary losses.
+  // The outputs of every task in the batch, named "NAME/logits" and so on; likewise the auxiliary
+  // losses.
   NestedMap fprop(const Batch& batch, FpropContext& context) override;
 
  private:

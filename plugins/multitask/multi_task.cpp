@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Of one evaluation: sums of each task's losses, and what the task itself aggregates.
+// State of one evaluation: sums of each task's losses, and the state of each task.
 struct EvaluationState final : AggregatedLogs {
   struct OfTask {
     double loss = 0, weight = 0;
@@ -45,14 +45,14 @@ void MultiTaskConfig::validate(Diagnostics& diagnostics) const {
   for (const char* field : {"train_input", "eval_input"}) {
     const bool set =
         field == std::string_view("train_input") ? train_input.has_value() : eval_input.has_value();
-    if (set) diagnostics.add(field, "is not used: each of the tasks has its own", "take it away");
+    if (set) diagnostics.add(field, "is not used: each of the tasks has its own", "remove it");
   }
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const std::string path = "tasks[" + std::to_string(i) + "]";
     const SubtaskConfig& task = tasks[i];
     if (!is_scope_name(task.name)) {
       diagnostics.add(path + ".name",
-                      "'" + task.name + "' is no name: letters, digits, '_', '-' and '.' are");
+                      "'" + task.name + "' is not a name: use letters, digits, '_', '-' and '.'");
     }
     for (std::size_t j = 0; j < i; ++j) {
       if (tasks[j].name != task.name) continue;
@@ -168,7 +168,7 @@ WeightedScalar MultiTask::build_losses(const Batch& batch, const NestedMap& outp
 }
 
 std::vector<Batch> MultiTask::split_batch(const Batch& batch, std::int64_t parts) {
-  // As many as the smallest batch gives; then all are cut into that many.
+  // All batches are cut into as many parts as the smallest batch allows.
   for (const Subtask& subtask : subtasks_) {
     const Batch own = batch.child(subtask.config.name);
     if (own.empty()) continue;
@@ -182,7 +182,7 @@ std::vector<Batch> MultiTask::split_batch(const Batch& batch, std::int64_t parts
     const std::vector<Batch> cut = task->split_batch(of_task, parts);
     if (cut.size() != all.size()) {
       throw Error("task '" + own.name + "' cut its batch into " + std::to_string(cut.size()) +
-                      " parts and not into " + std::to_string(parts),
+                      " parts instead of " + std::to_string(parts),
                   {.path = "trainer.gradient_accumulation"});
     }
     for (std::size_t i = 0; i < all.size(); ++i) add_batch(all[i], own.name, cut[i]);
@@ -194,7 +194,7 @@ std::size_t MultiTask::task_of(const Batch& batch) const {
   for (std::size_t i = 0; i < subtasks_.size(); ++i) {
     if (!batch.child(subtasks_[i].config.name).empty()) return i;
   }
-  throw Error("a batch of none of the tasks");
+  throw Error("the batch belongs to none of the tasks");
 }
 
 StepOutput MultiTask::step_of_one(Step step, const Batch& batch, StepState& state) const {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several tasks trained together. After Model Garden's official/modeling/multitask; what it calls
-// the trainer's type is the task's here, so that any trainer can train it.
+// Trains several tasks together. After Model Garden's official/modeling/multitask. Here the type of
+// the task, not of the trainer, selects the method, so that any trainer can train it.
 //
 //   [task]
 //   type = "multitask/Interleaved"       # or multitask/Joint
-//   model = { type = "vision/Mlp" }      # shared by the tasks that have none of their own
+//   model = { type = "vision/Mlp" }      # shared by tasks without their own model
 //   sampler = { method = "proportional" }
 //   [[task.tasks]]
 //   name = "clothes"
@@ -12,24 +12,24 @@
 //   task = { type = "vision/ImageClassification", train_input = { ... }, eval_input = { ... } }
 //
 // Interleaved: each step trains one task, which a sampler draws by weight. Its train_step is used.
-// Variables that only other tasks use are left alone, with their slots; averages of weights
-// (trainer.ema) go on for all, as in the original.
-// Joint: each step has a batch of every task, and one update by the gradient of the sum of weight *
-// loss. A task's train_step is not used, only its model and losses.
+// Variables that only other tasks use keep their values and slots; weight averages (trainer.ema)
+// are updated for all variables, as in the original. Joint: each step has a batch of every task,
+// and one update by the gradient of the sum of weight * loss. A task's train_step is not used, only
+// its model and losses.
 //
-// Gradient accumulation cuts the batch of each task that a step has, by the task's split_batch. In
-// joint training the parts together are the step of the whole batch, with each task's loss a mean
-// over its examples by their "weight"; norms that look at a batch (BatchNorm) see the parts.
+// Gradient accumulation cuts each task's batch in a step by the task's split_batch. In joint
+// training the parts together equal the step of the whole batch, where each task's loss is the mean
+// over its examples by "weight". Norms over a batch (BatchNorm) see the parts.
 //
-// A task's model lies below the task's name, "clothes/hidden_0/w"; models of several tasks may
-// share layers (`shared` of a layer's config). Logs are "clothes/accuracy" and so on, each task's
-// losses "clothes/training_loss" (where the processor can read the device's memory) and
-// "clothes/validation_loss". validation_loss is the sum of weight * loss, as joint training
-// minimizes it, and divided by the sum of weights where training is interleaved.
+// Variables of a task's model are below the task's name, "clothes/hidden_0/w". Models of several
+// tasks may share layers (`shared` of a layer's config). Logs are "clothes/accuracy" and so on,
+// each task's losses "clothes/training_loss" (if the processor can read the device's memory) and
+// "clothes/validation_loss". validation_loss is the sum of weight * loss, which joint training
+// minimizes; interleaved training divides it by the sum of weights.
 //
-// An evaluation takes the tasks in turn, eval_steps batches of each; trainer.validation_steps would
-// count those of all of them, so leave it at -1. task.init_checkpoint is for all variables; the
-// tasks may have none of their own, nor is their `initialize` called.
+// An evaluation runs the tasks in turn, eval_steps batches each. trainer.validation_steps would
+// count the batches of all tasks, so leave it at -1. task.init_checkpoint applies to all variables.
+// The tasks cannot have their own, and their `initialize` is not called.
 #pragma once
 
 #include <cstdint>
@@ -70,11 +70,11 @@ class MultiTask : public Task, public ExpectedInitialLoss {
   std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope) override;
   Metrics build_metrics(Phase phase) override;
   void process_metrics(Metrics& metrics, const Batch& batch, const NestedMap& outputs) override;
-  // The sum of weight * loss over the tasks in the batch; of a part of a joint batch its share in
+  // The sum of weight * loss over the tasks in the batch. For a part of a joint batch: its share in
   // the sum, with a weight of 1.
   WeightedScalar build_losses(const Batch& batch, const NestedMap& outputs,
                               const FpropContext& context) override;
-  // Cuts the batch of every task that is in it.
+  // Cuts the batch of every task that it contains.
   std::vector<Batch> split_batch(const Batch& batch, std::int64_t parts) override;
   StepOutput validation_step(const Batch& batch, StepState& state) override;
   std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
@@ -94,16 +94,16 @@ class MultiTask : public Task, public ExpectedInitialLoss {
   std::vector<Source> sources(Phase phase) const;
   // The task that alone is in the batch.
   std::size_t task_of(const Batch& batch) const;
-  // One step of one task, by its own `train_step` or `validation_step`; what comes back has its
-  // name before it.
+  // Runs one step of one task by its own `train_step` or `validation_step` and prefixes the results
+  // with its name.
   using Step = StepOutput (Task::*)(const Batch&, StepState&);
   StepOutput step_of_one(Step step, const Batch& batch, StepState& state) const;
-  // What the weighted sum of validation losses is divided by.
+  // The divisor of the weighted sum of validation losses.
   virtual double loss_divisor() const = 0;
-  // Of each task; nothing where one of them says nothing.
+  // The range of each task; empty if one task has none.
   std::vector<Range> expected_initial_losses() const;
 
-  // Of each task, by the last build_losses; undefined where it was not in the batch.
+  // Each task's loss in the last build_losses; undefined if the task was not in the batch.
   std::vector<Tensor> losses_;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin "multitask": several tasks trained together.
+// The plugin "multitask": trains several tasks together.
 #include "trivet/plugin.h"
 #include "multi_task.h"
 

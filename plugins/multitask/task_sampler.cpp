@@ -12,8 +12,8 @@ namespace trivet::multitask {
 
 void SamplerConfig::validate(Diagnostics& diagnostics) const {
   if (method != Sampling::annealing || total_steps > steps_per_epoch) return;
-  diagnostics.add("total_steps", "is no more than steps_per_epoch: there is nothing to anneal",
-                  "set it to the steps of the run");
+  diagnostics.add("total_steps", "is at most steps_per_epoch, so nothing is annealed",
+                  "set it to the number of steps of the run");
 }
 
 TaskSampler::TaskSampler(const SamplerConfig& config, std::vector<double> weights)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// TaskSampler: which task a step of interleaved training is given to. After Model Garden's
-// official/modeling/multitask/task_sampler.py. Task i of weight w_i is drawn with probability
-// w_i^a / sum of all w_j^a, where
+// TaskSampler: chooses the task of a step of interleaved training. After Model Garden's
+// official/modeling/multitask/task_sampler.py. Task i of weight w_i is drawn with probability w_i^a
+// / sum of all w_j^a, where
 //
 //   uniform        a = 0
 //   proportional   a = alpha
 //   annealing      a = 1 - 0.8 (epoch - 1) / (epochs - 1 + 1e-10)
 //                  epoch = floor(step / steps_per_epoch), epochs = total_steps / steps_per_epoch
 //
-// As there, epochs are counted from 0, so that annealing starts a little above 1. It ends at 0.2
-// and stays there, where the original goes on to fall.
+// As in the original, epochs are counted from 0, so annealing starts slightly above 1. It ends at
+// 0.2 and stays there; the original continues to fall.
 #pragma once
 
 #include <cstddef>
@@ -42,12 +42,12 @@ TRIVET_CONFIG(SamplerConfig, trivet::NoBase,
 
 class TaskSampler {
  public:
-  // Weights are positive.
+  // Weights must be positive.
   TaskSampler(const SamplerConfig& config, std::vector<double> weights);
 
-  // Of each task, at a step counted from 0.
+  // The probability of each task at a step counted from 0.
   std::vector<double> probabilities(std::int64_t step) const;
-  // A function of seed, step and probabilities alone.
+  // Depends only on seed, step and probabilities.
   std::size_t draw(std::int64_t step) const;
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 enum Slot : std::size_t { kRow, kColumn, kSquare, kMomentum };
 
-// The last two axes as they are, those before as one.
+// Keeps the last two axes and merges those before into one.
 Shape as_matrices(const Shape& shape) {
   const std::int64_t rows = shape[shape.rank() - 2], columns = shape[shape.rank() - 1];
   return {shape.size() / (rows * columns), rows, columns};
@@ -24,7 +24,7 @@ Tensor flat(const Tensor& x) {
   return ops::reshape(x, {x.size()});
 }
 
-// Moves a slot on and gives its new value in the shape of `x`.
+// Updates a slot and returns its new value in the shape of `x`.
 Tensor moved(Tensor& slot, const Tensor& x, double decay) {
   assign(slot, moving_mean(slot, flat(x), decay));
   return ops::reshape(slot, x.shape());

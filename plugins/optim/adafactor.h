@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adafactor (Shazeer and Stern 2018, algorithms 4 and 5): Adam's second moment of a matrix kept as
-// the sums over its rows and columns.
+// Adafactor (Shazeer and Stern 2018, algorithms 4 and 5): Adam's second moment of a matrix, stored
+// as the means over its rows and columns.
 //
 //   q = g^2 + epsilon1,  b = 1 - t^-decay_exponent,  t = 1, 2, ..
 //   a matrix:   r = b r + (1 - b) mean_columns(q),  c = b c + (1 - b) mean_rows(q)
@@ -12,9 +12,9 @@
 //   w -= lr weight_decay w                       (decoupled, of the w before the update)
 //
 // Variables whose last two axes both have at least min_dim_size_to_factor count as matrices; axes
-// before those are separate matrices. The learning rate is the trainer's: the paper's relative one
-// is a schedule optim/Power with power -0.5 and multiply_by_parameter_scale. Clipping of the update
-// (Praxis, optax: clip_threshold) and the momentum without bias correction are Praxis'.
+// before those are separate matrices. The trainer sets the learning rate. The paper's relative step
+// size is a schedule optim/Power with power -0.5 and multiply_by_parameter_scale. Clipping of the
+// update (Praxis, optax: clip_threshold) and the momentum without bias correction are Praxis'.
 // Slots: "row" and "column", or "v"; and "m" with beta1.
 #pragma once
 
@@ -69,7 +69,7 @@ class Adafactor final : public Optimizer {
 
  private:
   bool factored(const Shape& shape) const;
-  // g over the root of its mean squares, whose slots move on. Flat.
+  // Returns g divided by the root of its mean squares, and updates their slots. Flat.
   Tensor normalized(const Tensor& g, double decay, OptimizerSegment& segment) const;
   void update(const OptimizerStep& step, OptimizerSegment& segment) const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adagrad (Duchi, Hazan, Singer 2011, the diagonal form): every weight's learning rate falls with
-// the squares it has seen.
+// the sum of its squared gradients.
 //
 //   a += g^2                                     a starts at initial_accumulator
 //   w -= lr g / (sqrt(a) + epsilon)

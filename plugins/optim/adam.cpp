@@ -10,7 +10,7 @@
 namespace trivet::optim {
 namespace {
 
-// One update of all segments that share a weight decay.
+// One update of all segments with the same weight decay.
 struct Update {
   tv_optim plain{};
   bool amsgrad = false;
@@ -18,8 +18,8 @@ struct Update {
   double clip_threshold = 0;  // before m's
 };
 
-// The powers are computed in double: in float 1 - 0.999^1 has an error of 6e-5. Their base is beta
-// as the update has it, rounded to float: 1 - 0.99999f is 1.4e-3 more than 1 - 0.99999.
+// Computes powers in double: in float 1 - 0.999^1 has an error of 6e-5. The base is beta rounded to
+// float, as the update uses it: 1 - 0.99999f is 1.4e-3 more than 1 - 0.99999.
 double weight_after(double beta, double updates) {
   return 1 - std::pow(static_cast<double>(static_cast<float>(beta)), updates);
 }
@@ -51,7 +51,7 @@ std::vector<std::string> adam_slots(const Config& config) {
   return names;
 }
 
-// The formula of the backend's kernel with what that does not know.
+// The formula of the backend's kernel, with options that the kernel lacks.
 void update_composed(const Update& update, OptimizerSegment& segment) {
   const tv_optim& plain = update.plain;
   const Tensor g = scaled(segment.gradient, static_cast<double>(plain.grad_scale));

@@ -8,20 +8,20 @@
 //   u /= max(1, rms(u) / clip_threshold)     (with clip_threshold; rms over the whole variable)
 //   w -= lr * u
 //
-// Epsilon stands inside the bias correction, as in the paper's algorithm 1, PyTorch and Praxis.
+// Epsilon is added after the bias correction, as in the paper's algorithm 1, PyTorch and Praxis.
 // With epsilon_hat it is added to sqrt(v) before it, as in the paper's section 2, Keras and Model
 // Garden:
 //   w -= lr * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon)
 // Its default is the paper's 1e-8 (PyTorch's; Keras 1e-7, Praxis 1e-6). Model Garden's adamw also
 // clips by global norm: that is trainer.gradient_clip here.
 //
-// With amsgrad (Reddi, Kale and Kumar 2018) the largest v so far stands instead of v:
+// With amsgrad (Reddi, Kale and Kumar 2018) the largest v so far replaces v:
 //   v_max = max(v_max, v)
 // before its bias correction, as PyTorch and Keras do. Slots: "m", "v", and "v_max" with amsgrad.
 //
 // epsilon_root and clip_threshold are as in Praxis, where clip_threshold is 1.0 unless set. Without
 // them and amsgrad the backend updates neighboring variables in one pass; with clip_threshold each
-// variable is updated by itself.
+// variable is updated separately.
 #pragma once
 
 #include <span>

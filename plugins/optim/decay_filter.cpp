@@ -24,7 +24,7 @@ void expect_found(const std::vector<std::string>& patterns, std::string_view fie
     std::vector<std::string> paths;
     for (const Parameter* variable : variables) paths.push_back(variable->path());
     throw ConfigError(Diagnostic{.path = std::string(field),
-                                 .what = "'" + text + "' is found in the path of no variable",
+                                 .what = "'" + text + "' matches the path of no variable",
                                  .hint = suggestion(text, paths)});
   }
 }
@@ -43,7 +43,7 @@ void DecayFilter::check_variables(std::span<const Parameter* const> variables) c
 }
 
 DecayFilter::Group DecayFilter::group_of(const Parameter& parameter) const {
-  if (weight_decay_ == 0) return kDecays;  // all alike: one segment
+  if (weight_decay_ == 0) return kDecays;  // all equal: one segment
   if (included_.found_in(parameter.path())) return kDecays;
   const bool left_out =
       excluded_.found_in(parameter.path()) || (!decay_vectors_ && parameter.shape().rank() < 2);

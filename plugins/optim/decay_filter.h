@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parameters weight decay touches.
+// Selects the parameters that weight decay applies to.
 //
 // As Model Garden's adamw: a name is the parameter's path, a pattern (ECMAScript regular
 // expression) is searched anywhere in it; a path that matches an include pattern decays, else one
@@ -38,7 +38,7 @@ TRIVET_CONFIG(DecayConfig, trivet::OptimizerConfig,
               (decay_vectors, "Applies weight decay to parameters with fewer than two axes, too.",
                adjustable))
 
-// Throws ConfigError at `field` for a pattern that is found in the path of no variable, as
+// Throws ConfigError at `field` for a pattern that matches the path of no variable, as
 // trainer.frozen does.
 void expect_found(const std::vector<std::string>& patterns, std::string_view field,
                   std::span<const Parameter* const> variables);
@@ -49,7 +49,7 @@ class DecayFilter {
   // Groups for Optimizer::group_of.
   enum Group : std::int64_t { kDecays = 0, kDoesNotDecay = 1 };
   Group group_of(const Parameter& parameter) const;
-  // For Optimizer::check_variables: throws ConfigError for a pattern that is found in no path.
+  // For Optimizer::check_variables: throws ConfigError for a pattern that matches no path.
   void check_variables(std::span<const Parameter* const> variables) const;
 
  private:

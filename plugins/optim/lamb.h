@@ -4,7 +4,7 @@
 //
 //   m = beta1 m + (1 - beta1) g                  v = beta2 v + (1 - beta2) g^2
 //   u = (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay w
-//   w -= lr (|w| / |u|) u                        the ratio is 1 where a norm is 0
+//   w -= lr (|w| / |u|) u                        the ratio is 1 if a norm is 0
 //
 // Slots: "m", "v". As Model Garden's lamb (LayerAdaptationConfig has its lists).
 #pragma once

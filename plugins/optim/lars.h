@@ -10,8 +10,8 @@
 //     v = momentum v + g;  u = nesterov ? momentum v + g : v
 //     w -= lr trust u,              trust = eeta |w| / |u|
 //
-// trust is 1 where a norm is 0 and for variables left out of the adaptation. As Model Garden's
-// lars. Slot: "momentum" (v).
+// trust is 1 if a norm is 0 and for variables excluded from adaptation. As Model Garden's lars.
+// Slot: "momentum" (v).
 #pragma once
 
 #include <span>
@@ -52,7 +52,7 @@ class Lars final : public Optimizer {
 
  private:
   void update(const OptimizerStep& step, OptimizerSegment& segment) const;
-  // x scaled by lr, and by trust where the variable is adapted.
+  // x scaled by lr, and by trust if the variable is adapted.
   Tensor adapted(const Tensor& x, const OptimizerSegment& segment, double learning_rate) const;
 
   Config config_;

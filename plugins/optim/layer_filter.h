@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What LAMB and LARS share: a learning rate per variable, by the ratio of two norms.
+// Shared by LAMB and LARS: a learning rate per variable, by the ratio of two norms.
 //
-// The norms never leave the device. Weight decay and the adaptation can each be left out for
-// variables by patterns; as in Model Garden, what is left out of decay is left out of adaptation
-// unless a list of its own says otherwise.
+// The norms never leave the device. Patterns exclude variables from weight decay and from
+// adaptation. As in Model Garden, variables excluded from decay are excluded from adaptation unless
+// adaptation has its own list.
 #pragma once
 
 #include <optional>
@@ -28,7 +28,7 @@ TRIVET_CONFIG(LayerAdaptationConfig, trivet::optim::DecayConfig,
 class LayerFilter {
  public:
   explicit LayerFilter(const LayerAdaptationConfig& config);
-  // For Optimizer::group_of, and what it means.
+  // For Optimizer::group_of, with the meaning of the groups.
   std::int64_t group_of(const Parameter& parameter) const;
   // For Optimizer::check_variables, as DecayFilter's.
   void check_variables(std::span<const Parameter* const> variables) const;
@@ -42,7 +42,7 @@ class LayerFilter {
   Patterns not_adapted_;
 };
 
-// coefficient |a| / |b| as f32 [1], 1 where one of the norms is 0. Both flat.
+// coefficient |a| / |b| as f32 [1]; 1 if one of the norms is 0. Both flat.
 Tensor trust_ratio(const Tensor& a, const Tensor& b, double coefficient);
 
 }  // namespace trivet::optim

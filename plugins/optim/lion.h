@@ -5,7 +5,7 @@
 //   w -= lr (sign(beta1 m + (1 - beta1) g) + weight_decay w)
 //   m = beta2 m + (1 - beta2) g
 //
-// The sign of 0 is 0. Slot: "m". It wants about a tenth of Adam's learning rate and ten times its
+// The sign of 0 is 0. Slot: "m". Lion needs about a tenth of Adam's learning rate and ten times its
 // weight decay.
 #pragma once
 

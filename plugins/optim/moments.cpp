@@ -8,7 +8,7 @@ namespace trivet::optim {
 
 void expect_below_one(Diagnostics& diagnostics, std::string_view field, double decay) {
   if (decay < 1 && static_cast<float>(decay) == 1) {
-    diagnostics.add(field, "is 1 as a 32-bit number, with which updates are computed",
+    diagnostics.add(field, "rounds to 1 as a 32-bit float, which updates use",
                     "use 0.99999994 or less");
   }
 }

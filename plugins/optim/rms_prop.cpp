@@ -32,7 +32,7 @@ void RmsProp::update(const OptimizerStep& step, OptimizerSegment& segment) const
   if (config_.centered) {
     const Tensor mean = moving_mean(segment.slots[1], g, config_.rho);
     assign(segment.slots[1], mean);
-    // Rounding may take it below 0 where all gradients are equal.
+    // Rounding may make it negative if all gradients are equal.
     const Tensor zero = Tensor::zeros(g.device(), g.shape());
     spread = ops::max(ops::sub(square, ops::square(mean)), zero);
   }

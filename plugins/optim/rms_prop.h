@@ -8,9 +8,9 @@
 //
 // The learning rate is outside the momentum, as in Sgd here and in PyTorch. With
 // learning_rate_in_momentum it is inside, b = momentum b + lr u and w -= b, as in Keras and Model
-// Garden, which differs only while the learning rate changes. Defaults are PyTorch's in this and
-// Keras' in all else; Keras adds epsilon before it takes the root.
-// Slots: "square" (r), "mean" (c), "momentum" (b), the last two where used.
+// Garden, which differs only while the learning rate changes. This default is PyTorch's, all others
+// are Keras'; Keras adds epsilon before it takes the root.
+// Slots: "square" (r), "mean" (c), "momentum" (b), the last two if used.
 #pragma once
 
 #include <span>

@@ -10,7 +10,7 @@
 namespace trivet::optim {
 namespace {
 
-// From 1 to 0 as `part` goes from 0 to 1.
+// Falls from 1 to 0 as `part` rises from 0 to 1.
 double half_cosine(double part) {
   return (1 + std::cos(std::numbers::pi * part)) / 2;
 }
@@ -18,7 +18,7 @@ double half_cosine(double part) {
 void check_rising(const std::vector<std::int64_t>& boundaries, Diagnostics& diagnostics) {
   const auto not_rising =
       std::adjacent_find(boundaries.begin(), boundaries.end(), std::greater_equal<>());
-  if (not_rising != boundaries.end()) diagnostics.add("boundaries", "must rise");
+  if (not_rising != boundaries.end()) diagnostics.add("boundaries", "must increase");
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ double DecayingConfig::part_done(std::int64_t step) const {
 }
 
 double LinearConfig::at(std::int64_t step) const {
-  // In this form the ends are exact.
+  // This form is exact at both ends.
   const double part = part_done(step);
   return (1 - part) * initial_value + part * final_value;
 }
@@ -69,8 +69,8 @@ double PiecewiseConfig::at(std::int64_t step) const {
 
 void PiecewiseConfig::validate(Diagnostics& diagnostics) const {
   if (values.size() != boundaries.size() + 1) {
-    diagnostics.add("values", "wants " + std::to_string(boundaries.size() + 1) +
-                                  " values, one more than there are boundaries; has " +
+    diagnostics.add("values", "needs " + std::to_string(boundaries.size() + 1) +
+                                  " values, one more than boundaries; has " +
                                   std::to_string(values.size()));
   }
   check_rising(boundaries, diagnostics);
@@ -108,8 +108,8 @@ double StepCosineConfig::at(std::int64_t step) const {
 void StepCosineConfig::validate(Diagnostics& diagnostics) const {
   if (boundaries.empty()) diagnostics.add("boundaries", "needs at least one step");
   if (values.size() != boundaries.size()) {
-    diagnostics.add("values", "wants " + std::to_string(boundaries.size()) +
-                                  " values, as many as there are boundaries; has " +
+    diagnostics.add("values", "needs " + std::to_string(boundaries.size()) +
+                                  " values, as many as boundaries; has " +
                                   std::to_string(values.size()));
   }
   check_rising(boundaries, diagnostics);

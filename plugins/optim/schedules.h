@@ -20,8 +20,8 @@
 //                boundaries[i + 1]
 //
 // After Model Garden's (official/modeling/optimization), with these differences: before `offset`
-// they stay at the initial value; at a boundary itself Piecewise has the next value, as Praxis'
-// PiecewiseConstant and PyTorch's MultiStepLR, and the one before only if `closed` (Model Garden);
+// they stay at the initial value; at a boundary Piecewise has the next value, as Praxis'
+// PiecewiseConstant and PyTorch's MultiStepLR, or the previous one if `closed` (Model Garden);
 // StepCosine holds its last value, where Model Garden's divides by 0.
 //
 // A schedule is its config: `at` of the struct is the formula above, WarmedSchedule
@@ -42,7 +42,7 @@ struct ConstantConfig : WarmedConfig {
 };
 TRIVET_CONFIG(ConstantConfig, trivet::optim::WarmedConfig, (value, "The value.", required))
 
-// What all that decay have in common.
+// Fields shared by all decaying schedules.
 struct DecayingConfig : WarmedConfig {
   double initial_value = 0;
   std::int64_t decay_steps = 0;

@@ -30,7 +30,7 @@ void Sgd::update(const OptimizerStep& step, std::span<OptimizerSegment> segments
     tv_optim update{};
     update.kind = TV_SGD;
     update.nesterov = config_.nesterov;
-    // Inside, the rate scales what goes into the momentum, decay included, and the step is 1.
+    // Inside, the rate scales the momentum's input, decay included, and the step size is 1.
     const double inside = config_.learning_rate_in_momentum ? step.learning_rate : 1;
     update.grad_scale = static_cast<float>(step.gradient_scale * inside);
     update.lr = config_.learning_rate_in_momentum ? 1 : static_cast<float>(step.learning_rate);

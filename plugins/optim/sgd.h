@@ -12,7 +12,7 @@
 //   v = momentum * v + lr * g
 //   w -= nesterov ? lr * g + momentum * v : v
 //
-// Slot: "momentum" (v), where momentum is not 0.
+// Slot: "momentum" (v), if momentum is not 0.
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warm-up, which every schedule has: it replaces the first `steps` values of the schedule and does
-// not shift the rest (Model Garden's rule).
+// Warm-up of any schedule. It replaces the first `steps` values of the schedule and does not shift
+// the rest (Model Garden's rule).
 //
 //   step < steps:  start + (schedule(steps) - start) * (step / steps)^power
 //   else           schedule(step)
@@ -8,9 +8,8 @@
 // power 1 is Model Garden's linear warm-up. Its polynomial one, start 0, gives step 0 the value of
 // step 1, so that the first update is not lost: `count_from_one`.
 //
-// A warm-up that takes as long as the schedule itself rises to its last value, often 0, and
-// nothing else of the schedule is left, as in Model Garden. A run warns of a rate that ends at 0 or
-// only rises.
+// A warm-up as long as the schedule rises to the schedule's last value, often 0, and leaves nothing
+// else of it, as in Model Garden. A run warns about a rate that ends at 0 or only rises.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +35,10 @@ struct WarmedConfig : ScheduleConfig {
 TRIVET_CONFIG(WarmedConfig, trivet::ScheduleConfig,
               (warmup, "Replaces the first steps by a rise from `start`."))
 
-// The value of a warm-up before its end, where the schedule has `target`.
+// The value before the end of the warm-up, where the schedule has `target`.
 double warming_value(const WarmupConfig& warmup, std::int64_t step, double target);
 
-// The schedule of a config that is derived from WarmedConfig and tells its value without warm-up by
+// The schedule of a config that derives from WarmedConfig and defines its value without warm-up in
 // `double at(std::int64_t step) const`.
 template <class C>
 class WarmedSchedule final : public Schedule {

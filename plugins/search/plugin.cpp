@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin "search": looks for good hyper-parameters, one work unit a trial.
+// The plugin "search": searches for good hyper-parameters, one work unit per trial.
 #include "trivet/plugin.h"
 
 #include "search/samplers/cma_es.h"

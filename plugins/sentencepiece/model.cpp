@@ -25,7 +25,7 @@ void check(const ::sentencepiece::util::Status& status, const char* action) {
     throw InputError(std::string("SentencePiece cannot ") + action + ": " + status.error_message());
 }
 
-std::optional<std::int32_t> if_there(int id) {
+std::optional<std::int32_t> optional_id(int id) {
   return id < 0 ? std::nullopt : std::optional(std::int32_t{id});
 }
 
@@ -34,11 +34,11 @@ std::optional<std::int32_t> if_there(int id) {
 Model::Model(const Config& config) {
   file_ = read(config.file.text);
   const auto status = model_.LoadFromSerializedProto(file_);
-  // An empty file is a model without pieces to the library.
+  // The library treats an empty file as a model without pieces.
   if (!status.ok() || model_.GetPieceSize() == 0) {
-    throw InputError(
-        config.file.text + " is no SentencePiece model" + (status.ok() ? ": it has no pieces" : ""),
-        {.hint = "it may be cut off, or be the .vocab file beside the .model"});
+    throw InputError(config.file.text + " is not a SentencePiece model" +
+                         (status.ok() ? ": it has no pieces" : ""),
+                     {.hint = "it may be cut off, or be the .vocab file of the .model"});
   }
   fingerprint_ = digest("sentencepiece/Model 1 " + file_);
 }
@@ -72,7 +72,7 @@ std::string Model::token_text(std::int32_t id) const {
   const std::string& piece = model_.IdToPiece(id);
   if (model_.IsControl(id) || model_.IsUnknown(id)) return piece;
   if (model_.IsByte(id)) {
-    // "<0xE2>"
+    // A byte piece such as "<0xE2>".
     unsigned byte = 0;
     std::from_chars(piece.data() + 3, piece.data() + 5, byte, 16);
     return std::string(1, static_cast<char>(byte));
@@ -92,16 +92,16 @@ bool Model::is_special(std::int32_t id) const {
 }
 
 std::optional<std::int32_t> Model::bos_id() const {
-  return if_there(model_.bos_id());
+  return optional_id(model_.bos_id());
 }
 std::optional<std::int32_t> Model::eos_id() const {
-  return if_there(model_.eos_id());
+  return optional_id(model_.eos_id());
 }
 std::optional<std::int32_t> Model::pad_id() const {
-  return if_there(model_.pad_id());
+  return optional_id(model_.pad_id());
 }
 std::optional<std::int32_t> Model::unknown_id() const {
-  return if_there(model_.unk_id());
+  return optional_id(model_.unk_id());
 }
 
 }  // namespace trivet::sentencepieces

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sentencepiece/Model: a model of Google's SentencePiece, run by its own library: unigram, BPE,
-// word or character, whatever the file says.
+// sentencepiece/Model: a model of Google's SentencePiece, run by its library: unigram, BPE, word or
+// character, as the file defines.
 //
 //   tokenizer = { type = "sentencepiece/Model", file = "spm.model" }
 //
-// The exceptions to what tokenizers promise (trivet/tokenizer.h):
-// - decode(encode(text)) is what the model makes of the text: most models normalize (NFKC) and make
-//   one blank of several and none of those at the ends; what they have no piece for, bytes that are
-//   no UTF-8 among it, comes back as " U+2047 " or as U+FFFD. Models trained with byte_fallback,
-//   normalization_rule_name=identity and remove_extra_whitespaces=false keep all text that is UTF-8.
-// - Control tokens such as <s> and </s> are nothing in decode()'s text; token_text() has their
-// names.
-// - token_text() of a piece has its blank ("\u2581the" is " the"), of which decode() drops the
-// first
-//   one of a text.
+// Exceptions to the contract of tokenizers (trivet/tokenizer.h):
+// - decode(encode(text)) is the text as the model normalizes it. Most models apply NFKC, merge
+// blanks
+//   and strip those at the ends. Text without a piece, such as invalid UTF-8, becomes " U+2047 " or
+//   U+FFFD. Models trained with byte_fallback, normalization_rule_name=identity and
+//   remove_extra_whitespaces=false restore all UTF-8 text.
+// - decode() drops control tokens such as <s> and </s>; token_text() returns their names.
+// - token_text() of a piece includes its blank ("\u2581the" is " the"); decode() drops the first
+//   blank of a text.
 #pragma once
 
 #include <sentencepiece_processor.h>
@@ -32,7 +31,7 @@ TRIVET_CONFIG(ModelConfig, trivet::TokenizerConfig,
 class Model final : public Tokenizer {
  public:
   using Config = ModelConfig;
-  // Throws InputError for a file that is no model.
+  // Throws InputError if the file is not a model.
   explicit Model(const Config& config);
 
   std::int32_t vocabulary_size() const override;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin "sentencepiece": models of Google's SentencePiece, run by its own library.
+// The plugin "sentencepiece": models of Google's SentencePiece, run by its library.
 #include "trivet/plugin.h"
 
 #include "model.h"

@@ -13,7 +13,7 @@ namespace {
 
 using launch::Job;
 
-// "2-03:04:05", as Slurm writes days; whole minutes are what it measures in.
+// "2-03:04:05", Slurm's format with days. Slurm measures whole minutes.
 std::string time_text(double seconds) {
   const auto minutes = static_cast<std::int64_t>(std::ceil(std::min(seconds, 3e10) / 60));
   const std::int64_t days = minutes / (24 * 60), hours = minutes / 60 % 24;
@@ -23,7 +23,7 @@ std::string time_text(double seconds) {
   return std::to_string(days) + "-" + two(hours) + ":" + two(minutes % 60) + ":00";
 }
 
-// The shim ends a job at its own limit; Slurm's lies behind that, and the grace.
+// The shim ends a job at its own limit. Slurm's limit is later, by the grace period and more.
 double allocated_seconds(const Job& job, const SlurmConfig& config) {
   constexpr double kMargin = 60;
   if (config.time.seconds > 0) return config.time.seconds;
@@ -31,20 +31,20 @@ double allocated_seconds(const Job& job, const SlurmConfig& config) {
   return job.time_limit_seconds + config.grace.seconds + kMargin;
 }
 
-// "v100" names a type of GPU; "cuda" and "gpu" any.
+// "v100" names a type of GPU; "cuda" and "gpu" mean any.
 std::string gpus_text(const Job& job) {
   const bool is_any = job.platform == "cpu" || job.platform == "cuda" || job.platform == "gpu";
   return "gpu:" + (is_any ? "" : job.platform + ":") + std::to_string(job.gpus);
 }
 
-std::string quoted(const std::string& text) {
+std::string quote(const std::string& text) {
   std::string word = "'";
   for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return word + "'";
 }
 
-// A job that ends with 75 wants to be started again. A state that nobody here knows is no reason
-// not to ask for it, and an answer that does not come is one to ask once more.
+// Exit code 75 requests a restart. The script requeues the job even in an unknown state, and asks
+// again if Slurm does not answer.
 std::string requeue_script() {
   std::string over;
   for (const auto& states : {std::span<const std::string_view>(kEndedStates),
@@ -53,9 +53,9 @@ std::string requeue_script() {
       over += (over.empty() ? "" : "|") + std::string(state);
     }
   }
-  return "# 75: start me again. Slurm itself does so, or never will, where it has begun to end "
-         "the\n"
-         "# job.\n"
+  return "# 75 requests a restart. If Slurm has already started to end the job, it restarts the "
+         "job\n"
+         "# itself or never.\n"
          "if [ \"$code\" = 75 ]; then\n"
          "  trap 'exit 75' TERM INT HUP\n"
          "  for pause in 1 5 20 0; do\n"
@@ -63,8 +63,7 @@ std::string requeue_script() {
          "      case $state in\n"
          "        ''|" +
          over +
-         ") echo \"trivet: job $id is ${state:-unknown} at Slurm, which decides whether it goes "
-         "on\" "
+         ") echo \"trivet: job $id is ${state:-unknown} in Slurm, which decides about a restart\" "
          ">&2\n"
          "          break ;;\n"
          "      esac\n"
@@ -99,7 +98,7 @@ std::vector<std::string> resource_arguments(const Job& job, const SlurmConfig& c
   if (seconds > 0) add("--time=", time_text(seconds));
   const auto grace = static_cast<std::int64_t>(std::min(config.grace.seconds, 65535.0));
   if (grace > 0) add("--signal=", "B:USR1@" + std::to_string(grace));
-  // Only lower priorities are everybody's to ask for.
+  // Users may only lower the priority.
   if (job.priority < 200) add("--nice=", std::to_string((200 - job.priority) * 10));
   arguments.push_back(config.requeue ? "--requeue" : "--no-requeue");
   arguments.insert(arguments.end(), config.sbatch_args.begin(), config.sbatch_args.end());
@@ -110,7 +109,7 @@ std::vector<std::string> array_arguments(const Submission& submission, const Slu
                                          const std::string& dependency) {
   std::string array = "--array=" + task_ranges(submission.array.wids);
   if (config.max_parallel > 0) array += "%" + std::to_string(config.max_parallel);
-  // A relative name for the output: signs that stand for something in it could be in the directory.
+  // Uses a relative name for the output: the directory's path could contain Slurm's placeholders.
   std::vector<std::string> arguments = {"--job-name=" + submission.name,
                                         array,
                                         "--chdir=" + submission.directory.string(),
@@ -141,10 +140,11 @@ std::string batch_script(const std::filesystem::path& program,
                          const std::filesystem::path& array_file, const SlurmConfig& config) {
   const std::string script =
       "#!/bin/bash\n"
-      "# One task of an array of jobs; which one, and how it is started, is in array.json.\n"
+      "# Runs one task of an array of jobs, as described in array.json.\n"
       "id=${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}\n"
-      "# Slurm signals the script alone: TERM when it is cancelled or preempted, USR1 before its\n"
-      "# time is up. What comes before the program says that it can take them is told it then.\n"
+      "# Slurm signals only the script: TERM for cancel or preemption, USR1 before its time is "
+      "up.\n"
+      "# Signals that arrive before the program is ready are passed on later.\n"
       "job= told= code=1\n"
       "pass() {\n"
       "  if [ \"$job\" ] && [ \"$told\" ]; then\n"
@@ -154,17 +154,17 @@ std::string batch_script(const std::filesystem::path& program,
       "}\n"
       "trap 'told=TERM; pass' TERM INT HUP\n"
       "trap 'told=USR1; pass' USR1\n"
-      "# What the program says, and what it ends with, comes by a pipe: Bash's 'wait' may sleep\n"
-      "# through a signal.\n"
+      "# A pipe carries the program's readiness and exit code, since Bash's 'wait' may miss a\n"
+      "# signal.\n"
       "exec 9< <(\n"
       "  trap : TERM INT HUP USR1\n"
       "  " +
-      quoted(program.string()) + " job " + quoted(array_file.string()) +
+      quote(program.string()) + " job " + quote(array_file.string()) +
       " \"$SLURM_ARRAY_TASK_ID\" --detail \"Slurm job $id\" --ready\n"
       "  echo \"end $?\"\n"
       ")\n"
-      "# A signal may break a 'read' off inside a line, or let it fail as at the end of the pipe,\n"
-      "# where each one after it fails, too.\n"
+      "# A signal may interrupt 'read' inside a line, or make it fail once as at the end of the\n"
+      "# pipe, where every later one fails, too.\n"
       "IFS= line= failures=0\n"
       "while :; do\n"
       "  read -r -t 2 -u 9 part\n"
@@ -179,7 +179,7 @@ std::string batch_script(const std::filesystem::path& program,
       "  elif [ \"$state\" -le 128 ]; then\n"
       "    failures=$((failures + 1))\n"
       "    if [ \"$failures\" = 10 ]; then\n"
-      "      echo \"trivet: job $id has not said how its program ended\" >&2\n"
+      "      echo \"trivet: job $id did not report how its program ended\" >&2\n"
       "      break\n"
       "    fi\n"
       "  else\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sbatch is told of a job.
+// Builds the arguments and the script for sbatch.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,20 @@
 
 namespace trivet::slurm {
 
-// Cores, memory, GPUs, time, partition and so on of a job, as options of sbatch; sbatch_args last,
-// so that they win.
+// Returns a job's cores, memory, GPUs, time, partition and so on as options of sbatch. sbatch_args
+// come last, so that they win.
 std::vector<std::string> resource_arguments(const launch::Job& job, const SlurmConfig& config);
 
-// Those of an array: its name, tasks, directory, and what it waits for ("aftercorr:12", or empty).
+// Returns the options of an array: name, tasks, directory, and dependency ("aftercorr:12", or
+// empty).
 std::vector<std::string> array_arguments(const Submission& submission, const SlurmConfig& config,
                                          const std::string& dependency);
 
-// "0-3,7" of the tasks that are part of it.
+// "0-3,7": the ranges of the tasks in the array.
 std::string task_ranges(const std::vector<std::int64_t>& wids);
 
-// The script of an array: calls `trivet job` and passes on what Slurm wants of it. The file it
-// names is `array_file`.
+// Returns the script of an array. The script calls `trivet job` and forwards Slurm's signals to it.
+// `array_file` is the file of the array.
 std::string batch_script(const std::filesystem::path& program,
                          const std::filesystem::path& array_file, const SlurmConfig& config);
 

@@ -28,8 +28,8 @@ std::optional<std::int64_t> number_of(std::string_view text) {
   return number;
 }
 
-// What a program has printed, for a message.
-std::string shown(std::string_view text) {
+// A program's output, shortened for a message.
+std::string shorten(std::string_view text) {
   constexpr std::size_t kMost = 1000;
   return std::string(trim(text).substr(0, kMost));
 }
@@ -40,9 +40,9 @@ std::string seconds_text(double seconds) {
   return text.str();
 }
 
-// What sbatch gives to jobs: no more than jobs get on this machine, and what Slurm's own commands
-// are set up by. Variables of a job of Slurm's in which this program may run would be taken for
-// options.
+// The environment that sbatch passes to jobs: the variables that jobs get on this machine, and the
+// settings of Slurm's commands. If this program itself runs in a Slurm job, sbatch would treat the
+// job's variables as options.
 std::vector<std::string> submit_environment() {
   std::vector<std::string_view> passed = launch::pass_through_environment();
   passed.insert(passed.end(), {"SLURM_CONF", "SLURM_CLUSTERS", "LD_LIBRARY_PATH", "KRB5CCNAME"});
@@ -56,13 +56,13 @@ std::vector<std::string> submit_environment() {
   return environment;
 }
 
-std::string said(const ProgramResult& result) {
-  const std::string text = shown(result.errors.empty() ? result.out : result.errors);
+std::string output_of(const ProgramResult& result) {
+  const std::string text = shorten(result.errors.empty() ? result.out : result.errors);
   return text.empty() ? "exit code " + std::to_string(result.exit_code) : text;
 }
 
-// "sbatch: error: " and the like in front of each line say nothing that the message does not.
-std::string plain(const std::string& text) {
+// Drops prefixes such as "sbatch: error: " from each line.
+std::string without_prefixes(const std::string& text) {
   std::istringstream lines(text);
   std::string all;
   for (std::string line; std::getline(lines, line);) {
@@ -74,9 +74,9 @@ std::string plain(const std::string& text) {
   return all;
 }
 
-// Whether all that scancel complains of is that tasks have ended. Of those that have ended a while
-// ago it says nothing but its exit code, ESLURM_ALREADY_DONE (2021) of which 8 bits are left.
-bool says_ended(const ProgramResult& result) {
+// Whether scancel complains only about tasks that have ended. For tasks that ended a while ago it
+// prints nothing and exits with ESLURM_ALREADY_DONE (2021), reduced to 8 bits.
+bool reports_ended(const ProgramResult& result) {
   constexpr int kAlreadyDone = 2021 & 0xff;
   std::istringstream lines(result.errors);
   bool any = false;
@@ -94,7 +94,7 @@ bool says_ended(const ProgramResult& result) {
 }  // namespace
 
 bool QueueEntry::has_failed_to_start() const {
-  // Newer versions write it with underscores.
+  // Newer versions of Slurm use underscores.
   std::string words = reason;
   std::replace(words.begin(), words.end(), '_', ' ');
   return is_pending() && words == "launch failed requeued held";
@@ -120,9 +120,9 @@ Queue Queue::parse(const std::string& text) {
       begin = end + 1;
     }
     if (count < parts.size() || !number_of(parts[0])) {
-      throw RunError("squeue said something that is no list of jobs: " + shown(line));
+      throw RunError("squeue printed something other than a list of jobs: " + shorten(line));
     }
-    // A job without an array is somebody else's business.
+    // Ignores jobs without an array: they are not ours.
     const std::optional<std::int64_t> task = number_of(parts[1]);
     if (!task) continue;
     queue.ids_[parts[5]] = parts[0];
@@ -150,12 +150,12 @@ ProgramResult Commands::run(const std::vector<std::string>& argv,
     result = run_program(argv, limited);
   } catch (const RunError& error) {
     throw RunError(error.message(),
-                   {.hint = "slurm/Orchestrator works by Slurm's commands; call trivet where they "
+                   {.hint = "slurm/Orchestrator needs Slurm's commands; call trivet where they "
                             "are installed, and on PATH"});
   }
   if (result.timed_out) {
     throw RunError("'" + argv[0] + "' did not answer within " + seconds_text(timeout_),
-                   {.hint = std::string(kAskPing) + "; xp.orchestrator.timeout allows for more"});
+                   {.hint = std::string(kAskPing) + "; xp.orchestrator.timeout allows more"});
   }
   return result;
 }
@@ -163,7 +163,7 @@ ProgramResult Commands::run(const std::vector<std::string>& argv,
 std::string Commands::answer(const std::vector<std::string>& argv) const {
   ProgramResult result = run(argv);
   if (result.exit_code != 0) {
-    throw RunError("'" + argv[0] + "' failed: " + said(result), {.hint = kAskPing});
+    throw RunError("'" + argv[0] + "' failed: " + output_of(result), {.hint = kAskPing});
   }
   return std::move(result.out);
 }
@@ -173,13 +173,14 @@ std::string Commands::submit(std::vector<std::string> arguments, const std::stri
   arguments.push_back(script);
   const ProgramResult result = run(arguments, {.environment = submit_environment()});
   if (result.exit_code != 0) {
-    throw RunError("Slurm did not take the job: " + plain(said(result)), {.hint = kAskPing});
+    throw RunError("Slurm did not take the job: " + without_prefixes(output_of(result)),
+                   {.hint = kAskPing});
   }
   // "12", or "12;CLUSTER".
   const std::string out = result.out.substr(0, result.out.find(';'));
   const std::string id(trim(out));
   if (!number_of(id)) {
-    throw RunError("sbatch said something that is no job's number: " + shown(result.out));
+    throw RunError("sbatch printed something other than a job id: " + shorten(result.out));
   }
   return id;
 }
@@ -190,7 +191,7 @@ std::optional<std::string> Commands::refusal(std::vector<std::string> arguments)
   const ProgramResult result = run(arguments, {.environment = submit_environment()});
   if (result.exit_code == 0) return std::nullopt;
   require_up();
-  return plain(said(result));
+  return without_prefixes(output_of(result));
 }
 
 Queue Commands::queue() {
@@ -210,18 +211,18 @@ std::int64_t Commands::max_array_size() {
     if (const auto number = number_of(value); number && *number > 0) return *number;
   }
   throw RunError("'scontrol show config' prints no MaxArraySize",
-                 {.hint = "say xp.orchestrator.max_array_size"});
+                 {.hint = "set xp.orchestrator.max_array_size"});
 }
 
 bool Commands::is_up() {
-  // One of several controllers is enough.
+  // One responding controller is enough.
   return run({"scontrol", "ping"}).out.find(" is UP") != std::string::npos;
 }
 
 void Commands::require_up() {
   if (is_up()) return;
   throw RunError("Slurm's controller does not answer: 'scontrol ping' says it is down",
-                 {.hint = "jobs that are queued or run continue; call again when it is up"});
+                 {.hint = "queued and running jobs continue; try again when it is up"});
 }
 
 bool Commands::is_any_active(const std::vector<std::string>& tasks) {
@@ -245,16 +246,16 @@ void Commands::scancel(const std::vector<std::string>& options,
     for (std::size_t i = begin; i < end; ++i) argv.push_back(tasks[i]);
     const ProgramResult result = run(argv);
     if (result.exit_code == 0) continue;
-    // Tasks that have ended meanwhile make it fail as well.
+    // scancel also fails if tasks have ended in the meantime.
     require_up();
-    if (says_ended(result)) continue;
+    if (reports_ended(result)) continue;
     if (is_any_active({argv.begin() + 1, argv.end()})) {
-      throw RunError("'scancel' failed: " + said(result), {.hint = kAskPing});
+      throw RunError("'scancel' failed: " + output_of(result), {.hint = kAskPing});
     }
   }
 }
 
-// Never with --state=PENDING: that ends all tasks of an array that are pending, whichever is named.
+// Never pass --state=PENDING: it cancels all pending tasks of an array, not only the named ones.
 void Commands::cancel(const std::vector<std::string>& tasks) {
   scancel({}, tasks);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slurm's commands, and what they answer.
+// Runs Slurm's commands and parses their output.
 #pragma once
 
 #include <cstdint>
@@ -14,28 +14,28 @@
 
 namespace trivet::slurm {
 
-// A task of an array, as squeue tells of it.
+// A task of an array, as squeue lists it.
 struct QueueEntry {
   std::string state;   // "PENDING", "RUNNING", "CANCELLED", ...
-  std::string reason;  // why it is pending: "Priority", "Dependency", ...
+  std::string reason;  // of a pending task: "Priority", "Dependency", ...
   std::string host;
 
   bool is_pending() const { return state == "PENDING"; }
-  // Slurm could not start it on its node, and holds it until somebody releases it.
+  // Whether Slurm failed to start it on its node and holds it until it is released.
   bool has_failed_to_start() const;
-  // Whether Slurm still does something with it. States that nobody here knows count.
+  // Whether Slurm still works on it. Unknown states count as active.
   bool is_active() const;
 };
 
-// The user's jobs, those included that ended a while ago.
+// The user's jobs, including recently ended ones.
 class Queue {
  public:
-  // Of lines of Commands::kQueueFormat. Throws RunError for anything else.
+  // Parses lines of Commands::kQueueFormat. Throws RunError for anything else.
   static Queue parse(const std::string& text);
 
-  // Null for a task that Slurm does not know, or no longer.
+  // Returns null for a task that Slurm does not know (any more).
   const QueueEntry* find(const std::string& job_id, std::int64_t task) const;
-  // The id of the array with this name; empty if there is none.
+  // Returns the id of the array with this name; empty if there is none.
   std::string job_id_of(const std::string& name) const;
 
  private:
@@ -43,30 +43,30 @@ class Queue {
   std::map<std::string, std::string> ids_;
 };
 
-// Every function throws RunError, with what Slurm said and what to do, when the command cannot be
-// started, fails, or does not answer in time.
+// Every function throws RunError, with Slurm's output and a hint, if the command cannot be started,
+// fails, or does not answer in time.
 class Commands {
  public:
-  // Array's id, task, state, reason, nodes, name: the last, since it may hold anything.
+  // The array's id, task, state, reason, nodes, name. The name is last, since it may contain any
+  // text.
   static constexpr std::string_view kQueueFormat = "%F|%K|%T|%r|%N|%j";
 
   explicit Commands(double timeout_seconds) : timeout_(timeout_seconds) {}
 
-  // Hands a script over; returns the job's id.
+  // Submits a script; returns the job's id.
   std::string submit(std::vector<std::string> arguments, const std::string& script);
-  // Whether Slurm would take a job with these arguments; what is wrong with it when not.
+  // Returns why Slurm would refuse a job with these arguments, or nothing if it would accept it.
   std::optional<std::string> refusal(std::vector<std::string> arguments);
   Queue queue();
-  // The largest number of a task is one less.
+  // The largest task number is one less.
   std::int64_t max_array_size();
-  // False when no controller answers: asked for first, it spares the long time that others take to
-  // find out.
+  // False if no controller answers. Asking first avoids the long timeouts of the other commands.
   bool is_up();
   void require_up();
 
-  // Of tasks like "12_3". Those that have ended meanwhile are no error.
+  // Cancels tasks like "12_3". A task that has ended in the meantime is not an error.
   void cancel(const std::vector<std::string>& tasks);
-  // SIGTERM to the scripts alone.
+  // Sends SIGTERM to the scripts only.
   void terminate(const std::vector<std::string>& tasks);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// States of jobs at Slurm that mean that its work on a job is over. There are more states than
-// anybody lists (SIGNALING, STOPPED, ...), so what is not listed here goes on.
+// Slurm job states in which Slurm's work on a job is over. Slurm has more states than any list
+// (SIGNALING, STOPPED, ...), so all others count as active.
 #pragma once
 
 #include <array>
@@ -8,12 +8,12 @@
 
 namespace trivet::slurm {
 
-// Nothing more happens to the job by itself.
+// The job stays in this state.
 inline constexpr std::array<std::string_view, 11> kEndedStates = {
     "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE",      "FAILED",       "NODE_FAIL",
     "TIMEOUT",   "PREEMPTED", "REVOKED",   "OUT_OF_MEMORY", "LAUNCH_FAILED"};
 
-// Slurm is about to end the job, or has queued it again already.
+// Slurm is about to end the job, or has already requeued it.
 inline constexpr std::array<std::string_view, 7> kEndingStates = {
     "COMPLETING",   "PENDING",      "REQUEUED",     "REQUEUE_FED",
     "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin "slurm": experiments on a cluster that Slurm manages.
+// The plugin "slurm": runs experiments on a Slurm cluster.
 #include "trivet/plugin.h"
 
 #include "slurm_orchestrator.h"

@@ -8,7 +8,7 @@
 namespace trivet::slurm {
 namespace {
 
-// What the orchestrator says itself; another value would take its jobs out of its sight.
+// Options that the orchestrator sets itself. Other values would hide its jobs from it.
 constexpr std::array<std::string_view, 22> kOwnArguments = {
     "--array",      "-a",
     "--job-name",   "-J",
@@ -26,7 +26,7 @@ bool is_own(std::string_view argument) {
   return std::any_of(kOwnArguments.begin(), kOwnArguments.end(), [&](std::string_view own) {
     if (!argument.starts_with(own)) return false;
     const std::string_view rest = argument.substr(own.size());
-    // A short option's value may follow at once.
+    // A short option's value may follow without a separator.
     return rest.empty() || rest.front() == '=' || !own.starts_with("--");
   });
 }
@@ -41,11 +41,10 @@ void SlurmConfig::validate(Diagnostics& diagnostics) const {
   for (const std::string& argument : sbatch_args) {
     const bool is_option = argument.size() > 1 && argument.front() == '-';
     if (!is_option && !takes_value) {
-      diagnostics.add("sbatch_args", "'" + argument + "' is no option of sbatch",
-                      "options begin with '-': \"--constraint=ib\"");
+      diagnostics.add("sbatch_args", "'" + argument + "' is not an option of sbatch",
+                      "options start with '-': \"--constraint=ib\"");
     } else if (is_option && is_own(argument)) {
-      diagnostics.add("sbatch_args", "'" + argument + "' is what the orchestrator says itself",
-                      "leave it out");
+      diagnostics.add("sbatch_args", "'" + argument + "' is set by the orchestrator", "remove it");
     }
     takes_value = is_option && argument.find('=') == std::string::npos;
   }

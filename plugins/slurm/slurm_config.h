@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// [xp.orchestrator] of type slurm/Orchestrator.
+// [xp.orchestrator] for the type slurm/Orchestrator.
 #pragma once
 
 #include <cstdint>

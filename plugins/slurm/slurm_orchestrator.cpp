@@ -30,7 +30,7 @@ using launch::WorkUnit;
 SlurmOrchestrator::SlurmOrchestrator(const Config& config, OrchestratorContext& context)
     : config_(config), context_(context), commands_(config.timeout.seconds) {}
 
-// What units take differs little: each kind is asked for once.
+// Units mostly need the same resources, so each kind is checked once.
 void SlurmOrchestrator::check(std::span<const WorkUnit> units, Diagnostics& diagnostics) {
   std::set<std::vector<std::string>> asked;
   std::set<std::string> passing;
@@ -38,17 +38,16 @@ void SlurmOrchestrator::check(std::span<const WorkUnit> units, Diagnostics& diag
     for (const Job& job : unit.jobs) {
       if (!job.env_pass.empty() && passing.insert(job.name).second) {
         diagnostics.add("xp.jobs." + job.name + ".env_pass",
-                        "jobs on Slurm get no variables from where they are launched",
-                        "say them in env, or in a file that the job reads");
+                        "jobs on Slurm get no environment variables from the launching machine",
+                        "set them in env, or in a file that the job reads");
       }
       const std::vector<std::string> arguments = resource_arguments(job, config_);
       if (!asked.insert(arguments).second) continue;
       const std::optional<std::string> refusal = commands_.refusal(arguments);
       if (!refusal) continue;
-      diagnostics.add(
-          "xp.orchestrator", "Slurm would not take job '" + job.name + "': " + *refusal,
-          "'sinfo' lists partitions and nodes; what the job takes is said by its cores, "
-          "memory, gpus, cell, and by xp.orchestrator");
+      diagnostics.add("xp.orchestrator", "Slurm would not take job '" + job.name + "': " + *refusal,
+                      "'sinfo' lists partitions and nodes; the job's needs are set by its cores, "
+                      "memory, gpus, cell, and by xp.orchestrator");
     }
   }
 }
@@ -60,8 +59,9 @@ void SlurmOrchestrator::launch(std::span<const WorkUnit> units) {
     Submitter(config_, context_, commands_, submissions).submit(units);
   } catch (const RunError& error) {
     ErrorDetails details = error.details();
-    details.hint += std::string(details.hint.empty() ? "" : "; ") +
-                    "the units are recorded, 'trivet resume' submits those that Slurm has not got";
+    details.hint +=
+        std::string(details.hint.empty() ? "" : "; ") +
+        "the units are recorded; 'trivet resume' submits those that Slurm does not have";
     throw RunError(error.message(), details);
   }
 }
@@ -99,13 +99,13 @@ void SlurmOrchestrator::cancel(std::span<const std::int64_t> wids) {
     const Open open = open_tasks(wids, submissions);
     commands_.cancel(open.pending);
     commands_.terminate(open.running);
-    // Without a job that could save: one that has not begun, or whose node is gone.
+    // Jobs that cannot save: they have not started, or their node is gone.
     commands_.cancel(open.stuck);
   }
   record_cancelled(wids, submissions);
 }
 
-// Of those that Slurm has no more, and that no attempt tells of.
+// Records the end of jobs that Slurm no longer has and no attempt reports.
 void SlurmOrchestrator::record_cancelled(std::span<const std::int64_t> wids,
                                          const Submissions& submissions) {
   const Queue queue = submissions.empty() ? Queue() : commands_.queue();
@@ -128,7 +128,7 @@ void SlurmOrchestrator::record_cancelled(std::span<const std::int64_t> wids,
 
 void SlurmOrchestrator::refresh(std::span<const std::int64_t> wids) {
   Submissions submissions(context_.experiment_directory);
-  // The jobs of another user may be hidden from this one.
+  // Slurm may hide jobs of other users.
   const auto is_own = [](const Submission& one) { return one.user == ::getuid(); };
   if (!std::all_of(submissions.all().begin(), submissions.all().end(), is_own)) return;
   Queue queue;
@@ -136,7 +136,7 @@ void SlurmOrchestrator::refresh(std::span<const std::int64_t> wids) {
     commands_.require_up();
     queue = commands_.queue();
   }
-  // After the queue: what a task recorded before it left that is seen.
+  // Read after the queue, so that records of a task that has left the queue are seen.
   context_.records.refresh();
   const std::set<std::int64_t> wanted(wids.begin(), wids.end());
   std::vector<JobEvent> events;
@@ -159,8 +159,8 @@ void SlurmOrchestrator::refresh(std::span<const std::int64_t> wids) {
   commands_.cancel(leftovers(submissions, queue));
 }
 
-// Tasks that wait, or are held, for jobs that have ended: a controller that was killed may bring
-// them back, and they would stay for ever.
+// Returns tasks that wait or are held for jobs that have ended. A restarted controller may bring
+// them back, and they would stay forever.
 std::vector<std::string> SlurmOrchestrator::leftovers(Submissions& submissions,
                                                       const Queue& queue) {
   std::vector<std::string> tasks;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SlurmOrchestrator: runs the jobs of an experiment on a cluster, by Slurm's commands.
+// SlurmOrchestrator: runs the jobs of an experiment on a Slurm cluster, with Slurm's commands.
 //
 //   [xp.orchestrator]
 //   type = "slurm/Orchestrator"
@@ -7,13 +7,13 @@
 //   max_parallel = 20
 //
 // Each job of a sweep is one array; `after` becomes dependencies between tasks of the same number.
-// Nothing has to run on the machine that has launched: a task's own process records what becomes of
-// its job (trivet/launch/job_array.h), retries included, and Slurm queues it again after preemption
-// and when a node fails. What nobody could record, such as a job that Slurm has dropped, is found
-// out by squeue when somebody looks; no accounting database is asked.
+// No process has to run on the launching machine: each task's process records the results of its
+// job (trivet/launch/job_array.h), retries included, and Slurm requeues it after preemption and
+// node failures. Other ends, such as a job that Slurm dropped, are found by squeue when a command
+// reads the experiment. Accounting is not used.
 //
-// The experiment's directory and the program must be there on every node, under the same path.
-// Unlike on one machine, jobs of a unit need not start at the same time.
+// The experiment's directory and the program must exist under the same path on every node. Unlike
+// with local/Orchestrator, jobs of a unit need not start at the same time.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ class SlurmOrchestrator final : public Orchestrator {
   void refresh(std::span<const std::int64_t> wids) override;
 
  private:
-  // Tasks of these units that Slurm still has, and the end of those that it does not.
+  // Tasks of these units that Slurm still has, and the ends of the others.
   struct Open {
     std::vector<std::string> pending, running, stuck;
   };

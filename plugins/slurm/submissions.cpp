@@ -25,7 +25,7 @@ fs::path directory_of(const fs::path& experiment) {
   return experiment / "slurm";
 }
 
-// Squeue filters and prints names; blanks and commas would not come through.
+// squeue filters by and prints names; blanks and commas would be lost.
 std::string plain_name(const std::string& text) {
   std::string name;
   for (const char c : text) {
@@ -63,7 +63,7 @@ Submission submission_in(const fs::path& directory) {
   if (name == nullptr || !name->is_string() || user == nullptr || !user->is_integer() ||
       attempts == nullptr || !attempts->is_array() ||
       attempts->items().size() != submission.array.wids.size()) {
-    throw RunError(file + " is no submission");
+    throw RunError(file + " is not a submission");
   }
   submission.name = name->as_string();
   submission.user = user->as_integer();

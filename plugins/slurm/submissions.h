@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Submissions: what has been handed to Slurm, in the experiment's directory:
+// Submissions: records of what was submitted to Slurm, in the experiment's directory:
 //
-//   slurm/lock            held (flock) while somebody submits or cancels
+//   slurm/lock            locked (flock) during submitting and canceling
 //   slurm/1/array.json    the tasks (trivet/launch/job_array.h); also "name", "user", "attempts"
 //   slurm/1/sbatch.sh     the script
-//   slurm/1/job_id        what sbatch answered
-//   slurm/1/0.log         what the script of task 0 printed: nothing, if all went well
+//   slurm/1/job_id        the answer of sbatch
+//   slurm/1/0.log         output of the script of task 0: empty if it succeeded
 //
-// The name of a job at Slurm is unique. So a submission whose job_id nobody came to write is found
-// again in the queue, or is void: then array.json is renamed, and a task that starts nevertheless
-// does nothing.
+// The name of a job at Slurm is unique. So a submission without a job_id is found again in the
+// queue, or it is void: its array.json is renamed, and a task that starts anyway does nothing.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +29,10 @@ namespace trivet::slurm {
 struct Submission {
   std::filesystem::path directory;
   std::string name;
-  std::string job_id;                  // empty: not known
-  std::int64_t user = 0;               // who has submitted it
-  launch::JobArray array;              // wids: 0 for a task that is not part of it
-  std::vector<std::int64_t> attempts;  // the last one of each task's job when it was submitted
+  std::string job_id;                  // empty: unknown
+  std::int64_t user = 0;               // who submitted it
+  launch::JobArray array;              // wid 0: the task is not part of it
+  std::vector<std::int64_t> attempts;  // each job's last attempt at submission
 
   std::filesystem::path array_file() const { return directory / "array.json"; }
   std::filesystem::path script_file() const { return directory / "sbatch.sh"; }
@@ -49,20 +48,20 @@ struct TaskLocation {
 
 class Submissions {
  public:
-  // Reads all. Throws RunError for files that cannot be read or hold something else.
+  // Reads all submissions. Throws RunError for unreadable or invalid files.
   explicit Submissions(const std::filesystem::path& experiment);
 
   bool empty() const { return all_.empty(); }
-  // Writes the files of a new one, but for job_id, to the disk; its directory and name are set.
+  // Writes the files of a new submission, except job_id, to the disk; sets its directory and name.
   // `script_for` makes the script that runs the tasks of an array's file. The lock must be held.
   using ScriptFor = std::function<std::string(const std::filesystem::path& array_file)>;
   Submission& create(Submission submission, const ScriptFor& script_for);
   void set_job_id(Submission& submission, const std::string& job_id);
-  // For one without a job_id that Slurm does not have. The lock must be held.
+  // Voids a submission without a job_id that Slurm does not have. The lock must be held.
   void make_void(Submission& submission);
 
   std::deque<Submission>& all() { return all_; }
-  // The last submission of a unit's job.
+  // Returns the last submission of a unit's job.
   std::optional<TaskLocation> find(std::int64_t wid, const std::string& job) const;
 
  private:
@@ -74,8 +73,7 @@ class Submissions {
   std::map<std::pair<std::int64_t, std::string>, TaskLocation> locations_;
 };
 
-// Waits until nobody else submits or cancels in this experiment, and keeps others from it for as
-// long as it lives.
+// Waits for the experiment's lock on submitting and canceling, and holds it during its lifetime.
 class SubmitLock {
  public:
   explicit SubmitLock(const std::filesystem::path& experiment);

@@ -51,7 +51,7 @@ void Submitter::submit(std::span<const WorkUnit> units) {
   submit_chunk(chunk);
 }
 
-// A launcher that was killed between sbatch and writing down its answer.
+// For a launcher that was killed between sbatch and the write of its answer.
 void Submitter::resolve_submissions() {
   for (Submission& submission : submissions_.all()) {
     if (!submission.job_id.empty()) continue;
@@ -64,7 +64,7 @@ void Submitter::resolve_submissions() {
   }
 }
 
-// By unit, and each behind those it waits for.
+// Returns jobs by unit, each after the jobs that it waits for.
 std::vector<Submitter::Wanted> Submitter::wanted_jobs(std::span<const WorkUnit> units) {
   std::vector<Wanted> wanted;
   for (const WorkUnit& unit : units) {
@@ -107,7 +107,7 @@ void Submitter::submit_chunk(const std::vector<Wanted>& chunk) {
   }
   arrays_.clear();
   for (const std::string& name : names) {
-    // By what differs between arrays.
+    // Groups jobs by the properties that differ between arrays.
     std::map<std::pair<std::string, std::vector<std::string>>, Tasks> arrays;
     for (const Wanted& one : chunk) {
       if (one.job->name != name) continue;
@@ -118,8 +118,8 @@ void Submitter::submit_chunk(const std::vector<Wanted>& chunk) {
   }
 }
 
-// What Slurm has to wait for: "aftercorr:12" says that each task waits for the one of its number,
-// so that all of them can be one array.
+// Returns the dependency for Slurm. "aftercorr:12" lets each task wait for the task of the same
+// number, so that all can be in one array.
 std::string Submitter::dependency_of(const Wanted& wanted, std::int64_t task) {
   UnitStatuses& statuses = statuses_of(*wanted.unit);
   std::string text;
@@ -137,7 +137,7 @@ std::string Submitter::dependency_of(const Wanted& wanted, std::int64_t task) {
         submissions_.find(wanted.unit->wid, dependency.job);
     if (!location) {
       throw RunError("job '" + dependency.job + "' of unit " + std::to_string(wanted.unit->wid) +
-                     " is not at Slurm, and '" + wanted.job->name + "' waits for it");
+                     " is not in Slurm, but '" + wanted.job->name + "' waits for it");
     }
     text += std::string(enum_name(dependency.kind)) + ":" + location->id();
   }
@@ -168,7 +168,7 @@ void Submitter::submit_array(const Tasks& tasks, const std::string& dependency) 
   const std::vector<std::string> resources = resource_arguments(job, config_);
   arguments.insert(arguments.end(), resources.begin(), resources.end());
   submissions_.set_job_id(made, commands_.submit(arguments, made.script_file().string()));
-  // Tasks that began at once have recorded more than that they are queued.
+  // Tasks that started at once have recorded more than "queued".
   context_.records.refresh();
   for (const auto& [task, wanted] : tasks) {
     arrays_[{job.name, task}] = made.job_id;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Submitter: hands the jobs of units to Slurm that it does not have yet, as few arrays as can be:
-// one for each job of the units, further ones where units differ in what they wait for, and where
-// there are more units than an array may have.
+// Submitter: submits the units' jobs that Slurm does not have yet, in as few arrays as possible:
+// one per job name, and more if units wait for different jobs or exceed the size of an array.
 #pragma once
 
 #include <cstdint>
@@ -25,17 +24,17 @@ class Submitter {
   Submitter(const SlurmConfig& config, OrchestratorContext& context, Commands& commands,
             Submissions& submissions);
 
-  // Returns once sbatch has taken all; each array is recorded as soon as it has been taken. Throws
-  // RunError when sbatch does not, or there is no telling.
+  // Returns once sbatch has accepted all; records each array as soon as it is accepted. Throws
+  // RunError if sbatch refuses one or its answer is unknown.
   void submit(std::span<const launch::WorkUnit> units);
 
  private:
-  // A job that is to be handed over.
+  // A job to submit.
   struct Wanted {
     const launch::WorkUnit* unit;
     const launch::Job* job;
   };
-  // Tasks by their number in the chunk.
+  // Tasks keyed by their number in the chunk.
   using Tasks = std::map<std::int64_t, Wanted>;
 
   void resolve_submissions();
@@ -53,7 +52,7 @@ class Submitter {
   Submissions& submissions_;
   Queue queue_;
   std::map<std::int64_t, UnitStatuses> statuses_;
-  // The array of this chunk that a job of a task is in.
+  // The array in this chunk of each job of a task.
   std::map<std::pair<std::string, std::int64_t>, std::string> arrays_;
   std::vector<launch::JobEvent> events_;
 };

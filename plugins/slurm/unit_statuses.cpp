@@ -18,12 +18,12 @@ using launch::JobStatus;
 using launch::Readiness;
 using launch::WorkUnit;
 
-// Reasons for which every job waits now and then.
+// Reasons for which any job may wait at times.
 constexpr std::array<std::string_view, 8> kUsual = {
     "",          "None",       "Priority", "Resources",
     "BeginTime", "Dependency", "Cleaning", "JobArrayTaskLimit"};
 
-JobStatus changed(JobStatus status, JobState state, const std::string& detail) {
+JobStatus with_state(JobStatus status, JobState state, const std::string& detail) {
   status.state = state;
   status.detail = detail;
   status.time = unix_time();
@@ -37,19 +37,19 @@ std::string queued_detail(const JobLocation& at) {
   return at.entry->is_pending() && !is_usual ? text + ": " + reason : text;
 }
 
-// A machine that went down is no failure of the job, and run_job() counts none when it goes on. An
-// attempt that was lost is the one end without an exit code and a signal.
+// A node failure is not a failure of the job, and run_job() does not count it on restart. Only a
+// lost attempt ends without an exit code or a signal.
 std::int64_t failures_of(const JobStatus& told, const JobStatus& recorded) {
   const bool was_lost = !told.exit_code && told.signal == 0;
   return was_lost ? recorded.failures : told.failures;
 }
 
-// While Slurm has it. `told` is what the attempts tell that is not recorded; they are not looked at
-// again, for between two looks a job may end. What is recorded as queued is taken for counted, so
-// an attempt that has not ended must not become it.
+// The status while Slurm has the job. `told` is what unrecorded attempts report. They are not read
+// again here, since a job may end between two reads. A job recorded as queued counts as handled, so
+// an attempt that has not ended must not be recorded as queued.
 JobStatus live_status(const JobStatus& recorded, std::optional<JobStatus> told,
                       const JobLocation& at) {
-  // A task says that the job runs before there is a trace of it.
+  // A task reports the job as running before the attempt leaves a trace.
   const bool is_without_trace = told && told->attempt < recorded.attempt;
   if (is_without_trace && !at.entry->is_pending()) told.reset();
   JobStatus status = recorded;
@@ -60,10 +60,10 @@ JobStatus live_status(const JobStatus& recorded, std::optional<JobStatus> told,
   }
   if (!at.entry->host.empty()) status.host = at.entry->host;
   const bool runs = status.state == JobState::running;
-  return changed(status, runs ? JobState::running : JobState::queued, queued_detail(at));
+  return with_state(status, runs ? JobState::running : JobState::queued, queued_detail(at));
 }
 
-// What the last attempt came to, where it has ended.
+// The result of the last attempt, if it has ended.
 std::optional<JobStatus> last_end(const Job& job) {
   const std::int64_t last = launch::last_attempt(job);
   if (last == 0) return std::nullopt;
@@ -71,34 +71,34 @@ std::optional<JobStatus> last_end(const Job& job) {
   return info.phase == AttemptPhase::ended ? std::optional(std::move(info.status)) : std::nullopt;
 }
 
-// When Slurm is done with it, and no attempt tells how it ended.
+// The status when Slurm is done with the job and no attempt reports its end.
 JobStatus dropped_status(const Job& job, const JobStatus& recorded, const JobLocation& at,
                          UnitWish wish, const launch::DependencyAnswer& dependency) {
   const std::string state = at.entry != nullptr ? at.entry->state : std::string();
   if (wish == UnitWish::cancel) return changed(recorded, JobState::cancelled, {});
   if (dependency.readiness == Readiness::never) {
-    return changed(recorded, JobState::skipped, dependency.why);
+    return with_state(recorded, JobState::skipped, dependency.why);
   }
   const std::string said = "Slurm job " + at.id();
-  if (state == "CANCELLED") return changed(recorded, JobState::cancelled, said + ": CANCELLED");
+  if (state == "CANCELLED") return with_state(recorded, JobState::cancelled, said + ": CANCELLED");
   const bool is_held = at.entry != nullptr && at.entry->has_failed_to_start();
   const std::string& why = is_held ? at.entry->reason : state;
   const std::string known = said + (why.empty() ? " is gone" : ": " + why);
-  // It has saved. Whatever Slurm makes of that, nothing of it is lost.
+  // The job has saved its state, so nothing is lost, whatever Slurm does.
   const std::optional<JobStatus> end = last_end(job);
   if (end && end->state == JobState::preempted) {
     JobStatus saved = recorded;
     saved.attempt = end->attempt;
     saved.exit_code = end->exit_code;
     saved.signal = end->signal;
-    return changed(saved, JobState::preempted, known + "; waits for 'trivet resume'");
+    return with_state(saved, JobState::preempted, known + "; waits for 'trivet resume'");
   }
-  // A limit ends no work of a job that had ended before it, and was to be started again. A
-  // controller that was killed may bring such a job back as one that runs.
+  // A time limit does not end a job that had ended before and was to be restarted. A restarted
+  // controller may report such a job as running.
   const bool is_limit = state == "TIMEOUT" || state == "DEADLINE" || state == "OUT_OF_MEMORY";
-  if (is_limit && !end) return changed(recorded, JobState::failed, known);
-  return changed(recorded, JobState::lost,
-                 known + "; see " + at.location->submission->log(at.location->task).string());
+  if (is_limit && !end) return with_state(recorded, JobState::failed, known);
+  return with_state(recorded, JobState::lost,
+                    known + "; see " + at.location->submission->log(at.location->task).string());
 }
 
 bool is_told_by_attempt(const JobStatus& status) {
@@ -142,7 +142,7 @@ JobStatus status_now(const Job& job, const JobStatus& recorded, const JobLocatio
     const JobStatus now = live_status(recorded, told, at);
     return is_same(now, recorded) ? recorded : now;
   }
-  // It was never handed over, or is wanted once more.
+  // The job was never submitted, or is wanted again.
   if (recorded.state == JobState::pending || !at.location) return recorded;
   JobStatus known = recorded;
   if (told) known.attempt = told->attempt;
@@ -155,7 +155,7 @@ std::vector<const Job*> in_order(const WorkUnit& unit) {
     return std::any_of(order.begin(), order.end(),
                        [&](const Job* job) { return job->name == name; });
   };
-  // A cycle cannot be launched, so every round adds one.
+  // The graph has no cycles, so every round adds a job.
   for (std::size_t round = 0; round < unit.jobs.size(); ++round) {
     for (const Job& job : unit.jobs) {
       const bool may = std::all_of(job.after.begin(), job.after.end(), [&](const auto& dependency) {

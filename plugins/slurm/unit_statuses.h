@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How jobs are, from the three that know: the records, the files of attempts, and Slurm's queue.
+// Determines the states of jobs from the records, the files of attempts, and Slurm's queue.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@
 
 namespace trivet::slurm {
 
-// A job of a unit, as Slurm has it.
+// Where Slurm has a job of a unit.
 struct JobLocation {
   std::optional<TaskLocation> location;  // of its last submission
-  std::string job_id;                    // of the array; empty when it is not known
-  const QueueEntry* entry = nullptr;     // null when Slurm does not know it, or no longer
+  std::string job_id;                    // of the array; empty if unknown
+  const QueueEntry* entry = nullptr;     // null if Slurm does not know it (any more)
 
   std::string id() const;  // of the task: "12_3"
 
-  // Whether Slurm will start the job, or has. Not when its task is about to end: the job has ended
-  // for good and somebody wants it once more.
+  // Whether Slurm will start the job, or has. False if its task is about to end: the job has ended
+  // for good and is wanted again.
   bool is_live(const launch::JobStatus& recorded) const;
 };
 
@@ -40,13 +40,13 @@ launch::JobStatus status_now(const launch::Job& job, const launch::JobStatus& re
                              const JobLocation& at, UnitWish wish,
                              const launch::DependencyAnswer& dependency);
 
-// Whether there is nothing to record of the change.
+// Whether the change needs no record.
 bool is_same(const launch::JobStatus& a, const launch::JobStatus& b);
 
-// A unit's jobs, in an order in which each stands behind those that it waits for.
+// Returns a unit's jobs, each after the jobs that it waits for.
 std::vector<const launch::Job*> in_order(const launch::WorkUnit& unit);
 
-// A unit's jobs with their statuses, for dependencies.
+// The statuses of a unit's jobs, for dependencies.
 class UnitStatuses {
  public:
   UnitStatuses(const launch::WorkUnit& unit, launch::UnitRecords& records);

@@ -19,8 +19,8 @@ constexpr std::int64_t kMost = 1'000'000;
   throw ConfigError(Diagnostic{value.origin(), name, std::move(what), std::move(hint)});
 }
 
-// To 12 digits, where sums and powers of decimal numbers are what people would write.
-double as_written(double value) {
+// Rounds to 12 digits, where sums and powers of decimal numbers look as people write them.
+double round_decimal(double value) {
   char text[40];
   std::snprintf(text, sizeof text, "%.12g", value);
   return std::strtod(text, nullptr);
@@ -42,14 +42,14 @@ void check_numbers(const Value& list, const std::string& name, std::string_view 
   fail(list, name, std::string(function) + " takes numbers, " + form);
 }
 
-Value::Array range(const Value& list, const std::string& name) {
+Value::Array parse_range(const Value& list, const std::string& name) {
   check_numbers(list, name, "range", 1, 3);
   Value::Array given = list.items();
   if (given.size() == 1) given.insert(given.begin(), Value(0));
   const Value step = given.size() == 3 ? given[2] : Value(1);
   if (step.as_float() == 0) fail(list, name, "the step of a range must not be 0");
   const double count =
-      std::ceil(as_written((given[1].as_float() - given[0].as_float()) / step.as_float()));
+      std::ceil(round_decimal((given[1].as_float() - given[0].as_float()) / step.as_float()));
   if (count > static_cast<double>(kMost)) fail(list, name, "a range of more than 1,000,000 values");
   const bool whole = given[0].is_integer() && given[1].is_integer() && step.is_integer();
   Value::Array values;
@@ -58,7 +58,7 @@ Value::Array range(const Value& list, const std::string& name) {
       values.emplace_back(given[0].as_integer() + i * step.as_integer());
     } else {
       values.emplace_back(
-          as_written(given[0].as_float() + static_cast<double>(i) * step.as_float()));
+          round_decimal(given[0].as_float() + static_cast<double>(i) * step.as_float()));
     }
   }
   return values;
@@ -72,11 +72,11 @@ Value::Array spaced(const Value& list, const std::string& name, Scale scale) {
   check_numbers(list, name, function, 3, 3);
   const Value::Array& given = list.items();
   if (!given[2].is_integer() || given[2].as_integer() < 1 || given[2].as_integer() > kMost) {
-    fail(list, name, std::string(function) + " gives 1 to 1,000,000 values");
+    fail(list, name, std::string(function) + " makes 1 to 1,000,000 values");
   }
   double first = given[0].as_float(), last = given[1].as_float();
   if (logarithmic && (first <= 0 || last <= 0)) {
-    fail(list, name, "logspace goes between numbers above 0");
+    fail(list, name, "logspace needs numbers above 0");
   }
   const std::int64_t count = given[2].as_integer();
   if (logarithmic) {
@@ -91,7 +91,7 @@ Value::Array spaced(const Value& list, const std::string& name, Scale scale) {
     }
     const double at =
         first + (last - first) * static_cast<double>(i) / static_cast<double>(count - 1);
-    values.emplace_back(as_written(logarithmic ? std::exp(at) : at));
+    values.emplace_back(round_decimal(logarithmic ? std::exp(at) : at));
   }
   return values;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of one thing that is swept over, as a config says them:
+// Parses the values of one dimension of a sweep from a config:
 //
 //   [1e-3, 1e-4]                  these
 //   { range = [0, 10, 3] }        0, 3, 6, 9: the end is not one of them; the step may be left out: 1
@@ -13,8 +13,8 @@
 
 namespace trivet::sweeps {
 
-// Numbers come out as they would be written: 0.3, not 0.30000000000000004. Throws ConfigError with
-// the location for anything else, and for more than a million values. `name` is what is swept.
+// Numbers are rounded to what people would write: 0.3, not 0.30000000000000004. Throws ConfigError
+// with the location for anything else, and for more than a million values. `name` is the dimension.
 Value::Array values_of(const Value& dimension, const std::string& name);
 
 }  // namespace trivet::sweeps

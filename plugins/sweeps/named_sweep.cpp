@@ -24,16 +24,16 @@ void set(SweepItem& item, const std::string& name, const Value& value) {
   item.args.emplace_back(name, value);
 }
 
-// Before they are made, since they may not fit into memory.
+// Checked before they are made, since they may not fit into memory.
 void check_count(std::size_t slow, std::size_t fast, const std::string& path) {
   if (fast == 0 || slow <= kMostUnits / fast) return;
   throw ConfigError(Diagnostic{.path = path,
                                .what = "the sweep makes more than 100,000 work units",
-                               .hint = "sweep over less, or let a search choose"});
+                               .hint = "sweep over fewer values, or use a search"});
 }
 
-// Every item of one with every item of the other, the first one slowest.
-Items product(const Items& slow, const Items& fast, const std::string& path) {
+// Every item of one with every item of the other. The first varies slowest.
+Items make_product(const Items& slow, const Items& fast, const std::string& path) {
   check_count(slow.size(), fast.size(), path);
   Items all;
   for (const SweepItem& first : slow) {
@@ -45,8 +45,8 @@ Items product(const Items& slow, const Items& fast, const std::string& path) {
   return all;
 }
 
-Items zipped(const std::vector<std::pair<std::string, Value::Array>>& dimensions,
-             const std::string& path) {
+Items zip_dimensions(const std::vector<std::pair<std::string, Value::Array>>& dimensions,
+                     const std::string& path) {
   if (!dimensions.empty()) check_count(1, dimensions.front().second.size(), path);
   Items items(dimensions.empty() ? 0 : dimensions.front().second.size());
   for (const auto& [name, values] : dimensions) {
@@ -62,7 +62,7 @@ Items zipped(const std::vector<std::pair<std::string, Value::Array>>& dimensions
   return items;
 }
 
-Items points(const Value& list, const std::string& path) {
+Items parse_points(const Value& list, const std::string& path) {
   Items items;
   for (const Value& point : list.items()) {
     if (!point.is_table()) {
@@ -76,7 +76,7 @@ Items points(const Value& list, const std::string& path) {
 }
 
 Items items_of(const Value& sweep, const std::string& path) {
-  if (sweep.is_array()) return points(sweep, path);
+  if (sweep.is_array()) return parse_points(sweep, path);
   if (!sweep.is_table()) {
     throw ConfigError(Diagnostic{sweep.origin(), path,
                                  "expected a table or a list of tables, found " + to_toml(sweep),
@@ -91,18 +91,18 @@ Items items_of(const Value& sweep, const std::string& path) {
       dimensions.emplace_back(member.key, values_of(member.value, joined_path(path, member.key)));
     }
   }
-  if (zip) return zipped(dimensions, path);
+  if (zip) return zip_dimensions(dimensions, path);
   Items items(dimensions.empty() ? 0 : 1);
   for (const auto& [name, values] : dimensions) {
     check_count(items.size(), values.size(), path);
     Items one(values.size());
     for (std::size_t i = 0; i < values.size(); ++i) set(one[i], name, values[i]);
-    items = product(items, one, path);
+    items = make_product(items, one, path);
   }
   return items;
 }
 
-// `known`: the names that there are. A dimension without a sweep around it looks like one.
+// `known`: the existing names. Detects a dimension without a sweep around it.
 std::string names_hint(const SweepContext& context, const std::string& known) {
   if (known.empty()) return "the config has no [sweep.NAME]; --sweep PATH=V1,V2 needs none";
   for (const Value::Member& member : context.sweeps.members()) {
@@ -114,14 +114,14 @@ std::string names_hint(const SweepContext& context, const std::string& known) {
   return "there are " + known;
 }
 
-std::vector<std::string> chosen_names(const SweepContext& context) {
+std::vector<std::string> choose_names(const SweepContext& context) {
   std::vector<std::string> known;
   for (const Value::Member& member : context.sweeps.members()) known.push_back(member.key);
   std::sort(known.begin(), known.end());
   std::vector<std::string> names;
   for (const std::string& name : context.names) {
     if (name == "*") {
-      // As kxm has it: the unnamed one first, so that named ones go over it.
+      // As in kxm: the unnamed sweep comes first, so that named ones override it.
       const auto first = names.insert(names.end(), known.begin(), known.end());
       std::stable_partition(first, names.end(),
                             [](const std::string& each) { return each == kUnnamed; });
@@ -146,12 +146,12 @@ std::vector<std::string> chosen_names(const SweepContext& context) {
 
 std::vector<SweepItem> NamedSweep::items() const {
   Items items(1);
-  for (const std::string& name : chosen_names(context_)) {
+  for (const std::string& name : choose_names(context_)) {
     const std::string path = joined_path("sweep", name);
-    items = product(items, items_of(*context_.sweeps.find(name), path), path);
+    items = make_product(items, items_of(*context_.sweeps.find(name), path), path);
   }
   if (!context_.command_line.is_null()) {
-    items = product(items, items_of(context_.command_line, kCommandLine), kCommandLine);
+    items = make_product(items, items_of(context_.command_line, kCommandLine), kCommandLine);
   }
   for (SweepItem& item : items) item.target = target_;
   return items;

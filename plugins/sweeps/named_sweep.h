@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sweeps that stand in a config file, of which xp.sweep names some:
+// Sweeps defined in a config file, selected by xp.sweep:
 //
 //   [sweep.default]                            # sweep = true
 //   "trainer.learning_rate" = [1e-3, 1e-4]     # the product of its lines, the first one slowest
@@ -13,8 +13,8 @@
 //   [[sweep.points]]                           # each table is a point
 //   seed = 1
 //
-// Several names make the product of their sweeps, the first one slowest; where they vary the same
-// thing the later name wins. "*" stands for all, in alphabetical order.
+// Several names make the product of their sweeps; the first varies slowest. If they vary the same
+// field, the later name wins. "*" selects all, in alphabetical order.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ class NamedSweep : public SweepInfo {
   NamedSweep(const SweepContext& context, SweepTarget target)
       : context_(context), target_(target) {}
 
-  // Throws ConfigError for names that are not there, with those that are.
+  // Throws ConfigError for unknown names, and lists the known ones.
   std::vector<SweepItem> items() const override;
   std::vector<std::string> tags() const override;
   bool needs_names() const override { return true; }

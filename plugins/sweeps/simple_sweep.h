@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SimpleSweep: every work unit written down.
+// SimpleSweep: an explicit list of all work units.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ TRIVET_CONFIG(SimpleSweepConfig, SweepInfoConfig,
 class SimpleSweep final : public SweepInfo {
  public:
   using Config = SimpleSweepConfig;
-  // Throws ConfigError for an item that is no table.
+  // Throws ConfigError for an item that is not a table.
   SimpleSweep(const Config& config, const SweepContext& context);
 
   std::vector<SweepItem> items() const override { return items_; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// tabular/Classification: predicts which of the label column's values a row has. Softmax cross
-// entropy of the model's "logits" [B, classes]; accuracy, and with two classes auc in evaluations,
-// of the class that comes second: false < true, 0 < 1, by text else.
+// tabular/Classification: predicts a row's value of the label column. Softmax cross entropy of the
+// model's "logits" [B, classes]; accuracy and, in evaluations with two classes, auc of the second
+// class. The order is false < true, 0 < 1, or by text.
 #pragma once
 
 #include "tabular_task.h"
@@ -24,7 +24,7 @@ class Classification final : public TabularTask, public ExpectedInitialLoss {
                                                  const StepOutput& step) override;
   Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) override;
   const void* extension(std::string_view id) const noexcept override;
-  // After build_model.
+  // Valid after build_model.
   Range expected_initial_loss() const override { return chance_of(classes_); }
 
  protected:

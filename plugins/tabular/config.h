@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tasks for tables have in common: which columns a model sees, and how text becomes
-// numbers. A task's input is one of rows of text (data/Csv); see trivet/extensions/table.h.
+// Shared by the tasks for tables: selects the columns for the model and turns text into numbers. A
+// task's input must yield rows of text (data/Csv); see trivet/extensions/table.h.
 //
 //   [task]
 //   type = "tabular/Classification"
@@ -8,9 +8,9 @@
 //   ignore = ["id"]
 //   model = "tabular/Mlp"
 //
-// A column whose values are all numbers is one of numbers, any other one of categories; `numeric`
-// and `categorical` say otherwise (a postal code is no number). What is learnt from the training
-// rows (means, vocabularies) is kept in the run's table.json, which evaluation and continued runs
+// A column whose values are all numbers is numeric, any other is categorical. `numeric` and
+// `categorical` override this (a postal code is not a number). Means and vocabularies are learned
+// from the training rows and stored in the run's table.json, which evaluations and resumed runs
 // use.
 #pragma once
 
@@ -22,11 +22,11 @@
 
 namespace trivet::tabular {
 
-// What replaces a missing number.
+// The replacement of a missing number.
 enum class Impute {
   mean,           // of the training rows
-  median,         // of an even number of values: the mean of the two in the middle
-  most_frequent,  // of several the smallest
+  median,         // of an even count: the mean of the two middle values
+  most_frequent,  // the smallest if several
 };
 TRIVET_ENUM(Impute, mean, median, most_frequent)
 

@@ -49,22 +49,22 @@ OrderedJson json_of(const Encoding& encoding) {
   return json;
 }
 
-double finite(const OrderedJson& json, const char* key) {
+double read_finite(const OrderedJson& json, const char* key) {
   const auto number = json.at(key).get<double>();
   if (!std::isfinite(number)) throw Error(std::string(key) + " is not finite");
   return number;
 }
 
-double positive(const OrderedJson& json, const char* key) {
-  const double number = finite(json, key);
+double read_positive(const OrderedJson& json, const char* key) {
+  const double number = read_finite(json, key);
   if (number <= 0) throw Error(std::string(key) + " is not positive");
   return number;
 }
 
-std::vector<std::string> different(const OrderedJson& json, const char* key) {
+std::vector<std::string> read_distinct(const OrderedJson& json, const char* key) {
   auto texts = json.at(key).get<std::vector<std::string>>();
   if (std::set<std::string>(texts.begin(), texts.end()).size() != texts.size())
-    throw Error(std::string(key) + " holds a text twice");
+    throw Error(std::string(key) + " contains a duplicate text");
   return texts;
 }
 
@@ -75,19 +75,19 @@ Encoding encoding_of(const OrderedJson& json) {
   const OrderedJson& label = json.at("label");
   encoding.label = label.at("column").get<std::string>();
   if (label.contains("classes")) {
-    encoding.classes = different(label, "classes");
-    if (encoding.classes.size() < 2) throw Error("there are fewer than two classes");
+    encoding.classes = read_distinct(label, "classes");
+    if (encoding.classes.size() < 2) throw Error("it has fewer than two classes");
   } else {
-    encoding.label_mean = finite(label, "mean");
-    encoding.label_std = positive(label, "std");
+    encoding.label_mean = read_finite(label, "mean");
+    encoding.label_std = read_positive(label, "std");
   }
   for (const OrderedJson& column : json.at("numbers"))
-    encoding.numbers.push_back({column.at("column").get<std::string>(), finite(column, "mean"),
-                                positive(column, "std"), finite(column, "fill"),
+    encoding.numbers.push_back({column.at("column").get<std::string>(), read_finite(column, "mean"),
+                                read_positive(column, "std"), read_finite(column, "fill"),
                                 column.at("indicator").get<bool>()});
   for (const OrderedJson& column : json.at("categories"))
     encoding.categories.push_back(
-        {column.at("column").get<std::string>(), different(column, "values")});
+        {column.at("column").get<std::string>(), read_distinct(column, "values")});
   if (json.contains("training")) {
     Fingerprint& training = encoding.training.emplace();
     training.rows = json.at("training").at("rows").get<std::int64_t>();

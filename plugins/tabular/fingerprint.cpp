@@ -37,12 +37,11 @@ Fingerprint fingerprint_of(TableInput& table) {
 std::string changes(const Fingerprint& before, const Fingerprint& now) {
   std::string text, other;
   if (now.rows != before.rows)
-    say(text, "there are " + std::to_string(now.rows) + " rows, there were " +
-                  std::to_string(before.rows));
+    say(text, "now " + std::to_string(now.rows) + " rows, before " + std::to_string(before.rows));
   for (const auto& [name, hash] : before.columns) {
     const auto found = now.columns.find(name);
     if (found == now.columns.end()) {
-      say(text, "column " + shown_cell(name) + " is gone");
+      say(text, "column " + shown_cell(name) + " is missing");
     } else if (found->second != hash) {
       other += (other.empty() ? "" : ", ") + shown_cell(name);
     }
@@ -50,8 +49,8 @@ std::string changes(const Fingerprint& before, const Fingerprint& now) {
   for (const auto& column : now.columns)
     if (!before.columns.contains(column.first))
       say(text, "column " + shown_cell(column.first) + " is new");
-  // With other rows all values are others, too, which says nothing.
-  if (now.rows == before.rows && !other.empty()) say(text, "there are other values in " + other);
+  // If rows differ, all columns differ, which is not informative.
+  if (now.rows == before.rows && !other.empty()) say(text, "other values in " + other);
   return text;
 }
 

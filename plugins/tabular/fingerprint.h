@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding out whether training rows are still those that a run started with, and what is not.
+// Checks whether the training rows are those that a run started with, and describes differences.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace trivet::tabular {
 
-// Of all rows of the table.
+// The fingerprint of all rows of the table.
 Fingerprint fingerprint_of(TableInput& table);
 
-// "there are 990 rows, there were 1000; no column 'age'; other values in 'name'"; empty when they
-// are equal.
+// Returns a text such as "now 990 rows, before 1000; column 'age' is missing; other values in
+// 'name'". Empty if they are equal.
 std::string changes(const Fingerprint& before, const Fingerprint& now);
 
 }  // namespace trivet::tabular

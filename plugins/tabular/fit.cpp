@@ -15,18 +15,18 @@
 namespace trivet::tabular {
 namespace {
 
-// What is known of one column: first what its cells are, then what they hold.
+// State of one column: first the kinds of its cells, then their values.
 struct Column {
   std::string name;
   std::size_t index = 0;
-  std::optional<bool> is_number{};  // as the config says, then as found
+  std::optional<bool> is_number{};  // from the config, else from the cells
 
   std::int64_t present = 0, missing = 0, numbers = 0;
-  std::string other{};  // the first text that is no number, for messages
+  std::string other{};  // the first text that is not a number, for messages
   std::int64_t other_row = 0, other_line = 0;
 
-  std::vector<double> values{};                  // of a column of numbers
-  std::map<std::string, std::int64_t> counts{};  // of a column of categories
+  std::vector<double> values{};                  // of a numeric column
+  std::map<std::string, std::int64_t> counts{};  // of a categorical column
 };
 
 bool is_in(const std::vector<std::string>& names, const std::string& name) {
@@ -75,11 +75,11 @@ class Fit {
   Target target_;
   TableInput& table_;
   Column label_;
-  std::map<std::string, double> class_numbers_;  // of the classes that are numbers
+  std::map<std::string, double> class_numbers_;  // of classes that are numbers
   std::vector<Column> features_;
 };
 
-// Of a name in a field of the task.
+// Returns the index of a column named in a field of the task.
 std::size_t Fit::column_of(const std::string& name, const char* field) const {
   try {
     return column_named(name, table_.columns(), table_.file());
@@ -103,8 +103,8 @@ void Fit::choose_columns() {
     if (is_in(config_.categorical, all[i])) features_.back().is_number = false;
   }
   if (features_.empty())
-    throw InputError(table_.file() + ": there is no column to predict " +
-                     shown_cell(config_.label) + " from");
+    throw InputError(table_.file() + ": no column to predict " + shown_cell(config_.label) +
+                     " from");
   must_be_features(config_.numeric, "numeric");
   must_be_features(config_.categorical, "categorical");
   std::vector<std::string> imputed;
@@ -118,7 +118,7 @@ void Fit::must_be_features(const std::vector<std::string>& names, const char* fi
   for (const std::string& name : names) {
     if (is_in(known, name)) continue;
     throw InputError(
-        std::string(field) + ": " + shown_cell(name) + " is no feature of " + table_.file(),
+        std::string(field) + ": " + shown_cell(name) + " is not a feature of " + table_.file(),
         {.hint = suggestion(name, known)});
   }
 }
@@ -149,13 +149,13 @@ void Fit::decide(Column& column) const {
                          " has no value in any of the " + std::to_string(table_.rows()) +
                          " training rows",
                      {.hint = "add it to ignore"});
-  if (column.is_number) return;  // collect() refuses what is none
+  if (column.is_number) return;  // collect() reports non-numbers
   column.is_number = column.numbers == column.present;
-  // Mostly numbers: a typing mistake, a mark for missing values, or a code; all of them silently
-  // change what is learnt.
+  // Mostly numbers: the others may be typos, marks for missing values, or codes. All of them would
+  // silently change the result.
   if (!*column.is_number && column.numbers * 2 > column.present)
     throw InputError("row " + std::to_string(column.other_row) + ", column '" + column.name +
-                         "': " + shown_cell(column.other) + " is no number, but " +
+                         "': " + shown_cell(column.other) + " is not a number, but " +
                          std::to_string(column.numbers) + " of the column's " +
                          std::to_string(column.present) + " values are",
                      {.where = {.file = table_.file(), .line = static_cast<int>(column.other_line)},
@@ -174,7 +174,7 @@ void Fit::collect() {
       } else if (const auto number = row.number_in(column.index)) {
         column.values.push_back(*number);
       } else {
-        throw row.error(column.name, shown_cell(cell.text) + " is no number",
+        throw row.error(column.name, shown_cell(cell.text) + " is not a number",
                         "the column is named in numeric; is decimal_mark right?");
       }
     }
@@ -185,7 +185,7 @@ void Fit::collect_label(const TableRow& row) {
   const TableCell& cell = row.cells[label_.index];
   if (cell.missing)
     throw row.error(label_.name, "the label is missing",
-                    "drop_missing = [\"" + label_.name + "\"] leaves such rows out");
+                    "drop_missing = [\"" + label_.name + "\"] skips such rows");
   const auto number = row.number_in(label_.index);
   if (target_ == Target::classes) {
     ++label_.counts[std::string(cell.text)];
@@ -194,8 +194,8 @@ void Fit::collect_label(const TableRow& row) {
     single(row, label_.name, *number);  // predictions are as large
     label_.values.push_back(*number);
   } else {
-    throw row.error(label_.name, "the label " + shown_cell(cell.text) + " is no number",
-                    "for labels that are names there is tabular/Classification");
+    throw row.error(label_.name, "the label " + shown_cell(cell.text) + " is not a number",
+                    "use tabular/Classification for labels that are names");
   }
 }
 
@@ -212,7 +212,7 @@ void Fit::finish_label(Encoding& encoding) const {
                          std::to_string(label_.counts.size()) +
                          " different labels, more than max_categories = " +
                          std::to_string(config_.max_categories),
-                     {.hint = "for labels that are amounts there is tabular/Regression"});
+                     {.hint = "use tabular/Regression for labels that are quantities"});
   for (const auto& entry : label_.counts) encoding.classes.push_back(entry.first);
   if (class_numbers_.size() == encoding.classes.size())
     std::stable_sort(encoding.classes.begin(), encoding.classes.end(),
@@ -229,7 +229,7 @@ NumberColumn Fit::number_column(Column& column) const {
   return made;
 }
 
-// A column of one value gets the standard deviation 1, so that it becomes 0.
+// A constant column gets the standard deviation 1, so that it becomes 0.
 std::pair<double, double> Fit::mean_and_std(const Column& column) const {
   const double first = column.values.front();
   const auto differs = [&](double value) { return value != first; };
@@ -242,7 +242,7 @@ std::pair<double, double> Fit::mean_and_std(const Column& column) const {
   const double std = std::sqrt(squares / n);
   if (!std::isfinite(mean) || !std::isfinite(std))
     throw InputError(table_.file() + ": the values of column " + shown_cell(column.name) +
-                     " are too large to take their mean and standard deviation");
+                     " are too large to compute their mean and standard deviation");
   return {mean, std > 0 ? std : 1};
 }
 

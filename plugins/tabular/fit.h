@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Learning an encoding from the training rows: which columns are numbers, their means and standard
-// deviations (of the population, as scikit-learn's StandardScaler), what fills gaps, vocabularies,
-// classes.
+// Learns an encoding from the training rows: numeric columns, their means and standard deviations
+// (of the population, as scikit-learn's StandardScaler), fill values, vocabularies, classes.
 #pragma once
 
 #include "config.h"
@@ -12,9 +11,8 @@ namespace trivet::tabular {
 
 enum class Target { number, classes };
 
-// Throws InputError, naming row and column where there is one, for columns that are not there, are
-// empty, or are neither clearly numbers nor clearly not; and for labels that are missing or are not
-// what `target` needs.
+// Throws InputError, with row and column if possible, if a column is missing, empty, or neither
+// clearly numeric nor clearly categorical, or if a label is missing or does not suit `target`.
 Encoding fit(const TabularConfig& config, Target target, TableInput& table);
 
 }  // namespace trivet::tabular

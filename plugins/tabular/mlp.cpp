@@ -23,7 +23,7 @@ ConfigOf<Layer> linear(std::int64_t input_dims, std::int64_t output_dims,
   return {"nn/Linear", std::move(fields)};
 }
 
-const Tensor& expected(const Batch& batch, const char* name, DType dtype, std::int64_t width) {
+const Tensor& expect_field(const Batch& batch, const char* name, DType dtype, std::int64_t width) {
   const Tensor& tensor = batch.at(name);
   if (tensor.dtype() == dtype && tensor.rank() == 2 && tensor.dim(1) == width) return tensor;
   throw Error(std::string("tabular/Mlp: expected ") + name + " [B, " + std::to_string(width) +
@@ -61,10 +61,10 @@ Mlp::Mlp(const Config& config, Scope& scope) : number_features_(config.number_fe
 Tensor Mlp::features(const Batch& batch, FpropContext& context) {
   std::vector<Tensor> parts;
   if (number_features_ > 0)
-    parts.push_back(expected(batch, "numbers", DType::f32, number_features_));
+    parts.push_back(expect_field(batch, "numbers", DType::f32, number_features_));
   if (!embeddings_.empty()) {
     const auto columns = static_cast<std::int64_t>(embeddings_.size());
-    const Tensor& ids = expected(batch, "categories", DType::i32, columns);
+    const Tensor& ids = expect_field(batch, "categories", DType::i32, columns);
     for (std::int64_t i = 0; i < columns; ++i) {
       const Tensor column = ops::contiguous(ops::slice(ids, 1, i, i + 1));
       parts.push_back(embeddings_[static_cast<std::size_t>(i)]->fprop(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mlp: categories as embeddings beside the numbers, then fully connected layers. Parameters
-// "embedding_0/table", ... one a column of categories, "hidden_0/w", "hidden_0/b", ..., "output/w",
-// "output/b".
+// Mlp: embeddings of the categories concatenated with the numbers, then fully connected layers.
+// Parameters "embedding_0/table", ... one per categorical column, "hidden_0/w", "hidden_0/b", ...,
+// "output/w", "output/b".
 //
 // An embedding has min(600, round(1.6 n^0.56)) numbers for a column of n different ids unless set:
 // the rule of thumb of fastai's tabular models.
@@ -14,7 +14,8 @@
 
 namespace trivet::tabular {
 
-// What a task for tables tells its model. Any model whose config has these three can be its model.
+// Sizes that a task for tables sets in its model's config. Any model whose config has these three
+// fields can be its model.
 struct TabularModelConfig : ModelConfig {
   std::int64_t number_features = 0;
   std::vector<std::int64_t> category_sizes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin "tabular": learning from tables.
+// The plugin "tabular": tasks and models for tables.
 #include "trivet/plugin.h"
 
 #include "classification.h"

@@ -28,7 +28,7 @@ Tensor Regression::loss_of(const Tensor& error) const {
   if (loss_ == RegressionLoss::mse) return ops::square(error);
   const Tensor size = ops::abs(error);
   if (loss_ == RegressionLoss::mae) return size;
-  // With q = min(|e|, delta): q^2 / 2 + delta (|e| - q), on both sides of delta.
+  // With q = min(|e|, delta), q^2 / 2 + delta (|e| - q) holds on both sides of delta.
   const Tensor delta = Tensor::full(error.device(), {1}, static_cast<double>(huber_delta_));
   const Tensor near = ops::min(size, delta);
   return ops::add(ops::mul(ops::square(near), 0.5F), ops::mul(ops::sub(size, near), huber_delta_));

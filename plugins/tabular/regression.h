@@ -2,8 +2,8 @@
 // tabular/Regression: predicts a number from the other columns of a table.
 //
 // The model's "logits" [B, 1] are compared with standardized labels (mean 0, standard deviation 1
-// over the training rows), so losses of different tables are alike; rmse and mae are in the label's
-// own unit, and inference gives "prediction" f32 [B] in it.
+// over the training rows), so losses of different tables are comparable. rmse and mae are in the
+// label's own unit; inference returns "prediction" f32 [B] in that unit.
 #pragma once
 
 #include "tabular_task.h"

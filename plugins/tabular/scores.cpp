@@ -12,7 +12,7 @@
 namespace trivet::tabular {
 namespace {
 
-double saved(const Value& state, std::string_view key, std::string_view metric) {
+double read_saved(const Value& state, std::string_view key, std::string_view metric) {
   const Value* value = state.find(key);
   if (value == nullptr)
     throw Error("metric " + std::string(metric) + ": the saved state has no " + std::string(key));
@@ -66,7 +66,9 @@ Value RegressionScores::save_state() const {
 }
 
 void RegressionScores::restore_state(const Value& state) {
-  const auto read = [&](std::string_view key) { return saved(state, key, "RegressionScores"); };
+  const auto read = [&](std::string_view key) {
+    return read_saved(state, key, "RegressionScores");
+  };
   sums_ = {read("weight"), read("absolute"), read("squared"), read("labels"),
            read("squared_labels")};
 }
@@ -94,14 +96,13 @@ Value Accuracy::save_state() const {
 }
 
 void Accuracy::restore_state(const Value& state) {
-  hits_ = saved(state, "hits", name_);
-  total_ = saved(state, "total", name_);
+  hits_ = read_saved(state, "hits", name_);
+  total_ = read_saved(state, "total", name_);
 }
 
 void RocCurve::add(const Predictions& predictions) {
   if (predictions.classes() != 2)
-    throw Error("a ROC curve is one of two classes, not of " +
-                std::to_string(predictions.classes()));
+    throw Error("a ROC curve needs two classes, not " + std::to_string(predictions.classes()));
   for (std::int64_t i = 0; i < predictions.examples(); ++i) {
     if (predictions.weight(i) == 0) continue;
     examples_.push_back({predictions.logit(i, 1) - predictions.logit(i, 0), predictions.weight(i),
@@ -115,7 +116,7 @@ double RocCurve::area() const {
   if (std::ranges::any_of(sorted, [](const Example& e) { return std::isnan(e.score); }))
     return kNone;
   std::ranges::sort(sorted, {}, &Example::score);
-  double first = 0, second = 0, wins = 0;  // weights so far, and of the pairs in the right order
+  double first = 0, second = 0, wins = 0;  // weights so far, and weights of correctly ordered pairs
   for (std::size_t begin = 0, end = 0; begin < sorted.size(); begin = end) {
     double first_here = 0, second_here = 0;
     for (; end < sorted.size() && sorted[end].score == sorted[begin].score; ++end)

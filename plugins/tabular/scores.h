@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How good predictions for tables are.
+// Metrics of predictions for tables.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ TRIVET_CONFIG(RegressionScoresConfig, trivet::MetricConfig,
               (scale, "Unit of the scores: the standard deviation of standardized labels.",
                more_than(0)))
 
-// Of "logits" [B, 1] against "label" f32 [B], weighted by "weight":
+// Scores "logits" [B, 1] against "label" f32 [B], weighted by "weight":
 //
 //   rmse  scale * sqrt(mean of squared errors)
 //   mae   scale * mean of absolute errors
 //   r2    1 - sum of squared errors / sum of squared distances of the labels from their mean; 0
-//         where all labels are equal
+//         if all labels are equal
 //
-// A name is put in front of each: NAME_rmse.
+// Each name has a prefix: NAME_rmse.
 class RegressionScores final : public Metric {
  public:
   using Config = RegressionScoresConfig;
@@ -50,8 +50,8 @@ class RegressionScores final : public Metric {
 struct AccuracyConfig : MetricConfig {};
 TRIVET_CONFIG(AccuracyConfig, trivet::MetricConfig)
 
-// The weighted share of examples whose label has the largest of "logits" [B, classes]; of equal
-// ones the first counts. 0 before the first example.
+// The weighted share of examples whose label has the largest of "logits" [B, classes]; the first of
+// equal ones counts. 0 before the first example.
 class Accuracy final : public Metric {
  public:
   using Config = AccuracyConfig;
@@ -68,18 +68,18 @@ class Accuracy final : public Metric {
 };
 
 // The scores of all examples of an evaluation with two classes, for the area under the ROC curve:
-// the chance that a random example of the second class scores higher than one of the first, ties
-// counting half (Mann and Whitney 1947). Exact, so it keeps 16 bytes an example.
+// the probability that a random example of the second class scores higher than one of the first,
+// ties counting half (Mann and Whitney 1947). Exact, so it stores 16 bytes per example.
 class RocCurve final : public AggregatedLogs {
  public:
-  // Throws Error for predictions of another number of classes than two.
+  // Throws Error unless the predictions have two classes.
   void add(const Predictions& predictions);
-  // Not a number where one of the classes does not occur or a score is none.
+  // NaN if one of the classes does not occur or a score is NaN.
   double area() const;
 
  private:
   struct Example {
-    float score;  // the second class's logit less the first's
+    float score;  // the second class's logit minus the first's
     float weight;
     bool second;
   };

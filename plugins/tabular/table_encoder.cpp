@@ -12,30 +12,30 @@
 namespace trivet::tabular {
 namespace {
 
-std::map<std::string_view, std::int32_t> numbered(const std::vector<std::string>& texts,
-                                                  std::int32_t first) {
+std::map<std::string_view, std::int32_t> number_texts(const std::vector<std::string>& texts,
+                                                      std::int32_t first) {
   std::map<std::string_view, std::int32_t> ids;
   for (const std::string& text : texts) ids.emplace(text, first++);
   return ids;
 }
 
-// Where the columns of a table stand; there may be very many.
-class Places {
+// Finds columns by name; a table may have very many.
+class ColumnIndex {
  public:
-  explicit Places(const TableInput& table) : table_(table) {
+  explicit ColumnIndex(const TableInput& table) : table_(table) {
     for (std::size_t i = 0; i < table.columns().size(); ++i)
-      locations_.emplace(table.columns()[i], i);
+      indices_.emplace(table.columns()[i], i);
   }
-  // As column_named().
+  // Like column_named().
   std::size_t of(const std::string& name) const {
-    const auto found = locations_.find(name);
-    if (found != locations_.end()) return found->second;
+    const auto found = indices_.find(name);
+    if (found != indices_.end()) return found->second;
     return column_named(name, table_.columns(), table_.file());
   }
 
  private:
   const TableInput& table_;
-  std::unordered_map<std::string_view, std::size_t> locations_;
+  std::unordered_map<std::string_view, std::size_t> indices_;
 };
 
 }  // namespace
@@ -48,14 +48,13 @@ float single(const TableRow& row, const std::string& column, double value) {
 }
 
 TableEncoder::TableEncoder(std::shared_ptr<const Encoding> encoding, const TableInput& table)
-    : encoding_(std::move(encoding)), classes_(numbered(encoding_->classes, 0)) {
-  const Places locations(table);
-  label_ = locations.of(encoding_->label);
-  for (const NumberColumn& column : encoding_->numbers)
-    numbers_.push_back(locations.of(column.name));
+    : encoding_(std::move(encoding)), classes_(number_texts(encoding_->classes, 0)) {
+  const ColumnIndex columns(table);
+  label_ = columns.of(encoding_->label);
+  for (const NumberColumn& column : encoding_->numbers) numbers_.push_back(columns.of(column.name));
   for (const CategoryColumn& column : encoding_->categories) {
-    categories_.push_back(locations.of(column.name));
-    values_.push_back(numbered(column.values, kFirstId));
+    categories_.push_back(columns.of(column.name));
+    values_.push_back(number_texts(column.values, kFirstId));
   }
   if (encoding_->number_features() > 0)
     arrays_.push_back({"numbers", DType::f32, encoding_->number_features()});
@@ -69,7 +68,7 @@ float TableEncoder::number(const TableRow& row, std::size_t column, const Number
   if (!row.cells[column].missing) {
     const auto number = row.number_in(column);
     if (!number)
-      throw row.error(by.name, shown_cell(row.cells[column].text) + " is no number",
+      throw row.error(by.name, shown_cell(row.cells[column].text) + " is not a number",
                       "in the training rows all values of this column are numbers");
     value = *number;
   }
@@ -88,7 +87,7 @@ float TableEncoder::label_of(const TableRow& row) const {
   const auto number = row.number_in(label_);
   if (!number)
     throw row.error(encoding_->label,
-                    "the label " + shown_cell(row.cells[label_].text) + " is no number");
+                    "the label " + shown_cell(row.cells[label_].text) + " is not a number");
   single(row, encoding_->label, *number);  // predictions are as large
   return single(row, encoding_->label, (*number - encoding_->label_mean) / encoding_->label_std);
 }
@@ -108,7 +107,7 @@ void TableEncoder::encode(const TableRow& row, std::span<float> floats,
   }
   if (row.cells[label_].missing)
     throw row.error(encoding_->label, "the label is missing",
-                    "drop_missing = [\"" + encoding_->label + "\"] leaves such rows out");
+                    "drop_missing = [\"" + encoding_->label + "\"] skips such rows");
   if (classes_.empty()) {
     floats[at] = label_of(row);
   } else {

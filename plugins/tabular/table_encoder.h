@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The encoder that an input gets from a tabular task. Its arrays, as far as the table has them:
+// The encoder that a tabular task sets on its input. Its arrays, if the table has such columns:
 //
 //   "numbers"     f32 [batch, numbers and indicators]
 //   "categories"  i32 [batch, columns]
@@ -18,13 +18,12 @@
 
 namespace trivet::tabular {
 
-// The number in 32 bits. Throws TableRow::error for one that is too large for them.
+// Converts to 32 bits. Throws TableRow::error if the number is too large.
 float single(const TableRow& row, const std::string& column, double value);
 
 class TableEncoder final : public RowEncoder {
  public:
-  // Finds the encoding's columns in the table; others are ignored. Throws InputError for one that
-  // is not there.
+  // Finds the encoding's columns in the table; ignores others. Throws InputError if one is missing.
   TableEncoder(std::shared_ptr<const Encoding> encoding, const TableInput& table);
 
   const std::vector<Array>& arrays() const override { return arrays_; }
@@ -40,9 +39,9 @@ class TableEncoder final : public RowEncoder {
   std::shared_ptr<const Encoding> encoding_;
   std::vector<Array> arrays_;
   std::size_t label_ = 0;
-  std::vector<std::size_t> numbers_, categories_;  // locations in the table
+  std::vector<std::size_t> numbers_, categories_;  // column indices in the table
   Ids classes_;
-  std::vector<Ids> values_;  // of each column of categories
+  std::vector<Ids> values_;  // for each categorical column
 };
 
 }  // namespace trivet::tabular

@@ -33,12 +33,12 @@ void TabularConfig::validate(Diagnostics& diagnostics) const {
     return std::find(columns.begin(), columns.end(), column) != columns.end();
   };
   if (!features.empty() && !ignore.empty())
-    diagnostics.add("ignore", "has no meaning where features are named", "set one of the two");
-  if (has(features, label)) diagnostics.add("features", "holds the label '" + label + "'");
-  if (has(ignore, label)) diagnostics.add("ignore", "holds the label '" + label + "'");
+    diagnostics.add("ignore", "has no effect if features is set", "set one of the two");
+  if (has(features, label)) diagnostics.add("features", "contains the label '" + label + "'");
+  if (has(ignore, label)) diagnostics.add("ignore", "contains the label '" + label + "'");
   for (const std::string& column : categorical)
     if (has(numeric, column))
-      diagnostics.add("categorical", "column '" + column + "' is named in numeric, too");
+      diagnostics.add("categorical", "column '" + column + "' is also in numeric");
 }
 
 TabularTask::TabularTask(const TabularConfig& config, Target target, TaskContext& context)
@@ -63,7 +63,7 @@ std::shared_ptr<const Encoding> TabularTask::found_encoding() {
     if (!file.empty() && fs::exists(file, ignored)) return loaded(file);
   if (!tabular_.encoding.empty()) {
     const fs::path given = tabular_.encoding.text;
-    // Its training rows are those of another run.
+    // Drops the fingerprint: its training rows are another run's.
     Encoding encoding = *loaded(fs::is_directory(given, ignored) ? given / kEncodingFile : given);
     encoding.training.reset();
     keep(std::make_shared<const Encoding>(std::move(encoding)));
@@ -74,7 +74,7 @@ std::shared_ptr<const Encoding> TabularTask::found_encoding() {
   TableInput& table = table_in(*fitted_, config().train_input, context.name);
   try {
     keep(std::make_shared<const Encoding>(fit(tabular_, target_, table)));
-  } catch (Error& error) {  // else it would be the trainer's, which asks for the model
+  } catch (Error& error) {  // else the trainer reports it, which asks for the model
     error.amend({.path = "task", .plugin = "tabular"});
     throw;
   }
@@ -87,7 +87,7 @@ std::shared_ptr<const Encoding> TabularTask::loaded(const fs::path& file) const 
   if (!fits || encoding->label != tabular_.label)
     throw RunError(file.string() + " is " + other_type(*encoding) + " encoding, for the label " +
                        shown_cell(encoding->label),
-                   {.hint = "use that of a run of the same task and label"});
+                   {.hint = "use the encoding of a run with the same task and label"});
   return encoding;
 }
 
@@ -106,8 +106,8 @@ void TabularTask::check_training(TableInput& table) {
   const std::string what = changes(*encoding_->training, now);
   if (what.empty()) return;
   throw InputError(
-      table.file() + ": the training rows are not those this run started with: " + what,
-      {.hint = "bring the file back, or start a new run"});
+      table.file() + ": the training rows differ from those that this run started with: " + what,
+      {.hint = "restore the file, or start a new run"});
 }
 
 std::unique_ptr<Input> TabularTask::build_inputs(const ConfigOf<Input>& config,
@@ -126,11 +126,11 @@ std::unique_ptr<Input> TabularTask::build_inputs(const ConfigOf<Input>& config,
 }
 
 std::unique_ptr<Model> TabularTask::build_model(const ConfigOf<Model>& config, Scope& scope) {
-  if (!config.has_value()) return Task::build_model(config, scope);  // which says so
+  if (!config.has_value()) return Task::build_model(config, scope);  // which reports it
   return make(sized(config), scope);
 }
 
-// The model with the sizes that the table gives.
+// Sets the sizes that the table determines in the model's config.
 ConfigOf<Model> TabularTask::sized(const ConfigOf<Model>& model) {
   const Encoding& sizes = encoding();
   Value::Array categories;
@@ -143,8 +143,8 @@ ConfigOf<Model> TabularTask::sized(const ConfigOf<Model>& model) {
       throw ConfigError(
           Diagnostic{.where = given->origin(),
                      .path = joined_path(model.path(), field),
-                     .what = "is " + to_toml(*given) + ", but the table makes it " + to_toml(size),
-                     .hint = "leave it out"});
+                     .what = "is " + to_toml(*given) + ", but the table requires " + to_toml(size),
+                     .hint = "remove it"});
     fields.set(field, size);
   };
   set("number_features", sizes.number_features());

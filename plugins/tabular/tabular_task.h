@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Regression and Classification share: they learn an encoding from the training rows before
-// the model is built, keep it in the run's directory, give it to every input and tell the model its
+// The base of Regression and Classification. Learns an encoding from the training rows before the
+// model is built, stores it in the run's directory, passes it to every input and sets the model's
 // sizes.
 //
-// Where the encoding comes from, the first that is there: table.json of the run that a continuous
-// evaluation follows, that of the run's own directory, config.encoding, the rows of train_input. A
-// run that goes on checks that the training rows are those of before.
+// The encoding comes from the first of: table.json of the run that a continuous evaluation follows,
+// table.json of the run's own directory, config.encoding, the rows of train_input. A resumed run
+// checks that the training rows have not changed.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@
 
 namespace trivet::tabular {
 
-// Of an encoding, in a run's directory.
+// The encoding's file in a run's directory.
 inline constexpr const char* kEncodingFile = "table.json";
 
 class TabularTask : public Task {
@@ -31,7 +31,7 @@ class TabularTask : public Task {
  protected:
   TabularTask(const TabularConfig& config, Target target, TaskContext& context);
 
-  // Makes it when it is first asked for.
+  // Loads or learns it at the first call.
   const Encoding& encoding();
   virtual std::int64_t output_dims() = 0;
 
@@ -41,13 +41,13 @@ class TabularTask : public Task {
   void check_training(TableInput& table);
   void keep(std::shared_ptr<const Encoding> encoding);
   std::filesystem::path own_file() const;       // empty for a run without a directory
-  std::filesystem::path followed_file() const;  // empty for anything but a continuous evaluation
+  std::filesystem::path followed_file() const;  // empty except for a continuous evaluation
   ConfigOf<Model> sized(const ConfigOf<Model>& model);
 
   TabularConfig tabular_;
   Target target_;
   std::shared_ptr<const Encoding> encoding_;
-  std::unique_ptr<Input> fitted_;  // the training input, from the encoding to build_inputs
+  std::unique_ptr<Input> fitted_;  // the training input, kept from the encoding to build_inputs
 };
 
 }  // namespace trivet::tabular

@@ -141,7 +141,7 @@ void add_entry(Writer& out, const Summaries::Entry& entry) {
 
 }  // namespace
 
-// A message is whole when its writer is gone, hence the inner scopes.
+// A message is complete when its writer is destroyed, hence the inner scopes.
 
 std::string version_event(double time) {
   std::string bytes;
@@ -163,7 +163,7 @@ std::string start_event(Moment moment) {
 }
 
 std::optional<std::int64_t> step_of_event(std::string_view bytes) {
-  std::int64_t step = 0;  // also of what is none of ours, and stays
+  std::int64_t step = 0;  // also of other files' events, which stay
   try {
     protozero::pbf_reader reader(bytes.data(), bytes.size());
     while (reader.next()) {

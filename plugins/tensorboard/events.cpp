@@ -44,7 +44,7 @@ std::vector<std::filesystem::path> event_files(const std::filesystem::path& dire
   for (; !failure && entry != end; entry.increment(failure)) {
     if (number_of(entry->path().filename().string()) >= 0) files.push_back(entry->path());
   }
-  // What else is in the way of the directory is told when a file is made in it.
+  // Other problems of the directory are reported when a file is created in it.
   const bool none =
       failure == std::errc::no_such_file_or_directory || failure == std::errc::not_a_directory;
   if (failure && !none) {
@@ -81,8 +81,7 @@ void Events::begin(std::int64_t step) {
   for (auto& [group, file] : files_) append_start(file);
 }
 
-// Files of this process are closed: a reader may stand behind what is cut off, so what follows goes
-// to new ones.
+// Closes the files of this process: a reader may be past the cut, so new events go to new files.
 void Events::cut_after(const RunPosition& last) {
   files_.clear();
   for (const char* const group : {"train", "eval"}) {

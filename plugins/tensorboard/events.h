@@ -5,11 +5,10 @@
 //   RUN/events/train/events.out.tfevents.1763690431.HOST.PID
 //   RUN/events/eval/...
 //
-// A process writes files of its own, made when there is something to write. Their numbers ascend,
-// whatever the clock does, since readers take files in this order. Where a run continues from a
-// checkpoint, or goes back to one, what the files hold of later steps is cut off, so that every
-// step stands there once. The next file marks where, for readers that have read the old ones
-// already.
+// A process writes its own files and creates them at the first event. Their numbers increase
+// independently of the clock, since readers read files in this order. When a run continues from a
+// checkpoint or rolls back to one, later steps are cut from the files, so that every step occurs
+// once. The next file marks the cut, for readers that have read the old files.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin "tensorboard": event files of runs.
+// The plugin "tensorboard": writes event files of runs.
 #include "trivet/plugin.h"
 
 #include "events.h"

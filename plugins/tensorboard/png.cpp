@@ -28,7 +28,7 @@ std::string encode_png(const Image& image) {
   if (!is_whole(image)) {
     throw Error("an image of " + std::to_string(image.height) + " x " +
                 std::to_string(image.width) + " with " + std::to_string(image.channels) +
-                " channels and " + std::to_string(image.pixels.size()) + " bytes is no image");
+                " channels and " + std::to_string(image.pixels.size()) + " bytes is invalid");
   }
   png_image png = {};
   png.version = PNG_IMAGE_VERSION;

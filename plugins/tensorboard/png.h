@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images as PNG files in memory.
+// Encodes images as PNG files in memory.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace trivet::tensorboard {
 
-// Throws Error for an image without pixels, or whose pixels are not height * width * channels.
+// Throws Error if the image is empty or has other than height * width * channels pixels.
 std::string encode_png(const Image& image);
 
 }  // namespace trivet::tensorboard

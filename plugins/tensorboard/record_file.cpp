@@ -27,7 +27,7 @@ std::uint64_t little_endian(std::string_view bytes) {
   return value;
 }
 
-// The next record of `rest`, which may be empty; nothing where it is not whole.
+// Returns the next record of `rest`, which may be empty, or nothing if it is incomplete.
 std::optional<std::string_view> next_record(std::string_view rest) {
   if (rest.size() < kHead + kTail) return std::nullopt;
   if (little_endian(rest.substr(8, 4)) != masked_crc32c(rest.substr(0, 8))) return std::nullopt;
@@ -44,7 +44,7 @@ void cut_records(const std::filesystem::path& path,
                  const std::function<RecordIs(std::string_view record)>& judge) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
   const std::string text = read_text_file(path, kMost);
-  std::size_t at = 0, end = 0;  // end: of the last record that counts
+  std::size_t at = 0, end = 0;  // end: of the last record to keep
   while (const auto record = next_record(std::string_view(text).substr(at))) {
     const RecordIs is = judge(*record);
     if (is == RecordIs::late) break;

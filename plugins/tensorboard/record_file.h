@@ -19,22 +19,22 @@ namespace trivet::tensorboard {
 
 enum class RecordIs {
   counted,
-  head,  // of those behind it: it stays where one of them does
+  head,  // applies to the records after it: stays if one of them does
   late,
 };
 
-// Cuts a file off before the first record that is late, or that is not whole, and heads before that
-// with it. One without a record that counts goes. Throws RunError.
+// Cuts a file before the first late or incomplete record, together with heads directly before it.
+// Removes a file without a record to keep. Throws RunError.
 void cut_records(const std::filesystem::path& path,
                  const std::function<RecordIs(std::string_view record)>& judge);
 
 class RecordFile {
  public:
-  // A new file; one of this name must not be there. Throws RunError when it cannot be made.
+  // Creates a new file. Throws RunError if that fails or the file exists.
   explicit RecordFile(std::filesystem::path path);
 
-  // The record is with the system on return, so that it survives this process. Throws RunError with
-  // the system's reason, and cuts off what it has written of the record.
+  // The system has the record when this returns, so the record survives this process. Throws
+  // RunError with the system's reason, and removes a partly written record.
   void append(std::string_view record);
   void sync();  // on the disk
 

@@ -4,10 +4,10 @@
 //
 // Copy this file to write a backend of your own. Get the conformance kit
 // (<trivet/testing/backend_conformance.h>) green after every function you replace; then fill
-// optional kernels one by one, those first that the run summary counts most. The order below is the
-// order of the table. "Device memory" is ordinary memory here, whose functions come from
-// <trivet/backend/backend_support.h>, and the loops run on the calling thread: tv_host.parallel_for
-// is there for when you want more.
+// optional kernels one by one, those first that the run summary counts most. The functions below
+// are in the order of the table. "Device memory" is ordinary memory here; its functions come from
+// <trivet/backend/backend_support.h>. The loops run on the calling thread; use tv_host.parallel_for
+// for more threads.
 
 #include "backend.h"
 
@@ -53,7 +53,7 @@ void for_each_element(Visit visit, const tv_view& first, const View&... others) 
   }
 }
 
-// A double holds every value of every type exactly, so it is the common ground of fill and copy.
+// A double holds every value of every type exactly, so fill and copy convert through it.
 double load(const tv_view& v, int64_t at) {
   switch (v.dtype) {
     case TV_F32:
@@ -194,7 +194,7 @@ float apply(tv_binary_op op, float a, float b) {
     case TV_DIV:
       return a / b;
     case TV_MAX:
-      return a > b || std::isnan(a) ? a : b;  // false for a NaN b, so b is taken
+      return a > b || std::isnan(a) ? a : b;  // false for a NaN b, so b is returned
     case TV_MIN:
       return a < b || std::isnan(a) ? a : b;
     default:
@@ -282,8 +282,8 @@ tv_status reduce(tv_ctx*, tv_reduce_op op, const tv_view* out, const tv_view* x)
   return TV_OK;
 }
 
-// One row of C at a time; the inner loop runs along rows of C and op(B), which a compiler turns
-// into vector code where B is not transposed.
+// One row of C at a time. The inner loop runs along rows of C and op(B), which a compiler
+// vectorizes if B is not transposed.
 void matmul_row(const tv_matmul& d, int64_t i, const float* a, const float* b, float* c) {
   for (int64_t j = 0; j < d.n; ++j) c[j] = d.beta == 0 ? 0.0f : d.beta * c[j];
   for (int64_t p = 0; p < d.k; ++p) {
@@ -307,7 +307,7 @@ tv_status matmul(tv_ctx*, const tv_matmul* d) {
   return TV_OK;
 }
 
-// Indices are checked before anything is written: a table must not be left half updated.
+// All indices are checked before the first write, so that a table is never half updated.
 tv_status check_indices(tv_ctx* ctx, const char* function, const tv_view& idx, int64_t rows) {
   for (int64_t i = 0, n = element_count(idx); i < n; ++i) {
     const int32_t row = data<int32_t>(idx)[i];

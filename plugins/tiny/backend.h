@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of the backend tiny/Backend.
+// The function table of the backend tiny/Backend.
 #pragma once
 
 #include <trivet/backend/backend.h>
 
 namespace tiny {
 
-// Lives as long as the program; the same pointer on every call.
+// Returns the same pointer on every call, valid until the program ends.
 const tv_backend* get();
 
 }  // namespace tiny

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin "tiny": the backend of backend.cpp and nothing else.
+// The plugin "tiny": only the backend of backend.cpp.
 #include <trivet/plugin.h>
 
 #include "backend.h"

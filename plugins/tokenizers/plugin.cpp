@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin "tokenizers": text to token ids and back.
+// The plugin "tokenizers": converts text to token ids and back.
 #include "trivet/plugin.h"
 
 #include "tokenizers/bpe/bpe.h"

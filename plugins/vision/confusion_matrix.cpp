@@ -11,7 +11,7 @@
 namespace trivet::vision {
 namespace {
 
-// All digits and no exponent, so that large counts stay exact and any reader takes them.
+// All digits without an exponent, so that large counts stay exact and any reader accepts them.
 std::string number_text(double number) {
   std::array<char, 400> text{};  // the largest double has 309 digits
   const auto end =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The confusion matrix of one evaluation: how often each class was taken for which. It is square,
-// so there is a limit to the classes it is made for.
+// The confusion matrix of one evaluation: counts of labels and predictions. Its size is the square
+// of the number of classes, so that number is limited.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ class ConfusionMatrix final : public AggregatedLogs {
 
   // Throws Error for more classes than the limit.
   explicit ConfusionMatrix(std::int64_t classes);
-  // Throws Error for predictions of another number of classes.
+  // Throws Error if predictions have another number of classes.
   void add(const Predictions& predictions);
 
-  // Means over the classes that occur: "macro_precision" (a class that is never predicted counts
-  // as 0) and "macro_recall".
+  // Means over the classes that occur: "macro_precision" (0 for a class that is never predicted)
+  // and "macro_recall".
   Logs summary() const;
-  // Rows are labels, columns predictions, with a header line; written whole or not at all.
+  // Rows are labels, columns predictions, with a header line. Replaces the file atomically.
   void write_csv(const std::filesystem::path& file) const;
 
  private:

@@ -24,7 +24,7 @@ ConfigOf<Input> made_up_images(std::int64_t examples, std::int64_t batch_size, O
                                           {"seed", 1}})};
 }
 
-// The members must be equal where both are there; another input or model may have neither.
+// The members must be equal if both exist; another input or model may have neither.
 void must_agree(Diagnostics& diagnostics, const Value& task, const std::string& path,
                 const std::string& other) {
   const Value* value = task.find_path(path);

@@ -24,7 +24,7 @@ void summarize(const StepOutput& step, Summaries& summaries) {
 }  // namespace
 
 void ImageClassificationConfig::validate(Diagnostics& diagnostics) const {
-  // What nobody chose contradicts nobody.
+  // The default never contradicts another field.
   const bool is_default = top_k == ImageClassificationConfig().top_k;
   if (top_k > num_classes && !is_default) {
     diagnostics.add(

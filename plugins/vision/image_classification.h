@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ImageClassification: one label per image, softmax cross entropy.
 //
-// Batches have "image" f32 [B, H, W, C], "label" i32 [B] and may have "weight" f32 [B]; the model
-// gives "logits" f32 [B, num_classes]. After Model Garden's task of that name, with its metric
+// Batches have "image" f32 [B, H, W, C], "label" i32 [B] and optionally "weight" f32 [B]; the model
+// returns "logits" f32 [B, num_classes]. After Model Garden's task of that name, with its metric
 // names.
 #pragma once
 
@@ -15,7 +15,7 @@ struct ImageClassificationConfig : TaskConfig {
   std::int64_t num_classes = 10;
   double label_smoothing = 0;
   std::int64_t top_k = 5;
-  bool confusion_matrix = true;  // up to ConfusionMatrix::kMostClasses; above it there is none
+  bool confusion_matrix = true;  // up to ConfusionMatrix::kMostClasses; none for more classes
 
   void validate(Diagnostics& diagnostics) const;
 };

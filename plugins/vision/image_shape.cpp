@@ -6,7 +6,7 @@
 namespace trivet::vision {
 
 void check_image_shape(Diagnostics& diagnostics, const std::vector<std::int64_t>& shape) {
-  if (shape.size() == 3) return;  // that all are positive is the field's own range
+  if (shape.size() == 3) return;  // the field's range requires positive numbers
   diagnostics.add("image_shape", "must be [height, width, channels], has " +
                                      std::to_string(shape.size()) + " numbers");
 }
@@ -20,7 +20,7 @@ const Tensor& expected_image(const std::string& model, const Batch& batch,
     throw Error(model + ": expected images [B, " + std::to_string(shape[0]) + ", " +
                     std::to_string(shape[1]) + ", " + std::to_string(shape[2]) + "], got " +
                     image.to_string(),
-                {.hint = "set the model's image_shape to what the input gives"});
+                {.hint = "set the model's image_shape to the shape of the input's images"});
   }
   return image;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The image shape that models of this plugin are configured for.
+// Checks the image shape that models of this plugin are configured for.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,11 @@
 
 namespace trivet::vision {
 
-// Adds a problem unless `shape` is {height, width, channels}, all positive.
+// Adds a diagnostic unless `shape` is {height, width, channels}, all positive.
 void check_image_shape(Diagnostics& diagnostics, const std::vector<std::int64_t>& shape);
 
-// batch["image"]; throws Error naming the model unless it is [B, height, width, channels].
+// Returns batch["image"]. Throws Error, naming the model, unless it is [B, height, width,
+// channels].
 const Tensor& expected_image(const std::string& model, const Batch& batch,
                              const std::vector<std::int64_t>& shape);
 

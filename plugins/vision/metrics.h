@@ -18,8 +18,8 @@ struct TopKConfig : MetricConfig {
 TRIVET_CONFIG(TopKConfig, trivet::MetricConfig,
               (k, "The label must be among the k largest logits.", at_least(1)))
 
-// The weighted share of examples whose label is among the k largest logits; of equal logits the
-// lower class number counts as larger. 0 before the first example.
+// The weighted share of examples whose label is among the k largest logits. Of equal logits the
+// lower class counts as larger. 0 before the first example.
 class HitRate : public Metric {
  public:
   HitRate(std::string name, std::int64_t k);

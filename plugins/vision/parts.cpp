@@ -6,8 +6,8 @@
 namespace trivet::vision {
 namespace {
 
-ConfigOf<Layer> weighted(std::string key, Value fields, const ConfigOf<Layer>& activation,
-                         const InitConfig& init) {
+ConfigOf<Layer> make_weighted(std::string key, Value fields, const ConfigOf<Layer>& activation,
+                              const InitConfig& init) {
   if (activation) fields.set("activation", activation.to_value());
   fields.set("init", encode(init));
   return {std::move(key), std::move(fields)};
@@ -17,18 +17,18 @@ ConfigOf<Layer> weighted(std::string key, Value fields, const ConfigOf<Layer>& a
 
 ConfigOf<Layer> linear(std::int64_t input_dims, std::int64_t output_dims,
                        const ConfigOf<Layer>& activation, const InitConfig& init) {
-  return weighted("nn/Linear",
-                  Value::table({{"input_dims", input_dims}, {"output_dims", output_dims}}),
-                  activation, init);
+  return make_weighted("nn/Linear",
+                       Value::table({{"input_dims", input_dims}, {"output_dims", output_dims}}),
+                       activation, init);
 }
 
 ConfigOf<Layer> convolution(std::int64_t input_dims, std::int64_t output_dims, std::int64_t kernel,
                             const ConfigOf<Layer>& activation, const InitConfig& init) {
-  return weighted("nn/Conv2d",
-                  Value::table({{"input_dims", input_dims},
-                                {"output_dims", output_dims},
-                                {"kernel", Value::array({kernel})}}),
-                  activation, init);
+  return make_weighted("nn/Conv2d",
+                       Value::table({{"input_dims", input_dims},
+                                     {"output_dims", output_dims},
+                                     {"kernel", Value::array({kernel})}}),
+                       activation, init);
 }
 
 ConfigOf<Layer> dropout(double rate) {
@@ -38,15 +38,15 @@ ConfigOf<Layer> dropout(double rate) {
 ConfigOf<Layer> centered_convolution(std::int64_t input_dims, std::int64_t output_dims,
                                      std::int64_t kernel, const ConvolutionOptions& options,
                                      const InitConfig& init) {
-  return weighted("nn/Conv2d",
-                  Value::table({{"input_dims", input_dims},
-                                {"output_dims", output_dims},
-                                {"kernel", Value::array({kernel})},
-                                {"stride", Value::array({options.stride})},
-                                {"padding", "explicit"},
-                                {"pad", Value::array({kernel / 2})},
-                                {"has_bias", options.has_bias}}),
-                  {}, init);
+  return make_weighted("nn/Conv2d",
+                       Value::table({{"input_dims", input_dims},
+                                     {"output_dims", output_dims},
+                                     {"kernel", Value::array({kernel})},
+                                     {"stride", Value::array({options.stride})},
+                                     {"padding", "explicit"},
+                                     {"pad", Value::array({kernel / 2})},
+                                     {"has_bias", options.has_bias}}),
+                       {}, init);
 }
 
 }  // namespace trivet::vision

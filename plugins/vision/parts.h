@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Templates of the layers that the models here are put together from, by their keys.
+// Layer templates for the models here, by their keys.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct ConvolutionOptions {
   std::int64_t stride = 1;
   bool has_bias = true;
 };
-// Filters of kernel x kernel with kernel / 2 zeros on every side, as is usual outside TensorFlow.
+// kernel x kernel filters with kernel / 2 zeros on every side, as usual outside TensorFlow.
 ConfigOf<Layer> centered_convolution(std::int64_t input_dims, std::int64_t output_dims,
                                      std::int64_t kernel, const ConvolutionOptions& options,
                                      const InitConfig& init);

@@ -4,7 +4,7 @@
 //
 //   y = relu(shortcut(x) + residual(x))
 //
-// residual: convolutions without bias, each followed by a BatchNorm and, but for the last, a relu.
+// residual: convolutions without bias, each followed by a BatchNorm and, except the last, a relu.
 // basic: two of 3 x 3. bottleneck: 1 x 1, 3 x 3, and 1 x 1 with four times the filters; the stride
 // is that of the 3 x 3, as in most code since (the paper has it at the first). shortcut: x itself,
 // or, where the shape changes, a 1 x 1 convolution and a BatchNorm (the paper's option B).
@@ -20,15 +20,15 @@
 
 namespace trivet::vision {
 
-// What all convolutions and norms of a network share.
+// Options shared by all convolutions and norms of a network.
 struct ResidualOptions {
   double norm_momentum;
   double norm_epsilon;
-  bool zero_init;  // the last norm's gamma starts at 0, so that the block starts as its shortcut
+  bool zero_init;  // starts the last norm's gamma at 0: the block equals its shortcut
   InitConfig init;
 };
 
-// `activation` may be empty; gamma is the scale that the norm starts with.
+// `activation` may be empty; gamma is the initial scale of the norm.
 ConfigOf<Layer> batch_norm(std::int64_t dim, const ConfigOf<Layer>& activation,
                            const ResidualOptions& options, double gamma = 1);
 
@@ -36,7 +36,7 @@ class ResidualBlock {
  public:
   static constexpr std::int64_t kExpansion = 4;  // of a bottleneck
 
-  // `width`: filters of all convolutions but a bottleneck's last.
+  // `width`: filters of all convolutions except a bottleneck's last.
   ResidualBlock(std::int64_t input_dims, std::int64_t width, std::int64_t stride, bool bottleneck,
                 const ResidualOptions& options, const Scope& scope);
   Tensor fprop(const Tensor& x, FpropContext& context);

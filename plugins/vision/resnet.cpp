@@ -31,7 +31,7 @@ const Variant* variant_of(std::int64_t depth) {
   return found == variants().end() ? nullptr : &*found;
 }
 
-// Of stage i; the config is checked, so that it does not overflow.
+// The width of stage i. The config is validated, so this does not overflow.
 std::int64_t width_of(const ResNetConfig& config, std::size_t stage) {
   return config.width << stage;
 }
@@ -46,7 +46,7 @@ ConfigOf<Layer> stem_pool() {
 }  // namespace
 
 void ResNetConfig::validate(Diagnostics& diagnostics) const {
-  constexpr std::size_t kMostStages = 10;  // width * 2^9, and images of 512 pixels reach one
+  constexpr std::size_t kMostStages = 10;  // width * 2^9; 512 pixels become one
   constexpr std::int64_t kMostBlocks = 10000, kMostWidth = 1 << 20;
   check_image_shape(diagnostics, image_shape);
   if (depth != 0 && variant_of(depth) == nullptr) {
@@ -57,7 +57,7 @@ void ResNetConfig::validate(Diagnostics& diagnostics) const {
     diagnostics.add("blocks", "is set together with depth", "set one of them");
   }
   if (depth == 0 && blocks.empty()) {
-    diagnostics.add("blocks", "says of no stage how many blocks it has", "set it, or depth");
+    diagnostics.add("blocks", "is empty", "set it, or depth");
   }
   if (blocks.size() > kMostStages) {
     diagnostics.add("blocks", "has " + std::to_string(blocks.size()) + " stages",
@@ -67,7 +67,7 @@ void ResNetConfig::validate(Diagnostics& diagnostics) const {
     if (count > kMostBlocks) diagnostics.add("blocks", "has a stage of more than 10,000 blocks");
   }
   if (stem_kernel % 2 == 0) {
-    diagnostics.add("stem_kernel", "is even, so that no pixel is its middle", "use an odd number");
+    diagnostics.add("stem_kernel", "is even, so it has no center pixel", "use an odd number");
   }
   if (width > kMostWidth) diagnostics.add("width", "is more than 1,048,576 filters");
 }

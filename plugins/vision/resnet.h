@@ -15,7 +15,7 @@
 //
 // `depth` chooses block and blocks of this table. The stem's defaults are those for small images
 // (kernel 3, stride 1, no pooling), as the paper's networks for CIFAR-10: ResNet-20 there is block
-// = "basic", blocks = [3, 3, 3], width = 16, but for its shortcuts without weights.
+// = "basic", blocks = [3, 3, 3], width = 16, except for its shortcuts without weights.
 //
 // Filters start as he_normal (He et al. 2015) unless `init` is set. Parameters "stem/w",
 // "stem_norm/gamma", "stage_0/block_0/conv_0/w", ..., "output/w", "output/b".
@@ -83,7 +83,7 @@ class ResNet final : public Model {
 
  private:
   std::vector<std::int64_t> image_shape_;
-  std::shared_ptr<Layer> stem_, stem_norm_, stem_pool_;  // the pool is null where there is none
+  std::shared_ptr<Layer> stem_, stem_norm_, stem_pool_;  // the pool is null if there is none
   std::vector<ResidualBlock> blocks_;
   std::shared_ptr<Layer> pool_, dropout_, output_;
 };

@@ -12,7 +12,7 @@ InitConfig init_or(const InitConfig& init, Init method, double scale = 1) {
   return init.method == Init::layer_default ? InitConfig{method, scale} : init;
 }
 
-// Positions of the sequence.
+// The number of positions in the sequence.
 std::int64_t length_of(const VitConfig& config) {
   const std::int64_t rows = config.image_shape[0] / config.patch,
                      columns = config.image_shape[1] / config.patch;

@@ -80,7 +80,7 @@ float* floats(std::int64_t n) {
       static_cast<float*>(std::aligned_alloc(64, (static_cast<std::size_t>(n) * 4 / 64 + 1) * 64));
   for (std::int64_t i = 0; i < n; ++i)
     memory[i] = static_cast<float>(i * 7919 % 1000) * 1e-3f - 0.4f;
-  return memory;  // lives as long as the program
+  return memory;  // valid as long as the program runs
 }
 
 struct Piece {
@@ -142,7 +142,7 @@ struct Bench {
         const_cast<void*>(table.extension(host.context(), TV_CONV2D_FWD)));
     const auto backward = reinterpret_cast<tv_conv2d_bwd_fn>(
         const_cast<void*>(table.extension(host.context(), TV_CONV2D_BWD)));
-    // Bare: one product an image, as if its columns were there already.
+    // Bare: one product per image, without the cost of im2col.
     const int p = static_cast<int>(size * size), k = static_cast<int>(9 * cin),
               n = static_cast<int>(cout);
     float *columns = floats(size * size * 9 * cin),
@@ -191,7 +191,7 @@ struct Bench {
         {name + " backward", bytes, [=, this] { backward(host.context(), &g); }, copy});
   }
 
-  // Bare: a copy of what has to be read and written at least, each array once.
+  // Bare: a copy of all arrays that must be read or written, each once.
   void batch_norm(const std::string& name, std::int64_t rows, std::int64_t n) {
     const std::int64_t size = rows * n;
     float *x = floats(size), *y = floats(size), *dy = floats(size), *dx = floats(size);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs to run jobs under the local orchestrator: 1,000 work units of /bin/true, two at
-// once, against `xargs -P2 -n1 true` over as many lines, in turns. Prints the ratio of the best
-// times; the seconds are this machine's. And what the listings cost: best times of the program over
-// an experiment of many units, each with a run, and one of 1,000.
+// Measures the cost of jobs under the local orchestrator: 1,000 work units of /bin/true, two at a
+// time, against `xargs -P2 -n1 true` over as many lines, alternating. Prints the ratio of the best
+// times; the seconds are this machine's. Also measures listings: best times of the program over an
+// experiment of many units, each with a run, and one of 1,000.
 //
 //   launch_bench [UNITS [ROUNDS]]            1000 units, 5 rounds when not said
 //   launch_bench listings [UNITS [ROUNDS]]   10000 units, 10 rounds
@@ -64,8 +64,8 @@ double time_launch(int units, const test::TempDir& dir) {
 
 int compare(int units, int rounds) {
   double peer = 1e9, launch = 1e9;
-  // Nothing is removed before the end: ext4 is slow to make files where it has removed many within
-  // the last minutes.
+  // Removes nothing before the end: ext4 creates files slowly in a directory with many recent
+  // removals.
   std::deque<test::TempDir> dirs;
   for (int round = 0; round < rounds; ++round) {
     peer = std::min(peer, time_peer(units));

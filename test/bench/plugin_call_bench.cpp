@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs that every call of a plugin's method leaves a trace (trivet/plugin/plugin_call.h):
-// a call inside in_plugin() against the bare call in the same run, and what all of them come to in
-// a training step of a small Transformer, which computes little between two of them. Prints ratios;
-// the seconds are this machine's.
+// Measures the cost of tracing every call of a plugin's method (trivet/plugin/plugin_call.h): a
+// call inside in_plugin() against a bare call in the same run, and the total in a training step of
+// a small Transformer, which computes little between two calls. Prints ratios; the seconds are this
+// machine's.
 //
 //   plugin_call_bench
 
@@ -33,7 +33,7 @@ double now() {
   return std::chrono::duration<double>(since).count();
 }
 
-// The best of several rounds: what else the machine does only adds.
+// The best of several rounds: other load only adds time.
 template <class Body>
 double best_seconds(Body&& body) {
   double best = 1e9;
@@ -45,12 +45,12 @@ double best_seconds(Body&& body) {
   return best;
 }
 
-// As a method of a plugin is: the compiler sees neither what is called nor what it does.
+// Like a plugin's method: opaque to the compiler.
 int (*volatile method)(int) = [](int x) { return x + 1; };
 volatile int result = 0;
 
 struct CallCost {
-  double bare, guarded;  // seconds a call
+  double bare, guarded;  // seconds per call
 };
 
 CallCost cost_of_call() {

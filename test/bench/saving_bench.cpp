@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What keeping the work of a run costs: metrics of every step as a share of a step of 1 ms, a
+// Measures the cost of saving a run: metrics of every step as a share of a step of 1 ms, a
 // checkpoint against `dd` with fsync in the same run, and how long training waits for a checkpoint
-// that is written while it goes on. Prints ratios; the seconds are this machine's.
+// that is written in the background. Prints ratios; the seconds are this machine's.
 //
 //   saving_bench DIRECTORY [MEGABYTES]      on the disk to measure; 500 megabytes when not said
 
@@ -44,8 +44,7 @@ Logs example_logs(std::int64_t step) {
   return logs;
 }
 
-// Everything a run does for the record of a step, with a line of metrics for every one of them,
-// and a summary writer, if one is named.
+// Everything a run does to record a step: a line of metrics, and a summary writer if one is named.
 void measure_metrics(const fs::path& directory, Device& device, const std::string& writer) {
   constexpr std::int64_t kSteps = 100000;
   constexpr double kStepSeconds = 1e-3;
@@ -99,7 +98,7 @@ double seconds_of_dd(const fs::path& directory, std::uint64_t megabytes) {
   return seconds;
 }
 
-// By turns, so that what else the disk does disturbs both.
+// Alternates, so that other disk load affects both.
 void measure_write(const fs::path& directory, const NamedTensors& weights,
                    std::uint64_t megabytes) {
   CheckpointManager manager(directory / "checkpoints", {.max_to_keep = 1},

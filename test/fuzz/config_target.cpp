@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A config file of a stranger: refused with everything that is wrong, or resolved to a tree whose
-// written form resolves to the same.
+// An untrusted config file: refused with all its errors, or resolved to a tree whose written form
+// resolves to the same tree.
 #include <filesystem>
 #include <fstream>
 

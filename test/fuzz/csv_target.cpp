@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CSV file from elsewhere: refused, or it is a table, and written out with every cell in quotes
-// it is the same table.
+// An untrusted CSV file: refused, or read as a table. The table written with every cell in quotes
+// reads as the same table.
 #include "data/tables/csv_table.h"
 #include "fuzz_target.h"
 #include "trivet/error.h"

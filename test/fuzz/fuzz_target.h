@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz targets: the doors through which bytes of strangers come in, each with what must hold for
-// any bytes. libFuzzer drives them for as long as one likes (./dev fuzz), fuzz_test.cpp for a
-// moment in every run of the tests. A new target is a file with its function and a line in
-// fuzz_target.cpp.
+// Fuzz targets: the functions that read untrusted bytes, each with the property that must hold for
+// any bytes. libFuzzer runs them for any time (./dev fuzz); fuzz_test.cpp runs them briefly in
+// every test run. A new target is a file with its function and a line in fuzz_target.cpp.
 #pragma once
 
 #include <filesystem>
@@ -14,15 +13,15 @@ namespace trivet::test {
 
 struct FuzzTarget {
   const char* name;
-  // True when the bytes are accepted, false when they are refused with the error that the door
-  // promises. Everything else is a finding: another exception, a broken promise, a crash.
+  // Returns true if the bytes are accepted, false if they are refused with the documented error.
+  // Anything else is a finding: another exception, a broken property, a crash.
   bool (*accepts)(std::string_view bytes);
-  // Bytes that are accepted and reach into every corner, for a fuzzer to start from.
+  // Accepted bytes that cover every case, as seeds for a fuzzer.
   std::vector<std::string> (*seeds)();
 };
 
 const std::vector<FuzzTarget>& fuzz_targets();
-// Throws std::runtime_error when there is none of this name.
+// Throws std::runtime_error if no target has this name.
 const FuzzTarget& fuzz_target(std::string_view name);
 
 // config_target.cpp: a config file, resolved.
@@ -31,7 +30,7 @@ std::vector<std::string> config_seeds();
 // csv_target.cpp: a CSV file, by two dialects.
 bool accepts_csv(std::string_view bytes);
 std::vector<std::string> csv_seeds();
-// override_target.cpp: overrides, one a line, and the same text behind --params_override.
+// override_target.cpp: overrides, one per line, and the same text after --params_override.
 bool accepts_overrides(std::string_view bytes);
 std::vector<std::string> override_seeds();
 // idx_target.cpp: an IDX file, gzip or not.
@@ -53,10 +52,10 @@ std::vector<std::string> tokenizer_seeds();
 bool accepts_tokens(std::string_view bytes);
 std::vector<std::string> token_seeds();
 
-// Throws std::logic_error, which no target expects of the code it tries.
+// Throws std::logic_error, which no target expects from the code under test.
 void promise(bool kept, const char* what);
 
-// A file in memory: fuzzing wears out no disk.
+// A file in memory, so that fuzzing does not wear out the disk.
 class MemoryFile {
  public:
   explicit MemoryFile(std::string_view bytes = {});

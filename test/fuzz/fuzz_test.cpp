@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fuzz targets for a moment each: their seeds, what fuzzing has found, and damaged seeds.
+// Runs each fuzz target briefly: its seeds, inputs found by fuzzing, and damaged seeds.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
@@ -21,8 +21,8 @@ class Damage {
  public:
   explicit Damage(std::uint64_t seed) : random_(seed) {}
 
-  // One to four changes: a byte, a piece taken out, one put in, one of another seed, or the end cut
-  // off.
+  // Makes one to four changes: changes a byte, removes or inserts a piece, inserts a piece of
+  // another seed, or cuts the end.
   std::string of(std::string bytes, const std::string& other) {
     for (std::size_t changes = 1 + below(4); changes > 0; --changes) change(bytes, other);
     return bytes;
@@ -65,7 +65,7 @@ TEST_CASE("every seed of a fuzz target is accepted") {
   }
 }
 
-TEST_CASE("damaged seeds are accepted or refused, and nothing else happens") {
+TEST_CASE("damaged seeds are accepted or refused, without other effects") {
   for (const FuzzTarget& target : fuzz_targets()) {
     INFO(target.name);
     const std::vector<std::string> seeds = target.seeds();

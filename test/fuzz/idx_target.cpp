@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A data file from elsewhere: refused, or it holds all the elements that its header declares, and
-// no more than the limit.
+// An untrusted data file: refused, or it holds all elements that its header declares, up to the
+// limit.
 #include "data/formats/idx_file.h"
 #include "fuzz_target.h"
 #include "plugins/data/files.h"

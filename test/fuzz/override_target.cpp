@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands on a command line: each line as an override of a good config, then all of the text as
+// Text of a command line: each line as an override of a valid config, then the whole text as
 // --params_override.
 #include <string>
 #include <utility>
@@ -25,7 +25,7 @@ std::vector<Override> overrides_of(const std::string& text) {
   return overrides;
 }
 
-// A file that the text names is left alone: it is not of the fuzzer's making.
+// Ignores files that the text names: the fuzzer did not make them.
 std::vector<Override> params_of(const std::string& text) {
   try {
     return parse_params_override(text).overrides;

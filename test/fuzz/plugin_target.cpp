@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library that lies in a plugin folder, read before anything of it runs: its note, the manifest
-// in the note, and the schemas in the manifest. Bytes that are no ELF file are read as a manifest.
+// A library in a plugin folder, read before any of its code runs: its note, the manifest in the
+// note, and the schemas in the manifest. Bytes that are not an ELF file are read as a manifest.
 #include <elf.h>
 
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A TFRecord file from elsewhere, and the same bytes as one tf.Example: refused, or its features
-// lie within the bytes.
+// An untrusted TFRecord file, and the same bytes as one tf.Example: refused, or its features lie
+// within the bytes.
 #include "data/formats/tfrecord_reader.h"
 #include "fuzz_target.h"
 #include "plugins/data/records.h"

@@ -23,9 +23,9 @@ bool resolves(const ConfigRequest& request, ConfigCatalog& catalog,
               const std::filesystem::path& again) {
   try {
     Diagnostics diagnostics;
-    draft_config(request, catalog, diagnostics);  // what completion and `explain` do with it
+    draft_config(request, catalog, diagnostics);  // as completion and `explain` do
   } catch (const ConfigError&) {
-    // Of text that is no TOML; resolving it says so once more.
+    // The text is not TOML; resolving it reports this again.
   }
   ResolvedConfig first;
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold of any config that is resolved, whatever it came from.
+// The property that must hold for any resolved config.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,8 @@
 
 namespace trivet::test {
 
-// False when the config is refused, every problem with a text. A config that is resolved is written
-// to `again` and resolved from there: to the same tree.
+// Returns false if the config is refused; every problem must have a text. A resolved config is
+// written to `again` and must resolve from there to the same tree.
 bool resolves(const ConfigRequest& request, ConfigCatalog& catalog,
               const std::filesystem::path& again);
 

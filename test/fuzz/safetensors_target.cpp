@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file of weights from elsewhere: refused, or every byte of every entry can be read, and writing
-// the entries gives a file that holds the same.
+// An untrusted weights file: refused, or every byte of every entry is readable, and the written
+// entries read back the same.
 #include <algorithm>
 #include <map>
 #include <optional>

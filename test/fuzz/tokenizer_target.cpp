@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tokenizer.json from elsewhere: refused, or it is a tokenizer that gives its own bytes back, and
-// writing it gives a file of the same tokenizer.
+// An untrusted tokenizer.json: refused, or read as a tokenizer that decodes to the encoded bytes
+// and that writes a file of the same tokenizer.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -25,7 +25,7 @@ std::optional<tokenizers::Bpe> read(std::string_view bytes) {
   }
 }
 
-// Whether the text has a token for everything in it.
+// Whether the tokenizer has a token for everything in the text.
 bool comes_back(const Tokenizer& tokenizer, std::string_view text) {
   try {
     const std::vector<std::int32_t> ids = tokenizer.encode(text);
@@ -44,7 +44,7 @@ bool comes_back(const Tokenizer& tokenizer, std::string_view text) {
     promise(at == text.size(), "a text does not come back whole");
     return true;
   } catch (const InputError&) {
-    return false;  // a byte is no token
+    return false;  // a byte has no token
   }
 }
 

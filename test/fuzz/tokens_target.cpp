@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A token file from elsewhere, ours, llm.c's or nanoGPT's: refused, or every id that its header
-// declares can be read, documents are in order, and none is outside the vocabulary.
+// An untrusted token file of trivet, llm.c or nanoGPT: refused, or all ids that its header declares
+// are readable and inside the vocabulary, and documents are in order.
 #include <filesystem>
 
 #include "data/tokens/mapped_tokens.h"
@@ -11,7 +11,7 @@
 namespace trivet::test {
 namespace {
 
-// Whether the bytes are a file of this layout.
+// Whether the bytes are a file in this layout.
 bool accepts_layout(const std::string& file, data::TokenLayout layout, bool verify) {
   try {
     std::vector<data::TokenFile> files;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `meson install` gives a tree that works where it was put: the program runs, and a stranger builds
-// against the headers and the pkg-config file with nothing else of this project at hand.
+// `meson install` makes a relocatable tree: the program runs, and other projects build against the
+// headers and the pkg-config file alone.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -19,8 +19,8 @@ using trivet::test::shell;
 using trivet::test::ShellResult;
 using trivet::test::TempDir;
 
-// The build's products, installed once for all cases and then moved: nothing in it may remember
-// the location it was installed to.
+// The build's products, installed once for all cases and then moved: no file may depend on the
+// location of the installation.
 class InstalledTree {
  public:
   InstalledTree() {
@@ -77,7 +77,7 @@ const InstalledTree& tree() {
   return installed;
 }
 
-// g++ is always there; clang++ only where someone installed it (CI does).
+// g++ is always available, clang++ only if installed (CI does).
 std::vector<std::string> compilers() {
   std::vector<std::string> found = {"g++"};
   for (const char* name : {"clang++-14", "clang++"}) {
@@ -108,7 +108,7 @@ TEST_CASE("the installed program finds the plugins installed with it", "[slow]")
   CHECK(listing.output.find("refused") == std::string::npos);
 }
 
-TEST_CASE("the pkg-config file names files that are there", "[slow]") {
+TEST_CASE("the pkg-config file names existing files", "[slow]") {
   CHECK(std::filesystem::is_regular_file(tree().variable("map")));
   CHECK(std::filesystem::is_regular_file(tree().include_dir() / "trivet" / "version.h"));
 }
@@ -157,7 +157,7 @@ TEST_CASE("a stranger's plugin builds with each compiler and shows its two symbo
   }
 }
 
-TEST_CASE("the examples build from where they are installed, with each compiler", "[slow]") {
+TEST_CASE("the installed examples build with each compiler", "[slow]") {
   const std::filesystem::path source =
       std::filesystem::path(tree().variable("prefix")) / "share/doc/trivet/examples/plugin.cpp";
   for (const std::string& compiler : compilers()) {
@@ -172,7 +172,7 @@ TEST_CASE("the examples build from where they are installed, with each compiler"
 
 namespace {
 
-// The block of C++ in the README that begins with the name of this file.
+// The C++ block in the README that starts with the name of this file.
 std::string readme_source(const std::string& file) {
   const std::string readme = trivet::test::read_file(trivet::test::source_root() / "README.md");
   const std::size_t begin = readme.find("```cpp\n// " + file + "\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One training step of a layer, with all it changes; and layers from tables.
+// One training step of a layer with all its effects; and layers from tables.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -30,7 +30,7 @@ inline LayerFixture made(const std::string& backend, Value config) {
   return {backend, {key, std::move(config)}};
 }
 
-// One training step: its output, all gradients, and what was counted.
+// One training step: its output, all gradients, and counts.
 struct Step {
   std::vector<float> y, input_gradient, gradients;
   std::map<std::string, float> aux_losses;

@@ -139,10 +139,10 @@ TEST_CASE("slurm: bad settings are reported with their keys") {
   CHECK_THAT(output("time=-1s"), Contains("time") && Contains("must not be negative"));
   CHECK_THAT(output("timeout=0"), Contains("timeout") && Contains("more than 0"));
   CHECK_THAT(output("max_array_size=-1"), Contains("max_array_size"));
-  CHECK_THAT(output("'sbatch_args=[\"ib\"]'"), Contains("'ib' is no option of sbatch"));
+  CHECK_THAT(output("'sbatch_args=[\"ib\"]'"), Contains("'ib' is not an option of sbatch"));
   for (const std::string own : {"--array=1", "-a1", "--job-name=x", "-J", "--wrap=true"}) {
     CHECK_THAT(output("'sbatch_args=[\"" + own + "\"]'"),
-               Contains("'" + own + "' is what the orchestrator says itself"));
+               Contains("'" + own + "' is set by the orchestrator"));
   }
   CHECK(fake.slurm.calls() == 0);
   // A short option's value may be a separate word.

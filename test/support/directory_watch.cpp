@@ -34,7 +34,7 @@ DirectoryWatch::~DirectoryWatch() {
   ::close(fd_);
 }
 
-// A directory that is gone already is no error: its process goes on meanwhile.
+// A directory that is already gone is not an error: the watched process keeps running.
 void DirectoryWatch::add(const std::filesystem::path& directory) {
   const int watch = ::inotify_add_watch(fd_, directory.c_str(), kEvents | IN_ONLYDIR);
   if (watch < 0) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for what a process does to the files of a directory, instead of looking again and again.
+// Waits for changes that a process makes in a directory, instead of polling.
 #pragma once
 
 #include <filesystem>
@@ -9,12 +9,12 @@
 
 namespace trivet::test {
 
-// Reports files made, written, renamed and removed in a directory, and in the directories below it
-// that are there or made later. A directory made later is seen from a moment after its making on:
-// events inside it may be missed, so ask the files for facts and this only when to ask.
+// Reports files that are created, written, renamed or removed in a directory and in its present and
+// future subdirectories. Events in a new subdirectory may be missed at first, so use this only to
+// decide when to check the files.
 class DirectoryWatch {
  public:
-  // Events from here on are reported. Throws std::runtime_error when the system cannot watch.
+  // Reports events from now on. Throws std::runtime_error if the system cannot watch.
   explicit DirectoryWatch(const std::filesystem::path& directory);
   ~DirectoryWatch();
   DirectoryWatch(const DirectoryWatch&) = delete;

@@ -52,7 +52,7 @@ std::uint64_t take_varint(std::string_view& rest) {
   throw std::runtime_error("a varint of more than ten bytes");
 }
 
-// One field of a message: a number as it stands in the file, or bytes.
+// One field of a message: a raw number, or bytes.
 struct Field {
   std::uint64_t number = 0;
   std::uint64_t wire = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads TensorBoard event files, for tests of what writes them. Written from the formats alone
+// Reads TensorBoard event files, for tests of their writers. Written from the formats alone
 // (TFRecord framing, protocol buffer wire format, TensorBoard's .proto files) and shares no code
 // with any writer.
 #pragma once
@@ -40,7 +40,7 @@ struct Event {
   std::vector<EventValue> values;
 };
 
-// The payloads of a record file. Throws std::runtime_error where a length or a checksum is wrong.
+// The payloads of a record file. Throws std::runtime_error if a length or a checksum is wrong.
 std::vector<std::string> read_records(const std::filesystem::path& file);
 
 // The events of an event file. Throws std::runtime_error for anything that is not one.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launched experiments as their files, made without launching anything: for tests of what lists
-// them.
+// Files of launched experiments, made without launching, for tests of listings.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +38,7 @@ class ExperimentFiles {
   std::filesystem::path root_;
 };
 
-// Adds to the end of a file, which is made where it is not there.
+// Appends to a file, creating it if needed.
 void append(const std::filesystem::path& file, const std::string& text);
 
 }  // namespace trivet::test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FileRecords: what the host keeps of an experiment's units, in the smallest form that several
-// processes can share: a file of events, and a file for each unit that is cancelled.
+// FileRecords: the host's records of an experiment's units in the smallest form that several
+// processes can share: a file of events, and a file for each canceled unit.
 #pragma once
 
 #include <filesystem>
@@ -25,7 +25,7 @@ class FileRecords final : public launch::UnitRecords {
   bool is_cancelled(std::int64_t wid) override;
   void refresh() override;
 
-  // What people do.
+  // Actions of users.
   void append_unit(launch::WorkUnit unit) { units_.push_back(std::move(unit)); }
   void mark_cancelled(std::int64_t wid) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One layer from a config, on one backend, with its parameters: what tests of layers work with.
+// One layer from a config, on one backend, with its parameters, for tests of layers.
 #pragma once
 
 #include <memory>
@@ -15,14 +15,14 @@ namespace trivet::test {
 
 class LayerFixture {
  public:
-  // The layer stands at the path "layer"; weights are drawn with seed 7.
+  // The layer's path is "layer"; weights are drawn with seed 7.
   LayerFixture(const std::string& backend, const ConfigOf<Layer>& config);
   ~LayerFixture();
 
   Device& device() const { return *device_; }
   ParameterStore& store() const { return *store_; }
   Layer& layer() const { return *layer_; }
-  // Throws Error when there is none; the path is below "layer/".
+  // Throws Error if there is none; the path is below "layer/".
   Parameter& parameter(std::string_view path) const;
   std::vector<float> values(std::string_view path) const;
   void set(std::string_view path, const std::vector<float>& values) const;

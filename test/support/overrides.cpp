@@ -14,7 +14,7 @@ std::string assigned(const std::string& word) {
   return is_path ? word.substr(0, end + 1) : std::string();
 }
 
-// As a shell does it, with the quotes left in the words.
+// Splits like a shell, but keeps the quotes.
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> words(1);
   char quote = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overrides for tests that start from common ones: the program refuses two of one path.
+// Combines overrides for tests with common ones: the program refuses two for one path.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace trivet::test {
 
-// Of words of a command line, those without overrides ("a.b=1") whose path a later word sets again.
+// Returns the words of a command line without overrides ("a.b=1") whose path a later word sets
+// again.
 std::vector<std::string> last_of_each(const std::vector<std::string>& words);
 
 // The same of a text for the shell.

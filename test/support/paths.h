@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where tests find what was built. The environment wins (TRIVET_PROGRAM, TRIVET_PLUGIN_PATH,
-// TRIVET_SOURCE_ROOT), so the same tests run against an installed tree; else what the build made.
+// Where tests find what was built. Environment variables (TRIVET_PROGRAM, TRIVET_PLUGIN_PATH,
+// TRIVET_SOURCE_ROOT) override the build's paths, so the same tests run against an installed tree.
 #pragma once
 
 #include <filesystem>

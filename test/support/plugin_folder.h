@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fresh folder with copies of the test plugins, searched by a host of its own.
+// A new folder with copies of test plugins, searched by its own host.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace trivet::test {
 
-// Where the build left a test plugin.
+// The path of a built test plugin.
 std::filesystem::path fixture(std::string_view name);
 
 class PluginFolder {
@@ -19,15 +19,15 @@ class PluginFolder {
   PluginFolder();
 
   const std::filesystem::path& path() const { return folder_.path(); }
-  // Copies a test plugin; returns where it lies now. Under another file name if given.
+  // Copies a test plugin, under another file name if given; returns its path.
   std::filesystem::path copy(std::string_view name, std::string_view as = {}) const;
   // The first `size` bytes of a test plugin.
   std::filesystem::path copy_start(std::string_view name, std::size_t size,
                                    std::string_view as) const;
   std::vector<SearchDirectory> search() const;
 
-  // The start of a shell command that runs trivet with this folder as its only one: a copy of the
-  // program that stands alone, so that the plugins built or installed beside it are not found.
+  // The start of a shell command that runs trivet with this folder as its only one: a separate copy
+  // of the program, which does not find the plugins built or installed next to the original.
   std::string trivet() const;
 
  private:
@@ -35,7 +35,7 @@ class PluginFolder {
   TempDir alone_;
 };
 
-// The file of this name (x for x.so) as the host sees it; throws if it has not looked at it.
+// The host's view of the file with this name (x for x.so); throws if the host has not read it.
 PluginFile state_of(const PluginHost& host, std::string_view stem);
 
 }  // namespace trivet::test

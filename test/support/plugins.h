@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The built plugins, for tests that want their objects: loaded as libraries, so that a test sees
-// what a run sees.
+// Loads built plugins as libraries, as a run does, for tests that use their objects.
 #pragma once
 
 #include <memory>
@@ -12,14 +11,14 @@
 
 namespace trivet::test {
 
-// Loads the plugin from plugin_dir() into the registry of this process; once, however often it is
-// called. Throws Error when it cannot.
+// Loads the plugin from plugin_dir() into the registry of this process, once. Throws Error if that
+// fails.
 void use_plugin(const std::string& name);
 
 // The built backends that a test should run on: "tiny/Backend", "cpu/OpenBlas".
 std::vector<std::string> backends();
 
-// Opens one of them, with two compute threads.
+// Opens a backend with two compute threads.
 std::unique_ptr<Device> open_device(const std::string& backend);
 
 }  // namespace trivet::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random configs from a seed, for properties that must hold for any of them.
+// Random configs from a seed, for property tests.
 #pragma once
 
 #include <cstdint>

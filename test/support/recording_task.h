@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A task that tells every call of it and leaves the rest to its base. The loss is the mean square
+// A task that reports every call and otherwise behaves like its base. The loss is the mean square
 // of the model's output "y".
 #pragma once
 
@@ -15,7 +15,7 @@ namespace trivet::test {
 
 class RecordingTask : public Task {
  public:
-  // `note` is told every call, from the thread that makes it.
+  // `note` receives every call, on the calling thread.
   RecordingTask(TaskConfig config, TaskContext& context,
                 std::function<void(const std::string&)> note)
       : Task(std::move(config), context), note_(std::move(note)) {}

@@ -9,17 +9,17 @@
 namespace trivet::test {
 
 struct ShellResult {
-  int exit_code = -1;  // 128 + N when signal N ended it, as a shell reports it
+  int exit_code = -1;  // 128 + N if signal N ended it, as in a shell
   std::string output;  // standard output and standard error as they came
 };
 
 // Runs `command` with /bin/sh and waits for its end.
 ShellResult shell(const std::string& command);
 
-// The text as one word for the shell, whatever it holds.
+// Quotes any text as one word for the shell.
 std::string quoted(const std::string& text);
 
-// A fresh folder, removed with all it holds at the end of its life.
+// A new folder, removed with its contents by the destructor.
 class TempDir {
  public:
   TempDir();
@@ -29,14 +29,14 @@ class TempDir {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
 
-  // Writes a file, making folders on the way; returns its path.
+  // Writes a file and creates its folders; returns its path.
   std::filesystem::path write(std::string_view name, std::string_view content) const;
 
  private:
   std::filesystem::path path_;
 };
 
-// All bytes of a file; throws when it cannot be read.
+// Returns all bytes of a file; throws if it cannot be read.
 std::string read_file(const std::filesystem::path& file);
 
 }  // namespace trivet::test

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Each stays taken until the last is found, so that they differ.
+// Each port stays bound until the last is found, so that they differ.
 std::vector<int> free_ports(int count) {
   std::vector<int> sockets, ports;
   for (int i = 0; i < count; ++i) {
@@ -102,7 +102,7 @@ void SlurmCluster::write_config(int nodes, int cores) const {
       "PartitionName=main Nodes=ALL Default=YES PriorityTier=10 PreemptMode=OFF\n"
       "PartitionName=low Nodes=ALL PriorityTier=1 PreemptMode=REQUEUE GraceTime=5\n";
   folder_.write("slurm.conf", text);
-  // Two devices that every machine has stand for GPUs; nobody opens them.
+  // Two devices that every machine has serve as GPUs; nothing opens them.
   folder_.write("gres.conf",
                 "Name=gpu File=/dev/null Flags=nvidia_gpu_env\nName=gpu File=/dev/zero "
                 "Flags=nvidia_gpu_env\n");
@@ -114,7 +114,7 @@ void SlurmCluster::write_config(int nodes, int cores) const {
 }
 
 SlurmCluster::SlurmCluster(int nodes, int cores) {
-  // Munge wants others to be kept from writing, and Slurm's users to reach its socket.
+  // Munge requires that others cannot write, and Slurm's users must reach its socket.
   ::chmod(folder_.path().c_str(), 0755);
   write_config(nodes, cores);
   const std::string base = folder_.path().string();
@@ -188,7 +188,7 @@ pid_t SlurmCluster::start(const std::vector<std::string>& words) {
   ::dup2(null, 0);
   ::dup2(out, 1);
   ::dup2(out, 2);
-  // A signal for the terminal's processes is not for the daemons: the test ends them.
+  // Keeps the terminal's signals from the daemons: the test ends them.
   ::setsid();
   ::setenv("SLURM_CONF", config.c_str(), 1);
   ::execv(argv[0], argv.data());
@@ -200,7 +200,7 @@ void SlurmCluster::end(pid_t process, int signal) {
   wait_for_child(process);
 }
 
-// A job's processes are no children of the test, but know whose they are.
+// A job's processes are not children of the test, but are identifiable.
 void SlurmCluster::kill_jobs() const {
   const std::string mark = "SLURM_CONF=" + (folder_ / "slurm.conf").string();
   const auto ours = [&] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SlurmCluster: a real Slurm for tests, with nothing but this machine: munged, slurmctld and a
-// slurmd for each of some virtual nodes, in a folder of their own and on free ports. All of them
-// are children of the test and die with it.
+// SlurmCluster: a real Slurm for tests on this machine: munged, slurmctld and one slurmd per
+// virtual node, in their own folder and on free ports. All are children of the test and die with
+// it.
 #pragma once
 
 #include <filesystem>
@@ -16,26 +16,26 @@ namespace trivet::test {
 
 class SlurmCluster {
  public:
-  // Which program of Slurm's is not installed; empty when all are there.
+  // The Slurm program that is not installed; empty if all are.
   static std::string missing();
 
   // Starts it and waits until all nodes are idle: n1, n2, ..., of `cores` each, in the partitions
-  // "main" and "low"; jobs of main preempt those of low. Throws when it does not come up.
+  // "main" and "low"; jobs of main preempt those of low. Throws if it does not start.
   explicit SlurmCluster(int nodes = 3, int cores = 2);
   ~SlurmCluster();
   SlurmCluster(const SlurmCluster&) = delete;
   SlurmCluster& operator=(const SlurmCluster&) = delete;
 
-  // "SLURM_CONF=... ", for the environment of whoever uses it.
+  // "SLURM_CONF=... ", for the environment of its users.
   std::string settings() const;
   // Runs one of Slurm's commands: "squeue -h".
   ShellResult command(const std::string& words) const;
 
-  // SIGTERM as an administrator: what it knows is there again after the next start. After SIGKILL,
-  // what it had saved by then.
+  // Ends the controller. After SIGTERM it restores its full state at the next start; after SIGKILL,
+  // only the state saved by then.
   void stop_controller(int signal);
   void start_controller();
-  // When the controller last saved its jobs. It does so some seconds after a change.
+  // The time of the controller's last save, some seconds after a change.
   std::filesystem::file_time_type jobs_saved_at() const;
 
  private:

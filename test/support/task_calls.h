@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The orders in which a task is called, as a RecordingTask (recording_task.h) writes them down with
-// an evaluation of two batches: the parts that the orders of all modes are made of.
+// The orders of a task's calls as a RecordingTask (recording_task.h) logs them with an evaluation
+// of two batches: the parts of the orders of all modes.
 #pragma once
 
 #include <string>

@@ -6,14 +6,14 @@
 
 namespace cpu {
 
-// What happens to a finished tile of a product: + bias, kept in `pre` if asked for, activation.
+// What to do with a finished tile of a product: add bias, store in `pre` if set, activate.
 struct Epilogue {
   const float* bias = nullptr;
-  float* pre = nullptr;  // rows as far apart as those of the tile
+  float* pre = nullptr;  // with the row stride of the tile
   int activation = TV_ACT_NONE;
 
   bool empty() const { return !bias && !pre && activation == TV_ACT_NONE; }
-  // The same for the tile that starts `offset` elements into the output, at column `column`.
+  // The epilogue of the tile that starts `offset` elements into the output, at column `column`.
   Epilogue at(std::int64_t offset, std::int64_t column) const {
     return {bias ? bias + column : nullptr, pre ? pre + offset : nullptr, activation};
   }

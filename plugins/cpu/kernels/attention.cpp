@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// attention_fwd and attention_bwd: a few queries of one head at a time against all keys they may
-// see, as products on strided rows with a softmax between them. The backward pass computes the
-// scores again from the log-sum-exp that the forward pass left (Dao et al. 2022).
+// attention_fwd and attention_bwd: process a few queries of one head at a time against all keys
+// they may see, as products on strided rows with a softmax between them. The backward pass
+// recomputes the scores from the log-sum-exp that the forward pass stored (Dao et al. 2022).
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/kernels/attention.cpp"
@@ -17,7 +17,7 @@
 #ifndef TRIVET_CPU_ATTENTION_HIDDEN
 #define TRIVET_CPU_ATTENTION_HIDDEN
 namespace cpu {
-// Stands for minus infinity: its exponential is 0, and differences of it are finite.
+// Replaces minus infinity: its exponential is 0, and differences of it are finite.
 constexpr float kHidden = -1e30f;
 }  // namespace cpu
 #endif
@@ -33,7 +33,7 @@ void cap_scores(std::int64_t n, float cap, float* scores) {
       n, scores, [=](V s) { return hn::Mul(tanh(hn::Mul(s, narrow)), wide); }, from);
 }
 
-// Scores become weights; gives the log-sum-exp, -inf (and zeros) where all are hidden.
+// Turns scores into weights and returns the log-sum-exp; -inf (and zeros) if all are hidden.
 float softmax_in_place(std::int64_t n, float* scores) {
   const float most = row_max(n, scores);
   if (most <= kHidden) {
@@ -51,7 +51,7 @@ float softmax_in_place(std::int64_t n, float* scores) {
   return most + std::log(total);
 }
 
-// The same weights from the log-sum-exp, to another position.
+// Computes the same weights from the log-sum-exp, into another array.
 void weights_of(std::int64_t n, const float* scores, float lse, float* weights) {
   if (std::isinf(lse) && lse < 0) return void(std::fill_n(weights, n, 0.0f));
   const V shift = set(lse);
@@ -59,7 +59,7 @@ void weights_of(std::int64_t n, const float* scores, float lse, float* weights) 
       n, weights, [=](V s) { return exp(hn::Sub(s, shift)); }, scores);
 }
 
-// dp becomes scale weights (dp - delta), behind the cap scale weights (dp - delta) (1 - (s/cap)^2).
+// dp becomes scale weights (dp - delta); with a cap, scale weights (dp - delta) (1 - (s/cap)^2).
 void score_gradient(std::int64_t n, const float* weights, const float* scores, float delta,
                     float scale, float cap, float* dp) {
   const V shift = set(delta), factor = set(scale);
@@ -74,7 +74,7 @@ void score_gradient(std::int64_t n, const float* weights, const float* scores, f
   map(
       n, dp,
       [=](V p, V s, V d) {
-        const V t = hn::Max(hn::Mul(s, narrow), set(-1));  // hidden ones have no weight
+        const V t = hn::Max(hn::Mul(s, narrow), set(-1));  // hidden scores have weight 0
         const V slope = hn::NegMulAdd(t, t, set(1));
         return hn::Mul(hn::Mul(hn::Mul(p, factor), slope), hn::Sub(d, shift));
       },
@@ -99,7 +99,7 @@ HWY_EXPORT(weights_of);
 HWY_EXPORT(score_gradient);
 HWY_EXPORT(dot);
 
-constexpr std::int64_t kMostQueries = 64;  // at a time
+constexpr std::int64_t kMostQueries = 64;  // per tile
 
 // Rows of one head: [T, D], `step` elements apart.
 struct HeadRows {
@@ -130,13 +130,13 @@ struct Extents {
   std::int64_t tile() const { return std::min(std::max<std::int64_t>(1, queries), kMostQueries); }
 };
 
-// Rows must lie apart, which repeated ones (stride 0) do not.
+// Rows need distinct addresses, which repeated rows (stride 0) lack.
 bool has_rows(const tv_view& v) {
   return is_f32(v) && (v.shape[3] <= 1 || v.stride[3] == 1) &&
          (v.shape[1] <= 1 || v.stride[1] >= v.shape[3]);
 }
 
-bool takes(const tv_attention& a) {
+bool supports(const tv_attention& a) {
   const Extents e(a);
   const std::int64_t widest =
       std::max({a.q.stride[1], a.k.stride[1], a.v.stride[1], a.out.stride[1], e.depth});
@@ -144,7 +144,7 @@ bool takes(const tv_attention& a) {
          fits_blas(e.queries, e.keys, e.depth, widest, widest, e.row_floats());
 }
 
-// A run of queries of one head, and the keys that any of them may see.
+// Consecutive queries of one head, and the keys that any of them may see.
 struct Tile {
   std::int64_t batch, head, first, count;  // queries
   std::int64_t key_begin, key_end;
@@ -152,7 +152,7 @@ struct Tile {
   std::int64_t keys() const { return key_end - key_begin; }
 };
 
-// The keys that query i may see, segments aside.
+// The keys that query i may see, ignoring segments.
 void key_range(const tv_attention& a, std::int64_t i, std::int64_t& begin, std::int64_t& end) {
   const std::int64_t at = i + a.q_offset, keys = a.k.shape[1];
   end = a.causal ? std::clamp<std::int64_t>(at + 1, 0, keys) : keys;
@@ -185,7 +185,7 @@ HeadRows from(const HeadRows& rows, std::int64_t first) {
   return {rows.row(first), rows.step};
 }
 
-// Hides what query i of the tile does not see.
+// Hides the keys that query i of the tile may not see.
 void hide(const tv_attention& a, const Tile& t, std::int64_t i, float* scores) {
   std::int64_t begin = 0, end = 0;
   key_range(a, t.first + i, begin, end);
@@ -201,7 +201,7 @@ void hide(const tv_attention& a, const Tile& t, std::int64_t i, float* scores) {
   }
 }
 
-// scale q k^T, capped and with the unseen hidden.
+// Computes scale q k^T, capped, with unseen keys hidden.
 void score(const tv_attention& a, const Tile& t, const HeadRows& scores) {
   const Extents e(a);
   Gemm g = product(Transpose::no, Transpose::yes, t.count, t.keys(), e.depth,
@@ -234,7 +234,7 @@ void forward_tile(const tv_attention& a, const Tile& t, const HeadRows& scores) 
                    from(head_rows(a.v, t.batch, t.head / e.group()), t.key_begin), out));
 }
 
-// What one thread works in: scores, weights and gradients of a tile.
+// One thread's scratch: scores, weights and gradients of a tile.
 struct Workspace {
   HeadRows scores, weights, gradients;
 };
@@ -284,7 +284,7 @@ void for_tiles(const tv_attention& a, std::int64_t batch, std::int64_t head, con
 }  // namespace
 
 tv_status attention_fwd(tv_ctx* ctx, const tv_attention* a) {
-  if (!takes(*a)) return TV_UNSUPPORTED;
+  if (!supports(*a)) return TV_UNSUPPORTED;
   const Extents e(*a);
   if (e.depth == 0) return TV_UNSUPPORTED;
   const std::int64_t each = e.tile() * e.row_floats();
@@ -300,10 +300,10 @@ tv_status attention_fwd(tv_ctx* ctx, const tv_attention* a) {
   return TV_OK;
 }
 
-// Heads that share keys are one task, whose tiles add to the same dk and dv one after the other.
+// Heads that share keys are one task: its tiles add to the same dk and dv in order.
 tv_status attention_bwd(tv_ctx* ctx, const tv_attention_grad* g) {
   const tv_attention& a = g->fwd;
-  if (!takes(a) || !has_rows(g->dout)) return TV_UNSUPPORTED;
+  if (!supports(a) || !has_rows(g->dout)) return TV_UNSUPPORTED;
   const Extents e(a);
   if (e.depth == 0) return TV_UNSUPPORTED;
   const std::int64_t each = e.tile() * e.row_floats();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // batch_norm_fwd and batch_norm_bwd, along channels with vectors.
 //
-// Rows are cut into pieces that stay in the cache. Moments are those of a piece about its own mean,
-// in two walks over it, joined in double (Chan, Golub and LeVeque 1983): as exact as two passes
-// over the memory, at the price of one.
+// Rows are cut into pieces that stay in the cache. Each piece's moments are computed about its own
+// mean in two walks over it and joined in double precision (Chan, Golub and LeVeque 1983): as exact
+// as two passes over the memory, for the cost of one.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/kernels/batch_norm.cpp"
@@ -19,10 +19,10 @@
 #define TRIVET_CPU_BATCH_NORM_SUMS
 namespace cpu {
 
-// A walk over `count` rows of n channels. What is null is left out.
+// A walk over `count` rows of n channels. Null pointers are skipped.
 struct NormRows {
   std::int64_t count, n;
-  const float *x, *y, *dy;  // y: where the activation is relu
+  const float *x, *y, *dy;  // y: if the activation is relu
 };
 
 // Per channel.
@@ -40,8 +40,7 @@ HWY_BEFORE_NAMESPACE();
 namespace cpu {
 namespace HWY_NAMESPACE {
 
-// Calls f(channel, load, store) for every group of channels that a vector holds; the last one may
-// be a part.
+// Calls f(channel, load, store) for each vector of channels; the last one may be partial.
 template <typename F>
 HWY_INLINE void for_channels(std::int64_t n, const F& f) {
   const std::int64_t step = static_cast<std::int64_t>(lanes());
@@ -101,7 +100,7 @@ void normalize_rows(const NormRows& rows, const NormScale& scale, bool relu, flo
   });
 }
 
-// dy behind the activation: 0 where the unit is off.
+// dy before the activation: 0 where the unit is off.
 template <typename Get>
 HWY_INLINE V gradient_at(const NormRows& rows, std::int64_t at, Get get) {
   const V g = get(rows.dy + at);
@@ -109,7 +108,7 @@ HWY_INLINE V gradient_at(const NormRows& rows, std::int64_t at, Get get) {
   return hn::IfThenZeroElse(hn::Le(get(rows.y + at), set(0)), g);
 }
 
-// The sums of g and of g (x - mean), for each channel.
+// Sums g and g (x - mean) for each channel.
 void piece_gradients(const NormRows& rows, const float* mean, float* sums, float* products) {
   for_channels(rows.n, [&](std::int64_t c, auto get, auto put) {
     const V center = get(mean + c);
@@ -157,7 +156,7 @@ HWY_EXPORT(normalize_rows);
 HWY_EXPORT(piece_gradients);
 HWY_EXPORT(gradient_rows);
 
-// Two arrays [pieces, n] that every piece fills a row of.
+// Two arrays [pieces, n]; every piece fills one row of each.
 struct Parts {
   std::int64_t rows, n, piece, pieces;
   float *first, *second;
@@ -181,12 +180,12 @@ void for_pieces(tv_ctx* ctx, const Parts& parts, const F& f) {
 }
 
 template <typename T>
-T* advanced(T* from, std::int64_t by) {
+T* advance(T* from, std::int64_t by) {
   return from ? from + by : nullptr;
 }
 
 template <typename D>
-bool takes(const D& d) {
+bool supports(const D& d) {
   return d.dtype == TV_F32 && (d.activation == TV_ACT_NONE || d.activation == TV_ACT_RELU);
 }
 
@@ -228,7 +227,7 @@ void accumulate(void* to, std::int64_t at, float beta, double value) {
 }  // namespace
 
 tv_status batch_norm_fwd(tv_ctx* ctx, const tv_batch_norm* d) {
-  if (!takes(*d)) return TV_UNSUPPORTED;
+  if (!supports(*d)) return TV_UNSUPPORTED;
   const std::int64_t n = d->n;
   if (n == 0) return TV_OK;
   const auto *x = static_cast<const float*>(d->x), *gamma = static_cast<const float*>(d->gamma),
@@ -255,7 +254,7 @@ tv_status batch_norm_fwd(tv_ctx* ctx, const tv_batch_norm* d) {
 }
 
 tv_status batch_norm_bwd(tv_ctx* ctx, const tv_batch_norm_grad* d) {
-  if (!takes(*d)) return TV_UNSUPPORTED;
+  if (!supports(*d)) return TV_UNSUPPORTED;
   const std::int64_t n = d->n;
   if (n == 0) return TV_OK;
   const auto *x = static_cast<const float*>(d->x), *dy = static_cast<const float*>(d->dy),
@@ -265,7 +264,7 @@ tv_status batch_norm_bwd(tv_ctx* ctx, const tv_batch_norm_grad* d) {
   float *factor = scratch(ctx, n), *dy_mean = scratch(ctx, n), *slope = scratch(ctx, n);
   if (!parts.first || !parts.second || !factor || !dy_mean || !slope) return TV_OUT_OF_MEMORY;
   const auto rows_at = [&](std::int64_t row, std::int64_t count) {
-    return NormRows{count, n, x + row * n, advanced(y, row * n), dy + row * n};
+    return NormRows{count, n, x + row * n, advance(y, row * n), dy + row * n};
   };
   for_pieces(ctx, parts, [&](std::int64_t row, std::int64_t count, std::int64_t p) {
     HWY_DYNAMIC_DISPATCH(piece_gradients)

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kLibrary = "libopenblas.so.0";
 constexpr const char* kThreads = "OPENBLAS_NUM_THREADS";
 
-// One variable of the environment, for as long as this lives.
+// Sets one environment variable during its lifetime.
 class Setting {
  public:
   Setting(const char* name, const char* value) : name_(name) {
@@ -52,8 +52,8 @@ std::string limit_text() {
   return text;
 }
 
-// Work is split by the host's pool, so OpenBLAS must run every product on the calling thread. Its
-// OpenMP build forgets that setting on new threads, its pthread build keeps it.
+// The host's pool splits the work, so OpenBLAS must run every product on the calling thread. Its
+// OpenMP build forgets that setting on new threads; its pthread build keeps it.
 std::string threads_problem(Loaded& loaded) {
   decltype(&openblas_get_parallel) parallel = nullptr;
   decltype(&openblas_set_num_threads) set_threads = nullptr;
@@ -68,7 +68,7 @@ std::string threads_problem(Loaded& loaded) {
   }
   set_threads(1);
   if (loaded.blas.threads() == 1) return {};
-  return "OpenBLAS does not accept to run on one thread";
+  return "OpenBLAS cannot be limited to one thread";
 }
 
 Loaded load() {
@@ -103,7 +103,7 @@ const Blas& blas() {
 std::string reserve_blas_buffers(std::int32_t threads) {
   constexpr std::size_t kBuffer = std::size_t{128} << 20, kBeside = std::size_t{16} << 20;
   const auto count = static_cast<std::size_t>(std::max(threads, 1));
-  // Asked for here first, as OpenBLAS does not give up.
+  // Reserved here first, since OpenBLAS retries forever.
   const std::size_t size = count * kBuffer + kBeside;
   void* const room = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -114,7 +114,7 @@ std::string reserve_blas_buffers(std::int32_t threads) {
            (limit.empty() ? "" : ", but" + limit) + ": raise it, or set fewer runtime.threads";
   }
   ::munmap(room, size);
-  // By the functions behind its products, which hold a buffer as long as one takes.
+  // Uses the functions below its products; each holds a buffer during a product.
   void* const library = loaded_once().library;
   using Take = void*(int);
   using Give = void(void*);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv2d_fwd and conv2d_bwd: images are shared out to threads; everything about one image happens
-// while it is warm.
+// conv2d_fwd and conv2d_bwd: each thread processes whole images, so that an image stays in its
+// cache.
 
 #include <cstring>
 
@@ -12,8 +12,8 @@ namespace cpu {
 namespace {
 
 constexpr double kPieceFlops = 1e6;
-constexpr std::int64_t kMostPieces = 16;            // sums of the filter gradient side by side
-constexpr std::int64_t kPartialBytes = 64ll << 20;  // at most, all of them together
+constexpr std::int64_t kMostPieces = 16;            // partial sums of the filter gradient
+constexpr std::int64_t kPartialBytes = 64ll << 20;  // limit for all of them together
 
 const float* floats(const void* p) {
   return static_cast<const float*>(p);
@@ -39,7 +39,7 @@ std::int64_t rounded(std::int64_t floats_count) {
 
 struct Backward {
   const tv_conv2d_grad& d;
-  Window forward, backward;  // backward: of the input gradient
+  Window forward, backward;  // backward: for the input gradient
   std::int64_t piece, pieces;
   std::int64_t in_image, out_image, frame, panel, per_worker;
   float *flipped, *worker_memory, *dw_parts, *db_parts;

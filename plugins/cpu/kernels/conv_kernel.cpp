@@ -32,7 +32,7 @@ std::int64_t whole_panels(std::int64_t n) {
   return ceil_div(n, panel_width()) * panel_width();
 }
 
-// Taps as runs of floats that lie behind each other in the framed image.
+// Taps as runs of floats that are contiguous in the framed image.
 struct Runs {
   std::int64_t count, length, per_row, row_step, column_step;
 
@@ -49,8 +49,7 @@ struct Runs {
   }
 };
 
-// Calls f(0), f(1) .. written out, so that arrays indexed by r become registers whatever the
-// compiler's own mind on unrolling.
+// Calls f(0), f(1), ... unrolled, so that arrays indexed by r become registers with any compiler.
 template <typename F, std::size_t... kIndex>
 HWY_INLINE void unrolled(const F& f, std::index_sequence<kIndex...>) {
   (f(kIndex), ...);
@@ -161,7 +160,7 @@ struct GradTile {
   const Window* w;
   const float* image;
   const float* panel;          // dz of the pixels of these rows, [pixels, 2 vectors]
-  const std::int64_t* offset;  // of each tap in the framed image
+  const std::int64_t* offset;  // per tap, in the framed image
   std::int64_t first_row, rows;
 };
 
@@ -199,7 +198,7 @@ std::int64_t grad_rows_per_pass(const Window& w) {
   return std::max<std::int64_t>(1, kGradPixels / w.out_w);
 }
 
-// Tap offsets stand in front of the panel.
+// The tap offsets are stored before the panel.
 std::int64_t panel_size(const Window& w) {
   const std::int64_t offsets = ceil_div(w.depth() * 2, 16) * 16;
   return offsets + grad_rows_per_pass(w) * w.out_w * panel_width();

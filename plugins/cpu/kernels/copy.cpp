@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fill and copy: every type, any strides. Rows that are contiguous on both sides are memcpy'd; what
-// remains are transposes, done in square blocks that fit the first-level cache.
+// fill and copy: every type, any strides. Rows that are contiguous on both sides are copied by
+// memcpy. The rest are transposes, done in square blocks that fit the first-level cache.
 
 #include <trivet/backend/half.h>
 
@@ -15,7 +15,7 @@
 namespace cpu {
 namespace {
 
-// Storage types of their own, so that conversions can be chosen by type.
+// Distinct storage types, so that conversions can be selected by type.
 struct Bf16 {
   std::uint16_t bits;
 };
@@ -48,7 +48,7 @@ std::int64_t number(Bool x) {
   return x.byte;
 }
 
-// From a float: toward zero, stopping at the ends of the range. From an integer: the low bits.
+// From a float: rounds toward zero and saturates. From an integer: keeps the low bits.
 template <typename To>
 To integer_from(float x) {
   constexpr float kBelow = static_cast<float>(std::numeric_limits<To>::min());
@@ -62,7 +62,7 @@ To integer_from(std::int64_t x) {
 }
 
 template <typename To, typename Number>
-To converted(Number x) {
+To convert(Number x) {
   if constexpr (std::is_same_v<To, float>) return static_cast<float>(x);
   if constexpr (std::is_same_v<To, Bf16>) return {trivet::bf16_from_float(static_cast<float>(x))};
   if constexpr (std::is_same_v<To, F16>) return {trivet::f16_from_float(static_cast<float>(x))};
@@ -70,7 +70,7 @@ To converted(Number x) {
   if constexpr (std::is_integral_v<To>) return integer_from<To>(x);
 }
 
-// Calls f with a null pointer of the C++ type behind a dtype.
+// Calls f with a null pointer of the dtype's C++ type.
 template <typename F>
 void with_type(int dtype, const F& f) {
   switch (dtype) {
@@ -94,9 +94,9 @@ void with_type(int dtype, const F& f) {
 template <typename To, typename From>
 void cast_run(std::int64_t n, To* dst, std::int64_t to, const From* src, std::int64_t from) {
   if (to == 1 && from == 1) {
-    for (std::int64_t i = 0; i < n; ++i) dst[i] = converted<To>(number(src[i]));
+    for (std::int64_t i = 0; i < n; ++i) dst[i] = convert<To>(number(src[i]));
   } else {
-    for (std::int64_t i = 0; i < n; ++i) dst[i * to] = converted<To>(number(src[i * from]));
+    for (std::int64_t i = 0; i < n; ++i) dst[i * to] = convert<To>(number(src[i * from]));
   }
 }
 
@@ -124,8 +124,8 @@ void move_run(std::int64_t n, T* dst, std::int64_t to, const T* src, std::int64_
   }
 }
 
-// The axis (not the last) along which the source is contiguous while the destination's last axis
-// is: a transpose. -1 when there is none.
+// Returns the axis (not the last) along which the source is contiguous while the destination's last
+// axis is: a transpose. Returns -1 if no axis is.
 int transposed_axis(const Walk<2>& w) {
   if (w.rank < 2 || w.step(0) != 1 || w.step(1) <= 1) return -1;
   for (int axis = 0; axis + 1 < w.rank; ++axis) {
@@ -192,7 +192,7 @@ tv_status fill(tv_ctx* ctx, const tv_view* dst, double value) {
       const double low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
       one = std::isnan(value) ? T{0} : static_cast<T>(std::clamp(value, low, high));
     } else {
-      one = converted<T>(static_cast<float>(value));
+      one = convert<T>(static_cast<float>(value));
     }
     parallel(ctx, element_count(*dst), kGrain, [&](auto begin, auto end, auto) {
       std::fill(data<T>(*dst) + begin, data<T>(*dst) + end, one);

@@ -52,7 +52,7 @@ void unary_run(tv_unary_op op, std::int64_t n, float* out, const float* x) {
   }
 }
 
-// Operands step by 1 or stand still; anything else is left to the plain loop below.
+// Operands have step 1 or 0; the plain loop below handles all others.
 template <typename F>
 void binary_lanes(std::int64_t n, float* out, const float* a, std::int64_t step_a, const float* b,
                   std::int64_t step_b, F f) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products by OpenBLAS, cut into tiles whose borders depend on the sizes alone.
+// Matrix products by OpenBLAS, cut into tiles whose borders depend only on the sizes.
 #pragma once
 
 #include <array>
@@ -23,17 +23,17 @@ struct Gemm {
   float* c = nullptr;
   std::int64_t ldc = 0;
   float alpha = 1, beta = 0;
-  Epilogue epilogue;  // applied where it is not empty; its rows have ldc elements
+  Epilogue epilogue;  // applied unless empty; its rows have stride ldc
 };
 
-// Sizes OpenBLAS takes (its integers have 32 bits).
+// Whether OpenBLAS supports these sizes (its integers have 32 bits).
 bool fits_blas(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t lda, std::int64_t ldb,
                std::int64_t ldc);
 
 // One product on the calling thread.
 void multiply(const Gemm& g);
 
-// Up to four products that do not depend on each other, shared out to the threads together.
+// Up to four independent products that share the threads.
 class GemmGroup {
  public:
   void add(const Gemm& g);

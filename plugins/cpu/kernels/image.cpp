@@ -11,7 +11,7 @@ void frame_image(const Framed& f, const float* source, float* to) {
   const auto bytes = [](std::int64_t count) { return static_cast<std::size_t>(count) * 4; };
   const std::int64_t row = f.width * f.channels;
   const bool dense = f.step_w == 1;
-  // Columns [first, last) of the source fall inside the frame.
+  // Columns [first, last) of the source lie inside the frame.
   const std::int64_t first = f.left < 0 ? ceil_div(-f.left, f.step_w) : 0;
   const std::int64_t last =
       std::clamp<std::int64_t>(ceil_div(f.width - f.left, f.step_w), first, f.source_w);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows over images, as the convolution kernels see them: a copy of one image with its zeros
-// around it, in which every tap of every window is a fixed distance from the window's first pixel.
+// Windows over images for the convolution kernels: a copy of one image with its zero padding, in
+// which every tap of every window has a fixed distance from the window's first pixel.
 #pragma once
 
 #include <trivet/backend/kernels/vision.h>
@@ -9,8 +9,8 @@
 
 namespace cpu {
 
-// An image with a frame: pixel (y, x) of the source stands at (top + y * step_h, left + x * step_w)
-// of [height, width, channels]; everything else is 0.
+// An image with a frame: pixel (y, x) of the source is at (top + y * step_h, left + x * step_w) of
+// [height, width, channels]; everything else is 0.
 struct Framed {
   std::int64_t height, width, channels;
   std::int64_t top, left;
@@ -18,7 +18,7 @@ struct Framed {
   std::int64_t source_h, source_w;
 
   std::int64_t size() const { return height * width * channels; }
-  // The source itself is already what the frame would be.
+  // Whether the source already equals the framed image.
   bool is_source() const {
     return top == 0 && left == 0 && step_h == 1 && step_w == 1 && height <= source_h &&
            width == source_w;

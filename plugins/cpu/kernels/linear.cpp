@@ -27,7 +27,7 @@ Gemm product(Transpose trans_a, Transpose trans_b, std::int64_t m, std::int64_t 
 }
 
 template <typename Linear>
-bool takes(const Linear& d) {
+bool supports(const Linear& d) {
   return d.dtype == TV_F32 && is_plain(d.activation) &&
          fits_blas(d.rows, d.in, d.out, d.in, d.out, d.out);
 }
@@ -46,9 +46,9 @@ tv_status linear_fwd(tv_ctx* ctx, const tv_linear* d) {
 }
 
 tv_status linear_bwd(tv_ctx* ctx, const tv_linear_grad* d) {
-  if (!takes(*d)) return TV_UNSUPPORTED;
+  if (!supports(*d)) return TV_UNSUPPORTED;
   const bool plain = d->activation == TV_ACT_NONE;
-  // Without an activation dz is dy, and only the sums are left to do.
+  // Without an activation dz is dy, and only the sums remain to be computed.
   float* dz = plain ? const_cast<float*>(floats(d->dy)) : floats(d->dz);
   if ((!plain || d->db) && !activation_grad(ctx, d->activation, d->rows, d->out, floats(d->saved),
                                             floats(d->dy), dz, floats(d->db), d->beta_db)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// linear_xent: a classifier and its softmax cross entropy, one tile of rows after the other. The
-// logits of a tile become their own gradients while they are in the cache.
+// linear_xent: a classifier and its softmax cross entropy, one tile of rows at a time. The logits
+// of a tile are replaced by their gradients while they are in the cache.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/kernels/linear_xent.cpp"
@@ -45,7 +45,7 @@ namespace {
 HWY_EXPORT(cap_row);
 HWY_EXPORT(cap_slope_row);
 
-// Logits of a tile: 1 MiB, or as many rows as the products need to be fast.
+// Logits of a tile: 1 MiB, or as many rows as fast products need.
 constexpr std::int64_t kTileLogits = 1 << 18;
 constexpr std::int64_t kLeastRows = 512;
 
@@ -54,7 +54,7 @@ std::int64_t tile_rows(const tv_linear_xent& d) {
   return std::min(d.rows, std::max(kLeastRows, most / 16 * 16));
 }
 
-// Rows [begin, begin + rows) with their logits, which become gradients where they are wanted.
+// Rows [begin, begin + rows) with their logits, replaced by gradients if requested.
 class Tile {
  public:
   Tile(const tv_linear_xent& d, std::int64_t begin, std::int64_t rows, float* logits)
@@ -86,7 +86,7 @@ class Tile {
   }
 
  private:
-  // `spare` is a row of memory, which a bound on the logits needs.
+  // `spare` is one row of scratch, needed if logits are capped.
   void row(std::int64_t r, float* x, float* spare) const {
     const bool bounded = d_.softcap > 0;
     if (bounded) HWY_DYNAMIC_DISPATCH(cap_row)(d_.classes, x, d_.softcap);
@@ -151,7 +151,7 @@ tv_status linear_xent(tv_ctx* ctx, const tv_linear_xent* d) {
   const bool bounded = d->softcap > 0 && (d->dh || d->dw);
   float* capped = bounded ? scratch(ctx, ctx->host->max_workers * d->classes) : nullptr;
   if (!logits || (bounded && !capped)) return TV_OUT_OF_MEMORY;
-  // Without rows there is one empty tile, for beta_dw.
+  // Without rows one empty tile is processed, for beta_dw.
   std::int64_t begin = 0;
   do {
     Tile(*d, begin, std::min(step, d->rows - begin), logits).run(ctx, capped);

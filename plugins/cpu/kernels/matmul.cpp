@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products: the tiles of gemm.h, and the table's matmul.
+// Matrix products: the tiles of gemm.h, and the kernel matmul.
 #include <limits>
 
 #include "cpu/kernels/blas.h"
@@ -9,9 +9,9 @@
 namespace cpu {
 namespace {
 
-// Each tile packs its operands anew, which two tiles repay as soon as a second core is worth
-// waking; more of them are made only of large products, where packing stays a few percent of a
-// tile's work.
+// Each tile packs its operands again. Two tiles repay this as soon as a second core is worth
+// waking. More tiles are made only of large products, where packing is a few percent of a tile's
+// work.
 constexpr double kSplitFlops = 1e6;  // some 10 us of one core
 constexpr double kTileFlops = 64e6;
 constexpr std::int64_t kMostTiles = 64;
@@ -22,7 +22,7 @@ std::int64_t rounded_tile(std::int64_t extent, std::int64_t parts) {
   return std::max<std::int64_t>(kTileEdge, tile);
 }
 
-// A power of two. It depends on the sizes only: the same bits for every number of threads.
+// A power of two that depends only on the sizes: the same bits for every number of threads.
 std::int64_t tile_count(const Gemm& g) {
   const double flops =
       2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
@@ -35,8 +35,8 @@ struct Split {
   std::int64_t m, n;  // number of parts
 };
 
-// A is packed once for each column of tiles and B once for each row of them: of the splits into
-// `parts` tiles take the one that packs least.
+// A is packed once per column of tiles and B once per row of tiles. Returns the split into `parts`
+// tiles that packs least.
 Split best_split(const Gemm& g, std::int64_t parts) {
   Split best{1, parts};
   double least = std::numeric_limits<double>::infinity();

@@ -36,7 +36,7 @@ namespace HWY_NAMESPACE {
 using I32 = hn::RebindToSigned<F32>;
 using Bytes = hn::Rebind<std::uint8_t, I32>;
 
-// Largest of the window for channels [c, c + lanes), and which tap it was.
+// The maximum of the window for channels [c, c + lanes), and its tap.
 HWY_INLINE V window_max(const tv_conv2d_shape& s, const PoolWindow& p, const float* x,
                         hn::Vec<I32>& where) {
   V best = set(-std::numeric_limits<float>::infinity());
@@ -118,7 +118,7 @@ void pool_image(const tv_pool2d& d, std::int64_t image) {
   }
 }
 
-// dx = or += dy where this tap was the largest.
+// dx = or += dy if this tap was the maximum.
 template <bool kAdd>
 void max_tap(std::int64_t channels, std::int64_t tap, const float* dy, const std::uint8_t* argmax,
              float* dx) {
@@ -150,7 +150,7 @@ void pool_grad_image(const tv_pool2d_grad& d, std::int64_t image) {
   const std::int64_t start = image * s.out_h * s.out_w * s.in_c;
   const float* dy = static_cast<const float*>(d.dy) + start;
   const std::uint8_t* argmax = d.argmax ? d.argmax + start : nullptr;
-  // Windows side by side that cover the image write every pixel once.
+  // Non-overlapping windows that cover the image write every pixel once.
   const bool exact = d.kind == TV_POOL_MAX && s.stride_h == s.kernel_h &&
                      s.stride_w == s.kernel_w && s.pad_top == 0 && s.pad_left == 0 &&
                      s.out_h * s.kernel_h >= s.in_h && s.out_w * s.kernel_w >= s.in_w;
@@ -188,7 +188,7 @@ HWY_EXPORT(pool_image);
 HWY_EXPORT(pool_grad_image);
 
 template <typename Pool>
-bool takes(const Pool& d) {
+bool supports(const Pool& d) {
   const tv_conv2d_shape& s = d.shape;
   return d.dtype == TV_F32 && d.kind <= TV_POOL_AVG && s.dilation_h <= 1 && s.dilation_w <= 1 &&
          s.kernel_h * s.kernel_w <= 256;
@@ -197,7 +197,7 @@ bool takes(const Pool& d) {
 }  // namespace
 
 tv_status pool2d_fwd(tv_ctx* ctx, const tv_pool2d* d) {
-  if (!takes(*d)) return TV_UNSUPPORTED;
+  if (!supports(*d)) return TV_UNSUPPORTED;
   const tv_conv2d_shape& s = d->shape;
   parallel(ctx, s.batch, row_grain(s.in_h * s.in_w * s.in_c), [&](auto begin, auto end, auto) {
     for (auto image = begin; image < end; ++image) HWY_DYNAMIC_DISPATCH(pool_image)(*d, image);
@@ -206,7 +206,7 @@ tv_status pool2d_fwd(tv_ctx* ctx, const tv_pool2d* d) {
 }
 
 tv_status pool2d_bwd(tv_ctx* ctx, const tv_pool2d_grad* d) {
-  if (!takes(*d)) return TV_UNSUPPORTED;
+  if (!supports(*d)) return TV_UNSUPPORTED;
   const tv_conv2d_shape& s = d->shape;
   parallel(ctx, s.batch, row_grain(s.in_h * s.in_w * s.in_c), [&](auto begin, auto end, auto) {
     for (auto image = begin; image < end; ++image) HWY_DYNAMIC_DISPATCH(pool_grad_image)(*d, image);

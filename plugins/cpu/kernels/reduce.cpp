@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce and sumsq. Long sums are cut into pieces of fixed size whose results are added in order,
-// so that bits depend on the shape alone.
+// so bits depend only on the shape.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/kernels/reduce.cpp"
@@ -54,7 +54,7 @@ struct Extents {
   std::int64_t outer, n, inner;
 };
 
-float joined(tv_reduce_op op, float a, float b) {
+float combine(tv_reduce_op op, float a, float b) {
   if (op == TV_REDUCE_SUM) return a + b;
   return a > b || std::isnan(a) ? a : b;
 }
@@ -84,7 +84,7 @@ bool reduce_f32(tv_ctx* ctx, tv_reduce_op op, const Extents& e, const float* x, 
     for (std::int64_t j = 0; j < e.inner; ++j) {
       const float* from = parts + o * pieces * e.inner + j;
       float total = from[0];
-      for (std::int64_t p = 1; p < pieces; ++p) total = joined(op, total, from[p * e.inner]);
+      for (std::int64_t p = 1; p < pieces; ++p) total = combine(op, total, from[p * e.inner]);
       out[o * e.inner + j] = total;
     }
   }

@@ -54,8 +54,8 @@ bool is_contiguous(const tv_view& v) {
   return true;
 }
 
-// The angles' cosines and sines, [positions, 2, half]; of each position between the lowest and the
-// highest, or of each position where positions lie far apart.
+// Cosines and sines of the angles, [positions, 2, half]: for each position between the lowest and
+// the highest, or for each element if positions are far apart.
 class Angles {
  public:
   Angles(tv_ctx* ctx, const tv_rope& rope, std::int64_t positions) : half_(rope.rotary / 2) {

@@ -9,7 +9,7 @@
 namespace cpu {
 namespace {
 
-// Indices are checked before anything is written: a table must not be left half updated.
+// All indices are checked before the first write, so that a table is never half updated.
 tv_status check_indices(tv_ctx* ctx, const char* function, const tv_view& idx, std::int64_t rows) {
   for (std::int64_t i = 0, n = element_count(idx); i < n; ++i) {
     const std::int32_t row = data<std::int32_t>(idx)[i];
@@ -39,7 +39,7 @@ tv_status gather_rows(tv_ctx* ctx, const tv_view* out, const tv_view* table, con
   return TV_OK;
 }
 
-// Threads share out the columns, so that every row is added in the order of i by one thread.
+// Each thread owns a range of columns, so one thread adds every row in the order of i.
 tv_status scatter_add_rows(tv_ctx* ctx, const tv_view* table, const tv_view* idx,
                            const tv_view* src) {
   if (!is_f32(*table) || !is_f32(*src) || idx->dtype != TV_I32) return TV_UNSUPPORTED;

@@ -17,7 +17,7 @@ namespace HWY_NAMESPACE {
 // log(sum(exp(x - most))), most = the largest x.
 float log_sum_exp(std::int64_t n, const float* x, float& most) {
   most = row_max(n, x);
-  if (std::isinf(most)) return 0;  // nothing to sum, or beyond all numbers
+  if (std::isinf(most)) return 0;  // nothing to sum, or an overflow
   const V shift = set(most);
   const auto add_exp = [=](V s, V v) { return add(s, exp(hn::Sub(v, shift))); };
   const V total = fold(n, 0, -std::numeric_limits<float>::infinity(), add_exp, add, x);
@@ -64,7 +64,7 @@ void loss_row(const tv_softmax_xent& d, std::int64_t r, const float* x) {
     d.loss[r] = 0;
     return;
   }
-  // Off the largest logit: lse and a large logit are too close for their difference.
+  // Relative to the largest logit: lse and a large logit are too close for their difference.
   float expected = (1 - d.smoothing) * (x[target] - most);
   if (d.smoothing != 0) {
     const float sum = HWY_DYNAMIC_DISPATCH(shifted_sum)(d.classes, x, most);

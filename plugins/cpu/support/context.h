@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all kernels share: the opened device, splitting work over the host's threads, scratch
-// memory, errors, and small questions about views.
+// Shared by all kernels: the opened device, parallel loops, scratch memory, errors, and simple
+// queries on views.
 #pragma once
 
 #include <trivet/backend/backend_support.h>
@@ -22,7 +22,7 @@ using trivet::backends::element_count;
 // Elements of one piece of an elementwise loop: 64 KiB of floats, a few microseconds of work.
 inline constexpr std::int64_t kGrain = 16384;
 
-// Runs f(begin, end, worker) over pieces of [0, n). A single piece runs here without waking anyone.
+// Runs f(begin, end, worker) over pieces of [0, n). A single piece runs on the calling thread.
 template <typename F>
 void parallel(tv_ctx* ctx, std::int64_t n, std::int64_t grain, const F& f) {
   if (n <= 0) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector helpers, compiled once for each instruction set: loops with tails, and elementary
-// functions that keep NaN and infinities, which Highway's own leave open. No #pragma once:
-// <hwy/foreach_target.h> includes the including file several times.
+// Vector helpers, compiled once per instruction set: loops with tails, and elementary functions
+// that handle NaN and infinities, which Highway's do not. No #pragma once: <hwy/foreach_target.h>
+// includes the including file several times.
 
 #if defined(TRIVET_CPU_SIMD_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TRIVET_CPU_SIMD_INL_H
@@ -54,7 +54,7 @@ HWY_INLINE void store_part(V v, float* to, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) to[i] = buffer[i];
 }
 
-// out[i] = f(in[i]...), any lengths; in place where an input is `out` itself.
+// out[i] = f(in[i]...), any lengths; an input may be `out` itself.
 template <typename F, typename... In>
 HWY_INLINE void map(std::int64_t count, float* out, F f, const In*... in) {
   const auto n = static_cast<std::size_t>(count), step = lanes();
@@ -64,7 +64,7 @@ HWY_INLINE void map(std::int64_t count, float* out, F f, const In*... in) {
 }
 
 // Folds with f(fold, x...) in four chains, which hides the latency, and joins them with g. The
-// order depends on n and the vector size only. `fill` stands for the missing lanes of the tail.
+// order depends only on n and the vector size. `fill` replaces missing lanes of the tail.
 template <typename F, typename G, typename... In>
 HWY_INLINE V fold(std::int64_t count, float start, float fill, F f, G g, const In*... in) {
   const auto n = static_cast<std::size_t>(count), step = lanes();
@@ -88,7 +88,7 @@ HWY_INLINE V nan_or(V x, V y) {
   return hn::IfThenElse(hn::IsNaN(x), x, y);
 }  // x if NaN, else y
 
-// A NaN on either side comes out.
+// Returns NaN if either side is NaN.
 HWY_INLINE V maximum(V a, V b) {
   return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::IsNaN(a)), a, b);
 }
@@ -123,7 +123,7 @@ HWY_INLINE float row_dot(std::int64_t n, const float* x, const float* y) {
   return lane_sum(fold(n, 0, 0, multiply_add, add, x, y));
 }
 
-// Highway's functions hold for finite arguments of a limited range; these hold for all.
+// Highway's functions support finite arguments of a limited range; these support all.
 HWY_INLINE V exp(V x) {
   return nan_or(x, hn::Exp(F32(), hn::Min(x, set(105.0f))));
 }
@@ -158,7 +158,7 @@ HWY_INLINE V erf(V x) {
   return hn::CopySign(y, x);
 }
 
-// Highway reduces the angle well up to 39000; beyond that (and for NaN) the C library is asked.
+// Highway reduces the angle accurately up to 39000; larger angles (and NaN) use the C library.
 template <typename Fast, typename Slow>
 HWY_INLINE V angle(V x, Fast fast, Slow slow) {
   if (hn::AllTrue(F32(), hn::Le(hn::Abs(x), set(39000.0f)))) return fast(x);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walking strided views row by row: axes that lie behind each other in every view are merged, the
-// last axis becomes the row, and rows (or parts of long ones) are shared out to threads.
+// Walks strided views row by row. Axes that are contiguous in every view are merged, the last axis
+// becomes the row, and rows (or parts of long ones) are distributed over threads.
 #pragma once
 
 #include "cpu/support/context.h"
@@ -12,12 +12,12 @@ struct Walk {
   int rank = 0;
   std::int64_t shape[TV_MAX_RANK] = {};
   std::int64_t stride[kViews][TV_MAX_RANK] = {};
-  std::int64_t rows = 1, length = 1;  // length: of the last axis, which is not counted in rows
+  std::int64_t rows = 1, length = 1;  // length: of the last axis, which rows does not count
 
   std::int64_t step(int view) const { return rank ? stride[view][rank - 1] : 0; }
 };
 
-// Axes of extent 1 go, and axis i joins axis i + 1 where every view steps through both as one.
+// Drops axes of extent 1 and merges axis i into i + 1 if every view steps through both as one.
 template <int kViews>
 Walk<kViews> collapse(const tv_view& first, const tv_view* const (&views)[kViews]) {
   Walk<kViews> w;
@@ -37,7 +37,7 @@ Walk<kViews> collapse(const tv_view& first, const tv_view* const (&views)[kViews
   return w;
 }
 
-// Calls f(offset per view, count) for runs along the last axis. Runs never depend on threads.
+// Calls f(offset per view, count) for runs along the last axis. Runs do not depend on threads.
 template <int kViews, typename F>
 void for_each_run(tv_ctx* ctx, const Walk<kViews>& w, const F& f) {
   if (w.rows == 0 || w.length == 0) return;

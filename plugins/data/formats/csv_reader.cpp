@@ -19,7 +19,7 @@ void CsvReader::fail(std::int64_t line, const std::string& what, std::string hin
 void CsvReader::fail_too_long() const {
   fail(record_line_,
        "the row that starts here is longer than " + std::to_string(kMostRecordBytes >> 20) + " MiB",
-       "is a quote missing, or is this no CSV file?");
+       "is a quote missing, or is this not a CSV file?");
 }
 
 void CsvReader::seek(std::size_t offset, std::int64_t line) {
@@ -125,7 +125,7 @@ bool CsvReader::end_cell() {
     return true;
   }
   if (!at_line_end())
-    fail(line_, "text behind the closing quote of a cell",
+    fail(line_, "unexpected text after the closing quote of a cell",
          "a quote inside a cell in quotes must be doubled");
   return false;
 }

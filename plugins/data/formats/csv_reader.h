@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // CSV text (RFC 4180), record by record: cells between delimiters, lines that end with LF or CRLF,
 // cells in double quotes that may hold delimiters, line ends and quotes (doubled). Stricter than
-// most readers: a quote inside a cell without quotes, text behind the closing quote and a lone CR
-// are errors, because each of them is where readers disagree about what the cells are. Empty lines
-// are skipped. Nothing is copied but cells with doubled quotes.
+// most readers: a quote inside a cell without quotes, text after the closing quote and a lone CR
+// are errors, because readers disagree about what such cells contain. The reader skips empty lines.
+// It copies only cells with doubled quotes.
 //
-// Own code, because the two CSV libraries in Debian do not fit: libcsv reports neither line nor
-// column of what is wrong and copies every cell, and fast-cpp-csv-parser wants the number of
-// columns at compile time.
+// The two CSV libraries in Debian do not fit: libcsv does not report the line and column of an
+// error and copies every cell, and fast-cpp-csv-parser wants the number of columns at compile time.
 #pragma once
 
 #include <cstddef>
@@ -20,27 +19,26 @@ namespace trivet::data {
 
 struct CsvRecord {
   std::vector<std::string_view> cells;  // valid until the next record is read
-  std::size_t offset = 0;               // of its first byte
-  std::int64_t line = 0;                // where it starts, from 1
+  std::size_t offset = 0;               // of the record's first byte
+  std::int64_t line = 0;                // where the record starts, from 1
 };
 
 class CsvReader {
  public:
-  // A record of more bytes is taken for a mistake (a quote that is never closed, a file of another
-  // kind) and refused.
+  // A longer record is an error: it usually means an unclosed quote or a file of another kind.
   static constexpr std::size_t kMostRecordBytes = std::size_t{16} << 20;
 
   struct Dialect {
     char delimiter = ',';
-    bool trim = false;  // spaces and tabs around cells are dropped, those inside quotes stay
+    bool trim = false;  // drops spaces and tabs around cells, but not those inside quotes
   };
 
-  // `text` must outlive it. `file` is its name, for messages.
+  // `text` must outlive the reader. Messages use `file` as the name.
   CsvReader(std::string_view text, Dialect dialect, std::string file);
 
-  // Goes on with the record that starts at this location.
+  // Continues with the record that starts at this offset.
   void seek(std::size_t offset, std::int64_t line);
-  void skip_line();  // whatever it holds
+  void skip_line();  // skips the line without parsing it
 
   // False at the end. Throws InputError with file and line.
   bool next(CsvRecord& record);
@@ -64,7 +62,7 @@ class CsvReader {
   std::string file_;
   std::size_t at_ = 0;
   std::int64_t line_ = 1;
-  std::size_t stop_ = 0;  // the end of the text, or of what a record may reach
+  std::size_t stop_ = 0;  // the end of the text, or the limit of the current record
   std::int64_t record_line_ = 1;
   std::vector<Piece> pieces_;
   std::string copies_;  // cells with doubled quotes, of the record

@@ -28,10 +28,10 @@ void add_matches(const std::string& pattern, std::vector<std::string>& files) {
   } matches;
   const int result = ::glob(pattern.c_str(), GLOB_ERR, nullptr, &matches);
   if (result == GLOB_NOMATCH)
-    throw InputError(pattern + ": there is no such file",
+    throw InputError(pattern + ": no such file",
                      {.hint = "relative names are relative to the working directory"});
   if (result != 0)
-    throw InputError(pattern + (result == GLOB_NOSPACE ? ": fits too many files"
+    throw InputError(pattern + (result == GLOB_NOSPACE ? ": matches too many files"
                                                        : ": cannot read a folder on the way"));
   files.insert(files.end(), matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
 }
@@ -41,12 +41,12 @@ void add_matches(const std::string& pattern, std::vector<std::string>& files) {
 std::vector<std::string> list_files(const std::vector<Path>& patterns) {
   std::vector<std::string> files;
   for (const Path& pattern : patterns) add_matches(pattern.text, files);
-  if (files.empty()) throw InputError("files: there are none");
+  if (files.empty()) throw InputError("files: the list is empty");
   std::sort(files.begin(), files.end());
   std::set<std::pair<dev_t, ino_t>> seen;
   std::erase_if(files, [&](const std::string& file) {
     struct stat status;
-    // What cannot be looked at is kept: reading it says why.
+    // Keeps files that stat() cannot read: reading them reports the reason.
     return ::stat(file.c_str(), &status) == 0 && !seen.emplace(status.st_dev, status.st_ino).second;
   });
   return files;
@@ -59,7 +59,7 @@ std::string summary_of(const std::vector<std::string>& files) {
 
 namespace {
 
-// Nothing is kept, so a file that unpacks to more than there is memory is counted, too.
+// Stores nothing, so the count also works for a file that is larger than memory when decompressed.
 std::uint64_t contents_of(const std::string& file, std::uint64_t size) {
   std::uint64_t total = 0;
   try {
@@ -68,7 +68,7 @@ std::uint64_t contents_of(const std::string& file, std::uint64_t size) {
     std::vector<char> piece(std::size_t{1} << 17);
     while (const std::size_t count = input.read(piece)) total += count;
   } catch (const InputError&) {
-    // Whoever reads it is told why it cannot be read.
+    // The reader of the file reports why it cannot be read.
   }
   return total;
 }

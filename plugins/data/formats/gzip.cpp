@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // libdeflate decompresses whole buffers, several times as fast as zlib; zlib reads the front of a
-// file and finds the location of the damage when there is any.
+// file and finds where damaged data is.
 #include "data/formats/gzip.h"
 
 #include <libdeflate.h>
@@ -14,12 +14,12 @@
 namespace trivet::data {
 namespace {
 
-// zlib's stream over one member.
+// zlib's stream over one gzip member.
 class Inflater {
  public:
   explicit Inflater(std::span<const std::uint8_t> input) {
     constexpr int kGzipOnly = 16 + MAX_WBITS;
-    if (inflateInit2(&stream_, kGzipOnly) != Z_OK) throw InputError("zlib cannot be set up");
+    if (inflateInit2(&stream_, kGzipOnly) != Z_OK) throw InputError("cannot initialize zlib");
     stream_.next_in = const_cast<Bytef*>(input.data());
     rest_ = input.size();
   }
@@ -27,7 +27,7 @@ class Inflater {
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  // Z_OK while there is more to come.
+  // Returns Z_OK while more data follows.
   int run(std::span<std::uint8_t> out) {
     stream_.next_out = out.data();
     stream_.avail_out = static_cast<uInt>(out.size());
@@ -51,8 +51,9 @@ class Inflater {
   std::size_t produced_ = 0;
 };
 
-// Why a member cannot be decompressed into what is left of `size` after `before` bytes of earlier
-// ones, and where. libdeflate's own reasons are not used: it reads cut data as if zeros followed.
+// Reports why and where a member cannot be decompressed into the rest of `size` after `before`
+// bytes of earlier members. libdeflate's error codes are not used: it reads cut off data as if
+// zeros followed.
 [[noreturn]] void fail(std::span<const std::uint8_t> member, std::uint64_t before,
                        std::uint64_t size, const std::string& name) {
   Inflater inflater(member);
@@ -70,7 +71,7 @@ class Inflater {
       " after " + std::to_string(good) + " of " + std::to_string(size) + " bytes";
   if (status == Z_BUF_ERROR) throw InputError(name + ": the gzip data is cut off" + location);
   throw InputError(name + ": the gzip data is damaged" + location,
-                   {.hint = "the file was changed or not fetched whole; fetch it again"});
+                   {.hint = "the file was changed or downloaded incompletely; download it again"});
 }
 
 struct FreeDecompressor {
@@ -94,7 +95,7 @@ std::vector<std::uint8_t> gunzip_front(std::span<const std::uint8_t> file, std::
 Memory gunzip(std::span<const std::uint8_t> file, std::uint64_t size, const std::string& name) {
   const std::unique_ptr<libdeflate_decompressor, FreeDecompressor> decompressor(
       libdeflate_alloc_decompressor());
-  if (!decompressor) throw InputError(name + ": no memory to decompress it");
+  if (!decompressor) throw InputError(name + ": not enough memory to decompress it");
   Memory memory = Memory::allocate(size, name);
   std::uint64_t done = 0;
   while (is_gzip(file)) {
@@ -108,7 +109,7 @@ Memory gunzip(std::span<const std::uint8_t> file, std::uint64_t size, const std:
   }
   if (!file.empty())
     throw InputError(name + ": " + std::to_string(file.size()) +
-                     " bytes of something else follow the gzip data");
+                     " bytes of other data follow the gzip data");
   if (done < size)
     throw InputError(name + ": cut off: it has " + std::to_string(done) + " of the " +
                      std::to_string(size) + " bytes that its header declares");

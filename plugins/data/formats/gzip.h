@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gzip files (RFC 1952) of a size that is known beforehand, so that nothing can blow up.
+// Reads gzip files (RFC 1952) whose decompressed size is known, so a small file cannot exhaust
+// memory.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +14,12 @@ namespace trivet::data {
 
 bool is_gzip(std::span<const std::uint8_t> file);
 
-// The first `size` bytes that the file decompresses to, fewer where it ends or is damaged before.
+// Returns the first `size` decompressed bytes, or fewer if the file ends or is damaged earlier.
 std::vector<std::uint8_t> gunzip_front(std::span<const std::uint8_t> file, std::size_t size);
 
-// All of it, which must be exactly `size` bytes. Several members in a row are one text, as gzip has
-// it. Throws InputError naming `name` and the location for data that is damaged, cut, longer or
-// shorter, or has something else behind its end.
+// Decompresses the whole file to exactly `size` bytes. Several members in a row form one text, as
+// the gzip format defines. Throws InputError with `name` and the location if the data is damaged,
+// truncated, of another size, or followed by other data.
 Memory gunzip(std::span<const std::uint8_t> file, std::uint64_t size, const std::string& name);
 
 }  // namespace trivet::data

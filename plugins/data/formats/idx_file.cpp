@@ -61,7 +61,7 @@ void IdxFile::read_header(std::span<const std::uint8_t> front, std::int64_t limi
   const std::string cut = name_ + ": cut off within its header" + (gzip_ ? " (gzip data)" : "");
   if (front.size() < 4) throw InputError(cut);
   if (front[0] != 0 || front[1] != 0)
-    throw InputError(name_ + ": not an IDX file: it begins with " + hex(front.first(4)) +
+    throw InputError(name_ + ": not an IDX file: it starts with " + hex(front.first(4)) +
                      ", expected 000008..");
   if (front[2] != 0x08)
     throw InputError(name_ + ": has " + type_name(front[2]) + "; only unsigned bytes are read");
@@ -76,7 +76,7 @@ void IdxFile::read_header(std::span<const std::uint8_t> front, std::int64_t limi
   for (std::size_t axis = 0; axis < axes; ++axis) {
     extents_.push_back(big_endian(front.subspan(4 + 4 * axis, 4)));
     overflow = overflow || __builtin_mul_overflow(total, extents_.back(), &total);
-    // By itself too: in a file of no examples the product of all is 0.
+    // Checked for each factor too: without examples the product of all is 0.
     overflow = overflow ||
                (axis > 0 && __builtin_mul_overflow(record_bytes_, extents_.back(), &record_bytes_));
   }

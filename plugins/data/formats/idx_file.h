@@ -15,8 +15,8 @@ namespace trivet::data {
 
 class IdxFile {
  public:
-  // Reads the header only; of a gzip file, decompresses no more than that. Throws InputError for
-  // what is no IDX file of bytes, or is larger than `limit` bytes once decompressed.
+  // Reads the header only, also of a gzip file. Throws InputError if the file is not an IDX file of
+  // bytes, or has more than `limit` bytes when decompressed.
   IdxFile(std::string name, std::int64_t limit);
 
   const std::string& name() const { return name_; }
@@ -24,9 +24,10 @@ class IdxFile {
   std::int64_t records() const { return extents_[0]; }
   std::int64_t record_bytes() const { return record_bytes_; }
 
-  // Decompresses, or reads ahead. Throws InputError naming file and record. Once.
+  // Decompresses the file or reads it into memory. Call once. Throws InputError with file and
+  // record.
   void load();
-  // After load(): records() * record_bytes() bytes.
+  // Valid after load(): records() * record_bytes() bytes.
   std::span<const std::uint8_t> elements() const { return memory_.bytes().subspan(header_bytes_); }
 
  private:

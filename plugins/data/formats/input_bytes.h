@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contents of a file of data, in memory and decompressed (trivet/os/input_file.h).
+// Reads a data file into memory, decompressed (trivet/os/input_file.h).
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace trivet::data {
 
-// A copy of all of it, so that whoever edits the file meanwhile does not crash the run; nothing of
-// it where the contents are empty. Throws InputError as Memory::read does, and for contents of more
-// than `limit` bytes.
+// Returns a copy of the decompressed file, so that an edit of the file cannot crash the run. Empty
+// if the contents are empty. Throws InputError as Memory::read does, and for more than `limit`
+// bytes.
 Memory read_input(const std::string& file, std::uint64_t limit);
-Memory read_input(const std::string& file);  // of any size
+Memory read_input(const std::string& file);  // without a limit
 
 inline std::string_view text_in(const Memory& memory) {
   return {reinterpret_cast<const char*>(memory.bytes().data()), memory.bytes().size()};

@@ -16,7 +16,7 @@
 namespace trivet::data {
 namespace {
 
-// Files up to this size are read at once; larger ones may not fit.
+// Files up to this size are read at once. Larger ones may not fit into memory.
 constexpr std::uint64_t kMostPopulated = std::uint64_t{1} << 30;
 
 [[noreturn]] void fail(const std::string& file, const char* what) {
@@ -27,11 +27,11 @@ constexpr std::uint64_t kMostPopulated = std::uint64_t{1} << 30;
 class OpenFile {
  public:
   explicit OpenFile(const std::string& file)
-      // Not blocking: a pipe under this name must not hang the run.
+      // Non-blocking, so that a pipe of this name does not block the run.
       : descriptor_(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (descriptor_.get() < 0) fail(file, "open");
     struct stat status;
-    if (::fstat(descriptor_.get(), &status) != 0) fail(file, "look at");
+    if (::fstat(descriptor_.get(), &status) != 0) fail(file, "stat");
     if (S_ISDIR(status.st_mode)) throw InputError(file + ": a directory, not a file");
     if (!S_ISREG(status.st_mode)) throw InputError(file + ": not a regular file");
     if (status.st_size == 0) throw InputError(file + ": the file is empty");
@@ -73,7 +73,7 @@ Memory Memory::read(const std::string& file, std::uint64_t limit) {
     const ssize_t count = ::read(open.descriptor(), memory.data_ + at, memory.size_ - at);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail(file, "read");
-    if (count == 0) throw InputError(file + ": became shorter while it was read");
+    if (count == 0) throw InputError(file + ": the file was truncated during the read");
     at += static_cast<std::uint64_t>(count);
   }
   return memory;
@@ -82,8 +82,8 @@ Memory Memory::read(const std::string& file, std::uint64_t limit) {
 Memory Memory::allocate(std::uint64_t size, const std::string& file) {
   if (size == 0) return {};
   void* data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) fail(file, "get memory for its contents");
-  ::madvise(data, size, MADV_HUGEPAGE);  // a wish: examples are read in random order
+  if (data == MAP_FAILED) fail(file, "allocate memory for its contents");
+  ::madvise(data, size, MADV_HUGEPAGE);  // a hint: examples are read in random order
   return {static_cast<std::uint8_t*>(data), size};
 }
 
@@ -93,14 +93,14 @@ void Memory::resize(std::uint64_t size, const std::string& file) {
     return;
   }
   void* data = ::mremap(data_, size_, size, MREMAP_MAYMOVE);
-  if (data == MAP_FAILED) fail(file, "get memory for its contents");
+  if (data == MAP_FAILED) fail(file, "allocate memory for its contents");
   data_ = static_cast<std::uint8_t*>(data);
   size_ = size;
 }
 
 void Memory::populate() const {
 #ifdef MADV_POPULATE_READ
-  // Older kernels do not know it; then pages come in one by one.
+  // Older kernels lack MADV_POPULATE_READ; pages are then read one by one.
   if (data_ != nullptr && size_ <= kMostPopulated) ::madvise(data_, size_, MADV_POPULATE_READ);
 #endif
 }

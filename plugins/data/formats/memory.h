@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages of memory: a file mapped to read or copied, or room for decompressed data.
+// Pages of memory: a mapped file, a copy of a file, or space for decompressed data.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,23 @@ class Memory {
   }
   ~Memory();
 
-  // The whole file. It must not shrink while it is mapped. Throws InputError for anything but a
-  // readable file with contents.
+  // Maps the whole file, which must not shrink while it is mapped. Throws InputError unless the
+  // file is readable, regular and not empty.
   static Memory map(const std::string& file);
-  // A copy of the whole file: for data that people edit, as a mapping would change with it. Throws
+  // Copies the whole file, for data that people edit: a mapping would change with the file. Throws
   // InputError as map() does, and for more than `limit` bytes.
   static Memory read(const std::string& file, std::uint64_t limit);
-  // Zeros. Throws InputError naming `file`, for which it is, when there is no room.
+  // Returns zeroed memory. Throws InputError with the name `file` if memory is exhausted.
   static Memory allocate(std::uint64_t size, const std::string& file);
-  // Makes allocated memory longer, by zeros, or shorter.
+  // Extends allocated memory by zeros, or shrinks it.
   void resize(std::uint64_t size, const std::string& file);
 
-  // Brings a mapped file into memory, if it is small enough to stay there, so that later reads take
+  // Reads a mapped file into memory if it is small enough to stay there, so that later reads take
   // no page faults.
   void populate() const;
 
   std::span<const std::uint8_t> bytes() const { return {data_, size_}; }
-  std::uint8_t* data() { return data_; }  // of allocated memory
+  std::uint8_t* data() { return data_; }  // allocated memory only
   std::uint64_t size() const { return size_; }
 
  private:

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMostNpyHeaderBytes = 1 << 16;
 constexpr std::string_view kNpyMagic = "\x93NUMPY";
 
-// Walks over the dict. Only what numpy writes is understood: no nesting, no escapes.
+// Parses the dict. Supports only the form that numpy writes: no nesting, no escapes.
 class DictReader {
  public:
   DictReader(std::string_view text, const std::string& name) : text_(text), name_(name) {}
@@ -33,7 +33,7 @@ class DictReader {
       else if (key == "shape" && !shape_)
         shape_ = tuple();
       else
-        fail("has an odd or repeated key");
+        fail("has an unknown or repeated key");
       if (!take(',')) {
         expect('}');
         break;
@@ -42,7 +42,7 @@ class DictReader {
     skip();
     if (!text_.empty() || !descr_ || !fortran_ || !shape_) fail("is not complete");
     if (*fortran_)
-      throw InputError(name_ + ": is in Fortran order, which is not read",
+      throw InputError(name_ + ": is in Fortran order, which is not supported",
                        {.hint = "save it with numpy.save(file, numpy.ascontiguousarray(array))"});
     return {type(*descr_), *shape_};
   }
@@ -76,7 +76,7 @@ class DictReader {
   std::string_view descr() {
     skip();
     if (text_.starts_with('['))
-      throw InputError(name_ + ": is a structured array, which is not read");
+      throw InputError(name_ + ": is a structured array, which is not supported");
     return quoted();
   }
 
@@ -97,7 +97,7 @@ class DictReader {
       skip();
       std::int64_t extent = 0;
       const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), extent);
-      if (error != std::errc() || extent < 0) fail("has a shape that is none");
+      if (error != std::errc() || extent < 0) fail("has an invalid shape");
       text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
       extents.push_back(extent);
       if (!take(',')) {
@@ -116,7 +116,7 @@ class DictReader {
       if (name == descr) return known;
     const bool big_endian = descr.starts_with('>');
     throw InputError(name_ + ": has elements of type '" + std::string(descr.substr(0, 20)) +
-                         (big_endian ? "' (big-endian)" : "'") + ", which is not read",
+                         (big_endian ? "' (big-endian)" : "'") + ", which is not supported",
                      {.hint = "save it as float32, float64, uint8, int32 or int64"});
   }
 
@@ -141,7 +141,7 @@ std::size_t size_of_type(NpyType type) {
   throw Error("unknown NumPy type");
 }
 
-// The header's text; `begin` becomes the location of the data.
+// Returns the header's text and sets `begin` to the location of the data.
 std::string_view header_text(std::span<const std::uint8_t> file, const std::string& name,
                              std::size_t& begin) {
   const std::string_view all(reinterpret_cast<const char*>(file.data()), file.size());
@@ -149,13 +149,13 @@ std::string_view header_text(std::span<const std::uint8_t> file, const std::stri
   const std::size_t version = file.size() > 7 ? file[6] : 1;
   if (version < 1 || version > 3 || (file.size() > 7 && file[7] != 0))
     throw InputError(name + ": NumPy format version " + std::to_string(version) +
-                     " is not known; expected 1.0, 2.0 or 3.0");
+                     " is unknown; expected 1.0, 2.0 or 3.0");
   const std::size_t digits = version == 1 ? 2 : 4;
   if (file.size() < 8 + digits) throw InputError(name + ": cut off within its header");
   std::size_t length = 0;
   for (std::size_t i = digits; i-- > 0;) length = length << 8 | file[8 + i];
   if (length > kMostNpyHeaderBytes)
-    throw InputError(name + ": the NumPy header is said to have " + std::to_string(length) +
+    throw InputError(name + ": the NumPy header claims to have " + std::to_string(length) +
                      " bytes, more than any header needs");
   begin = 8 + digits + length;
   if (file.size() < begin) throw InputError(name + ": cut off within its header");
@@ -182,7 +182,7 @@ NpyFile::NpyFile(std::string name) : name_(std::move(name)), memory_(Memory::map
     if (axis > 0) overflow |= __builtin_mul_overflow(record_elements_, extent, &record_elements_);
     overflow |= __builtin_mul_overflow(bytes, extent, &bytes);
   }
-  if (overflow) throw InputError(name_ + ": the shape in its header is beyond 63 bits");
+  if (overflow) throw InputError(name_ + ": the size in its header does not fit in 63 bits");
   if (records() > 0 && record_elements_ == 0)
     throw InputError(name_ + ": its examples have no elements");
   const std::uint64_t present = file.size() - data_begin_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NumPy files (numpy.lib.format, versions 1.0 to 3.0): "\x93NUMPY", version, header length, a
-// Python dict {'descr': '<f4', 'fortran_order': False, 'shape': (60000, 28, 28), }, data. Read are
-// little-endian f4, f8, i4, i8 and u1 in C order.
+// Python dict {'descr': '<f4', 'fortran_order': False, 'shape': (60000, 28, 28), }, data. NpyFile
+// reads little-endian f4, f8, i4, i8 and u1 in C order.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct NpyHeader {
   std::vector<std::int64_t> shape;
 };
 
-// The dict; throws InputError naming `name` for anything but the three keys with plain values, or
-// for data that is not read.
+// Parses the dict. Throws InputError with `name` unless it has exactly the three keys, with plain
+// values of a supported kind.
 NpyHeader parse_npy_header(std::string_view text, const std::string& name);
 
 class NpyFile {
@@ -36,7 +36,7 @@ class NpyFile {
   std::int64_t record_elements() const { return record_elements_; }
   void load() const { memory_.populate(); }
 
-  // Bytes of the elements; they may be unaligned.
+  // The elements' bytes, which may be unaligned.
   const std::uint8_t* elements() const { return memory_.bytes().data() + data_begin_; }
   double number(std::int64_t index) const;         // of any type
   std::int64_t integer(std::int64_t index) const;  // of u1, i4 and i8

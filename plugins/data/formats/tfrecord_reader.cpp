@@ -32,11 +32,11 @@ std::string_view view(const protozero::data_view& data) {
   return {data.data(), data.size()};
 }
 
-// Getters expect the type of what is there: every field is taken by tag and type, and fields of
-// another type are passed over.
+// Getters expect the type of the data: every field is matched by tag and type, and fields of
+// another type are skipped.
 constexpr auto kBytes = protozero::pbf_wire_type::length_delimited;
 
-// Lists of numbers may be packed or not; both are the same list.
+// A list of numbers may be packed or not. Both forms mean the same list.
 template <class T, class One, class Packed>
 std::optional<std::string> first_number(Reader list, protozero::pbf_wire_type single, One one,
                                         Packed packed) {
@@ -110,7 +110,7 @@ std::size_t count_features(Reader example) {
   return count;
 }
 
-// A map has each name once; which of two is meant, readers do not agree on.
+// A map has each name once. Readers disagree about which of two entries counts.
 void check_names(const std::vector<SourceExample::Feature>& features, const std::string& location) {
   std::set<std::string_view> names;
   for (const SourceExample::Feature& feature : features) {
@@ -134,7 +134,7 @@ bool TfRecordReader::next(std::string_view& record) {
                               : "the file is damaged"});
   if (length > rest_.size() - kFrame)
     throw InputError(location() + ": is cut off: it has " + std::to_string(length) +
-                     " bytes, of which " + std::to_string(rest_.size() - kFrame) + " are there");
+                     " bytes, but only " + std::to_string(rest_.size() - kFrame) + " follow");
   const std::string_view bytes = rest_.substr(12, length);
   if (number_at<std::uint32_t>(rest_, 12 + length) != masked_crc32c(bytes))
     throw InputError(location() + ": its checksum is wrong", {.hint = "the file is damaged"});
@@ -155,7 +155,7 @@ void read_example(std::string_view record, const std::string& location,
     while (example.next(1, kBytes)) read_features(example.get_message(), numbers, features);
     check_names(features, location);
   } catch (const protozero::exception& failure) {
-    throw InputError(location + ": is no tf.Example: " + failure.what());
+    throw InputError(location + ": is not a tf.Example: " + failure.what());
   }
 }
 

@@ -22,12 +22,13 @@
 
 namespace trivet::data {
 
-// The records of a file's bytes, in order.
+// Reads the records of a file's bytes, in order.
 class TfRecordReader {
  public:
   TfRecordReader(std::string_view bytes, std::string file) : rest_(bytes), file_(std::move(file)) {}
 
-  // False at the end. Throws InputError with file and record for what is cut off or damaged.
+  // Returns false at the end. Throws InputError with file and record if a record is truncated or
+  // damaged.
   bool next(std::string_view& record);
   std::string location() const { return file_ + ", record " + std::to_string(number_); }
 
@@ -37,8 +38,9 @@ class TfRecordReader {
   std::int64_t number_ = 0;  // of the last record, from 1
 };
 
-// The first value of each feature, numbers in decimal; features without a value are left out. Views
-// into `record` and `numbers`. Throws InputError with `location` for what is no tf.Example.
+// Reads the first value of each feature, numbers in decimal; skips features without a value. The
+// texts are views into `record` and `numbers`. Throws InputError with `location` if `record` is not
+// a tf.Example.
 void read_example(std::string_view record, const std::string& location,
                   std::vector<std::string>& numbers, std::vector<SourceExample::Feature>& features);
 

@@ -36,13 +36,14 @@ void put(std::string& bytes, std::size_t offset, T value) {
   std::memcpy(bytes.data() + offset, &value, sizeof value);
 }
 
-// A digest in hex, or nothing for zeros.
+// Returns a digest in hex, or an empty string if all bytes are zero.
 std::string digits_at(std::span<const std::uint8_t> bytes, std::size_t offset) {
   const std::string text(reinterpret_cast<const char*>(bytes.data()) + offset, kDigestDigits);
   return text.find_first_not_of('\0') == std::string::npos ? std::string() : text;
 }
 
-std::optional<std::int32_t> mark_at(std::span<const std::uint8_t> bytes, std::size_t offset) {
+std::optional<std::int32_t> special_token_at(std::span<const std::uint8_t> bytes,
+                                             std::size_t offset) {
   const auto id = number_at<std::int32_t>(bytes, offset);
   return id < 0 ? std::nullopt : std::optional(id);
 }
@@ -79,7 +80,7 @@ void TokenFile::read_header(TokenLayout layout) {
   const bool llm_c = first == kLlmCMagic || first == kLlama3Magic;
   if (layout == TokenLayout::nanogpt) {
     if (own || llm_c)
-      fail("has a header, so it is no file of nanoGPT", "set layout = \"by_header\"");
+      fail("has a header, so it is not a nanoGPT file", "set layout = \"by_header\"");
     if (bytes.size() % 2 != 0) fail("has an odd number of bytes, so it holds no 16-bit ids");
     header_.tokens = static_cast<std::int64_t>(bytes.size() / 2);
     set_body(0);
@@ -91,9 +92,9 @@ void TokenFile::read_header(TokenLayout layout) {
   if (turned == kLlmCMagic || turned == kLlama3Magic)
     fail("is a token file of llm.c in big-endian byte order",
          "write it again on a machine with little-endian numbers");
-  fail("is no token file: neither trivet's nor llm.c's header is in front",
+  fail("is not a token file: it has neither trivet's nor llm.c's header",
        "layout = \"nanogpt\" reads 16-bit ids without a header; 'trivet data prepare' makes token "
-       "files of text");
+       "files from text");
 }
 
 void TokenFile::read_own_header() {
@@ -102,27 +103,27 @@ void TokenFile::read_own_header() {
   const auto version = number_at<std::uint32_t>(bytes, 8);
   if (version == __builtin_bswap32(kVersion)) fail("is in big-endian byte order");
   if (version != kVersion)
-    fail("is a token file of version " + std::to_string(version) + "; known is version 1");
+    fail("is a token file of version " + std::to_string(version) + "; supported is version 1");
   const auto width = number_at<std::uint32_t>(bytes, 12);
   if (width != 2 && width != 4)
-    fail("has ids of " + std::to_string(width) + " bytes; 2 and 4 are known");
+    fail("has ids of " + std::to_string(width) + " bytes; 2 and 4 are supported");
   header_.width = static_cast<int>(width);
   const auto vocabulary = number_at<std::uint64_t>(bytes, 16);
   if (vocabulary < 1 || vocabulary > std::uint64_t{1} << (width == 2 ? 16 : 31))
-    fail("has a vocabulary of " + std::to_string(vocabulary) + ", which does not fit ids of " +
+    fail("has a vocabulary of " + std::to_string(vocabulary) + ", which does not fit in ids of " +
          std::to_string(width) + " bytes");
   header_.vocabulary_size = static_cast<std::int64_t>(vocabulary);
   const auto tokens = number_at<std::uint64_t>(bytes, 24);
   const auto documents = number_at<std::uint64_t>(bytes, 32);
   const std::uint64_t body = bytes.size() - kHeaderBytes;
   if (documents > body / 8 || tokens > body / width || documents * 8 + tokens * width != body)
-    fail("has " + std::to_string(body) + " bytes behind its header, which speaks of " +
+    fail("has " + std::to_string(body) + " bytes after its header, which declares " +
              std::to_string(documents) + " documents and " + std::to_string(tokens) + " ids of " +
              std::to_string(width) + " bytes",
-         "was it copied whole?");
+         "was it copied completely?");
   header_.tokens = static_cast<std::int64_t>(tokens);
-  header_.bos = mark_at(bytes, 40);
-  header_.eos = mark_at(bytes, 44);
+  header_.bos = special_token_at(bytes, 40);
+  header_.eos = special_token_at(bytes, 44);
   header_.tokenizer = digits_at(bytes, 48);
   header_.digest = digits_at(bytes, 80);
   header_.has_index = true;
@@ -137,24 +138,24 @@ void TokenFile::read_own_header() {
 
 void TokenFile::read_llm_c_header(std::uint32_t width) {
   const auto bytes = memory_.bytes();
-  if (bytes.size() < kLlmCHeaderBytes) fail("is cut off in its header of llm.c");
+  if (bytes.size() < kLlmCHeaderBytes) fail("is cut off in its llm.c header");
   const auto version = number_at<std::uint32_t>(bytes, 4);
   const std::uint32_t expected = width == 2 ? kLlmCVersion : kLlama3Version;
   if (version != expected)
-    fail("is a token file of llm.c of version " + std::to_string(version) + "; known is " +
+    fail("is an llm.c token file of version " + std::to_string(version) + "; supported is " +
          std::to_string(expected));
   const auto tokens = number_at<std::uint32_t>(bytes, 8);
   const std::uint64_t body = bytes.size() - kLlmCHeaderBytes;
   if (body != std::uint64_t{tokens} * width)
-    fail("has " + std::to_string(body) + " bytes behind its header of llm.c, which speaks of " +
+    fail("has " + std::to_string(body) + " bytes after its llm.c header, which declares " +
              std::to_string(tokens) + " ids of " + std::to_string(width) + " bytes",
-         "was it copied whole?");
+         "was it copied completely?");
   header_.width = static_cast<int>(width);
   header_.tokens = tokens;
   set_body(kLlmCHeaderBytes);
 }
 
-// Nothing in such a file tells its width, but 32-bit ids leave every second 16 bits zero.
+// Such a file does not record its width. 32-bit ids leave every second 16-bit word zero.
 void TokenFile::check_width() const {
   std::vector<std::int32_t> ids(static_cast<std::size_t>(std::min<std::int64_t>(tokens(), 4096)));
   convert<std::uint16_t>(ids_, ids);
@@ -180,7 +181,7 @@ void TokenFile::read(std::int64_t begin, std::span<std::int32_t> out, std::int64
     fail("its id number " + std::to_string(begin + static_cast<std::int64_t>(i)) + " is " +
              std::to_string(static_cast<std::uint32_t>(out[i])) + ", but the vocabulary has " +
              std::to_string(limit),
-         "is it of another tokenizer, or another width or byte order?");
+         "does it have another tokenizer, width or byte order?");
   }
 }
 

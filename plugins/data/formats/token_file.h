@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token files: the ids of documents, as data/Tokens maps them into memory. All numbers are
+// Token files hold the token ids of documents. data/Tokens maps them into memory. All numbers are
 // little-endian.
 //
-// Our own format, version 1:
+// trivet's format, version 1:
 //
 //     0  char[8]  "TRVTOK\r\n"
 //     8  u32      1, the version
 //    12  u32      bytes of an id: 2 or 4
-//    16  u64      size of the vocabulary; all ids are below it
-//    24  u64      ids
-//    32  u64      documents
-//    40  i32[2]   BOS and EOS, -1 where there is none; they are not in the file
-//    48  char[32] fingerprint of the tokenizer, zeros where it is not known
-//    80  char[32] digest (trivet/config/digest.h: XXH3, 128 bits, in hex) of all that follows byte 128
+//    16  u64      size of the vocabulary, the limit of ids
+//    24  u64      number of ids
+//    32  u64      number of documents
+//    40  i32[2]   BOS and EOS, -1 if there is none; documents do not contain them
+//    48  char[32] fingerprint of the tokenizer, zeros if unknown
+//    80  char[32] digest (trivet/config/digest.h: XXH3, 128 bits, in hex) of all bytes from 128 on
 //   112  zeros up to 128
-//   128  u64[]    where each document ends, counted in ids
+//   128  u64[]    the end of each document, in ids
 //        u16[] or u32[]  the ids
 //
 // Files of llm.c (dev/data/data_common.py): i32[256], of which the first three are 20240520, 1 and
@@ -40,40 +40,41 @@ enum class TokenLayout {
 };
 TRIVET_ENUM(TokenLayout, by_header, nanogpt)
 
-// What is known of the ids in a file.
+// What a file's header says about its ids.
 struct TokenFileHeader {
   int width = 2;                     // bytes of an id
-  std::int64_t vocabulary_size = 0;  // 0: not known
+  std::int64_t vocabulary_size = 0;  // 0: unknown
   std::int64_t tokens = 0;
   std::optional<std::int32_t> bos, eos;
-  std::string tokenizer;   // its fingerprint; empty: not known
+  std::string tokenizer;   // its fingerprint; empty: unknown
   std::string digest;      // of index and ids; empty: none in the file
   bool has_index = false;  // the file says where documents end
 };
 
-// A mapped file whose sizes agree with each other. The file must not shrink while it is open.
+// A mapped file with a consistent header. The file must not shrink while it is open.
 class TokenFile {
  public:
-  // Throws InputError for what is no such file: another format, byte order, width or version, one
-  // that is cut off or has bytes too many, an index that runs backwards.
+  // Throws InputError if the file has another format, byte order, width or version, is truncated or
+  // too long, or has an index that is not increasing.
   TokenFile(std::string file, TokenLayout layout);
 
   const std::string& name() const { return name_; }
   const TokenFileHeader& header() const { return header_; }
   std::int64_t tokens() const { return header_.tokens; }
-  // Where document i ends; of a file with an index.
+  // The number of documents. Only for a file with an index.
   std::int64_t documents() const { return static_cast<std::int64_t>(ends_.size()); }
   std::int64_t end_of(std::int64_t document) const {
     return static_cast<std::int64_t>(ends_[static_cast<std::size_t>(document)]);
   }
 
-  // Ids begin, begin + 1, ... Throws InputError for one that is not below `limit`. [any-thread]
+  // Reads ids begin, begin + 1, ... Throws InputError for an id that is not below `limit`.
+  // [any-thread]
   void read(std::int64_t begin, std::span<std::int32_t> out, std::int64_t limit) const;
 
-  // Reads all of the file, and throws InputError when the digest in it is another. Returns the
-  // digest of what lies behind the header.
+  // Reads the whole file and throws InputError if its digest differs from the header's. Returns the
+  // digest of everything after the header.
   std::string verify() const;
-  // The digest in the header, or one of the size and both ends of a file that has none.
+  // Returns the digest in the header. For a file without one: a digest of the size and both ends.
   std::string cheap_digest() const;
 
  private:
@@ -91,16 +92,16 @@ class TokenFile {
   const std::uint8_t* ids_ = nullptr;
 };
 
-// Writes a file of our format: whole or not at all. Throws RunError with the system's reason.
+// Writes a file of trivet's format atomically. Throws RunError with the system's reason.
 class TokenFileWriter {
  public:
-  // `header` says everything but counts and digest.
+  // `header` needs everything but counts and digest.
   explicit TokenFileWriter(TokenFileHeader header) : header_(std::move(header)) {}
 
   void add(std::span<const std::int32_t> ids);
   std::int64_t tokens() const { return header_.tokens; }
   std::int64_t documents() const { return static_cast<std::int64_t>(ends_.size()); }
-  // Returns the digest that it put into the header.
+  // Returns the digest that it wrote to the header.
   std::string write(const std::string& file) const;
 
  private:

@@ -11,7 +11,7 @@
 namespace trivet::data {
 namespace {
 
-// In [-reach, reach], all alike up to 2^-32 * (2 reach + 1).
+// Uniform in [-reach, reach], up to a bias of 2^-32 * (2 reach + 1).
 std::int64_t offset_of(std::uint32_t bits, std::int64_t reach) {
   const std::uint64_t choices = 2 * static_cast<std::uint64_t>(reach) + 1;
   return static_cast<std::int64_t>(bits * choices >> 32) - reach;
@@ -25,13 +25,13 @@ Augmenter::Augmenter(const DatasetConfig& config, const Shape& example, const st
       key_(RngKey(static_cast<std::uint64_t>(config.seed)).fold("augment")) {
   if (!active()) return;
   if (example.rank() != 3) {
-    throw InputError(name + ": augment wants images [height, width, channels], the examples are " +
+    throw InputError(name + ": augment needs images [height, width, channels], examples are " +
                      example.to_string());
   }
   height_ = example[0], width_ = example[1], channels_ = example[2];
   if (padding_ > std::min(height_, width_)) {
     throw InputError(name + ": augment.crop_padding = " + std::to_string(padding_) +
-                     " is more than the images have pixels, " + example.to_string());
+                     " is larger than the images,  " + example.to_string());
   }
   for (std::int64_t i = 0; i < width_ * channels_; ++i) {
     const auto channel = static_cast<std::size_t>(i % channels_);
@@ -51,7 +51,7 @@ void Augmenter::apply(std::int64_t epoch, std::int64_t example, std::span<const 
   const bool flip = flip_ && (bits[2] >> 31) != 0;
   const std::int64_t row_size = width_ * channels_;
   const std::int64_t kept = width_ - std::abs(right);
-  // Columns of the image that are kept begin at `from` and stand at `to`.
+  // The kept columns of the image start at `from` and are written at `to`.
   const std::int64_t from = std::max<std::int64_t>(0, right),
                      to = std::max<std::int64_t>(0, -right);
   for (std::int64_t y = 0; y < height_; ++y) {

@@ -16,7 +16,7 @@ Shape with_batch(std::int64_t batch, const Shape& example) {
 
 }  // namespace
 
-// Shared, because get() of it throws the same error as often as it is asked.
+// Shared, because each get() of a shared future throws the same error again.
 struct ExampleInput::Loading {
   std::shared_future<void> done;
 };
@@ -34,7 +34,7 @@ ExampleInput::ExampleInput(const DatasetConfig& config, const InputContext& cont
   loading_->done = std::async(when, [from = source_.get()] { from->load(); }).share();
 }
 
-// Declared before the source's end: waits for the loading thread, which uses it.
+// Waits for the loading thread, which uses the source.
 ExampleInput::~ExampleInput() {
   loading_.reset();
 }

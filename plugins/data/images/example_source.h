@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where examples come from, and the input that makes batches of any such source.
+// ExampleSource provides examples; ExampleInput makes batches from any source.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace trivet::data {
 
-// A fixed number of examples that can be had in any order. The constructor finds out sizes and
-// shapes and throws InputError for what it can see by then; load() brings the data.
+// A fixed number of examples in random access. The constructor determines sizes and shapes and
+// throws InputError for errors that it can see without the data; load() reads the data.
 class ExampleSource {
  public:
   virtual ~ExampleSource() = default;
@@ -29,7 +29,7 @@ class ExampleSource {
   virtual const Shape& example_shape() const = 0;  // NHWC without N, or any
   virtual bool has_labels() const = 0;
 
-  // Brings the data into memory and checks all of it; called once, from any thread, before the
+  // Reads the data into memory and checks all of it. Called once, from any thread, before the
   // functions below. Throws InputError.
   virtual void load() = 0;
   // Writes one example, normalized.
@@ -40,9 +40,8 @@ class ExampleSource {
   ExampleSource() = default;
 };
 
-// In training the data is loaded by a thread that starts at once, so that it is there when the
-// model is; in evaluation it is loaded by the first get_next, so that it does not slow the first
-// step.
+// In training a thread starts to load the data at once, while the model is built. In evaluation the
+// first get_next loads it, so that loading does not slow the first training step.
 class ExampleInput : public Input {
  public:
   ~ExampleInput() override;
@@ -63,11 +62,11 @@ class ExampleInput : public Input {
   std::string name_;
   std::unique_ptr<ExampleSource> source_;
   std::unique_ptr<Loading> loading_;
-  std::optional<Augmenter> augmenter_;  // in training, where there is something to do
+  std::optional<Augmenter> augmenter_;  // in training, if augmentation is on
   ExampleSampler order_;
   Shape batch_shape_;
   std::vector<ExampleSampler::Sample> samples_;
-  std::vector<float> plain_;  // one example before it is augmented
+  std::vector<float> plain_;  // one example before augmentation
 };
 
 }  // namespace trivet::data

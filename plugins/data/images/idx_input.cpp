@@ -11,7 +11,7 @@
 namespace trivet::data {
 namespace {
 
-// [height, width, channels] for files of images, the file's own axes for others.
+// [height, width, channels] for files of images; the file's own axes for other data.
 Shape shape_of_example(const IdxFile& file, std::int64_t channels) {
   const auto& extents = file.extents();
   if (extents.size() < 2)
@@ -22,7 +22,7 @@ Shape shape_of_example(const IdxFile& file, std::int64_t channels) {
   if (shape.size() == 2) shape.push_back(1);
   if (channels != 0 && (shape.size() < 3 || shape.back() != channels))
     throw InputError(file.name() + ": examples have the shape " + Shape(shape).to_string() +
-                     ", which is no image of " + std::to_string(channels) + " channels");
+                     ", which is not an image with " + std::to_string(channels) + " channels");
   return Shape(shape);
 }
 
@@ -50,7 +50,7 @@ class IdxSource final : public ExampleSource {
   const Shape& example_shape() const override { return shape_; }
   bool has_labels() const override { return labels_.has_value(); }
 
-  // Labels first: they take no time, and may be wrong.
+  // Checks labels first: they load fast and are more often wrong.
   void load() override {
     if (labels_) {
       labels_->load();

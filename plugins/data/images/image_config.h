@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configs of the data plugin's inputs. Those of images give batches of
+// The configs of the data plugin's image and CSV inputs. Batches of images have
 //
 //   "image"   f32 [batch, example shape...]   (value * scale - mean) / std
-//   "label"   i32 [batch]                     where there are labels
+//   "label"   i32 [batch]                     if there are labels
 //   "weight"  f32 [batch]                     1 for examples, 0 for padding
 //
-// In training, `augment` changes images at random, anew in every pass over the data (He et al.
-// 2016: "4 pixels are padded on each side, and a 32 x 32 crop is randomly sampled from the padded
-// image or its horizontal flip").
+// In training, `augment` changes images at random, differently in every epoch (He et al. 2016: "4
+// pixels are padded on each side, and a 32 x 32 crop is randomly sampled from the padded image or
+// its horizontal flip").
 #pragma once
 
 #include <cstdint>
@@ -88,16 +88,16 @@ TRIVET_CONFIG(SyntheticConfig, DatasetConfig,
                "Name of the split; each split has its own examples. Empty: train or eval, "
                "depending on the use."))
 
-// Which rows of a file are wanted: a file for training and evaluation alike is split by a hash.
+// Which rows of a file to read. A hash splits one file into training and evaluation rows.
 enum class CsvPart {
   all,    // every row
-  train,  // those that are not for evaluation
-  eval,   // about eval_share of them
+  train,  // rows that are not for evaluation
+  eval,   // about eval_share of the rows
 };
 TRIVET_ENUM(CsvPart, all, train, eval)
 
-// data/Csv gives what the encoder of its task makes (trivet/extensions/table.h), or "numbers" f32
-// [batch, columns]; and "weight".
+// data/Csv gives the fields that the task's encoder makes (trivet/extensions/table.h), or "numbers"
+// f32 [batch, columns]; and "weight".
 struct CsvConfig : InputConfig {
   Path file;
   std::string delimiter = ",";

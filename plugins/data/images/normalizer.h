@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// (value * scale - mean) / std, with one mean and std for all values or one per channel.
+// Computes (value * scale - mean) / std, with one mean and std for all values or one per channel.
 #pragma once
 
 #include <array>
@@ -14,16 +14,16 @@ namespace trivet::data {
 
 class Normalizer {
  public:
-  // `channels` is the last extent of an example. Throws InputError naming `name` when the config
-  // has neither one number nor one per channel.
+  // `channels` is the last extent of an example. Throws InputError with `name` unless the config
+  // has one number or one per channel.
   Normalizer(const DatasetConfig& config, double default_scale, std::int64_t channels,
              const std::string& name);
 
-  // Bytes, through a table of their 256 results for each channel: exactly rounded, so the same bits
-  // everywhere, and as fast as memory. Sizes are equal, multiples of the channels.
+  // Normalizes bytes through a table of 256 results per channel: exactly rounded, so equal on all
+  // machines, and as fast as memory. Both sizes are equal and a multiple of the channels.
   void bytes(std::span<const std::uint8_t> in, std::span<float> out) const;
 
-  // Any other value, of channel index % channels.
+  // Normalizes any other value, of channel index % channels.
   float one(double value, std::size_t index) const {
     const Channel& channel = channels_[channels_.size() == 1 ? 0 : index % channels_.size()];
     return static_cast<float>((value * scale_ - channel.mean) / channel.std);
@@ -35,7 +35,7 @@ class Normalizer {
     double mean, std;
   };
   double scale_;
-  std::vector<Channel> channels_;  // one when all are alike
+  std::vector<Channel> channels_;  // one if all channels are equal
   std::vector<std::array<float, 256>> tables_;
 };
 

@@ -12,7 +12,7 @@
 namespace trivet::data {
 namespace {
 
-// Three axes are images without a channel axis, which they are given.
+// Three axes are images without a channel axis, so an axis of 1 is added.
 Shape shape_of_example(const NpyFile& file) {
   const auto& extents = file.shape();
   if (extents.size() < 2)

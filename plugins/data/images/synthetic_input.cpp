@@ -17,7 +17,7 @@ std::uint64_t unsigned_of(std::int64_t number) {
   return static_cast<std::uint64_t>(number);
 }
 
-// One pattern, upright and in the order of the pixels: every pixel takes its block's shade.
+// Draws one pattern, upright and in pixel order: every pixel takes its block's shade.
 void draw_pattern(RngKey key, const Shape& shape, std::span<std::uint8_t> out) {
   const std::int64_t width = shape[1], depth = shape[2];
   const std::int64_t blocks = (width + kBlock - 1) / kBlock;

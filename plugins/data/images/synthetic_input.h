@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// data/Synthetic: made-up images with labels that can be learnt, drawn as they are asked for.
+// data/Synthetic: generated images with learnable labels.
 //
 // A class is a pattern of 4 x 4 pixel blocks of random shades. An example is its class's pattern
 // mixed with noise, each pixel (1 - noise) * pattern + noise * random, in bytes; example e is of
-// class e % num_classes. All is a function of the seeds and e (and the split), so any order gives
+// class e % num_classes. An example depends only on the seeds, e and the split, so any order gives
 // the same examples.
 #pragma once
 

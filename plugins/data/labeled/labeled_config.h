@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configs of inputs of labeled texts, which encoders read as a whole (Devlin et al. 2018). One
-// example is a row of T = seq_len positions:
+// The configs of inputs of labeled texts for encoders (Devlin et al. 2018). One example is a row of
+// T = seq_len positions:
 //
-//   "ids"           i32 [B, T]  [CLS] the text [SEP]; either is left out where there is no such
-//                               token
-//   "paddings"      f32 [B, T]  1 where there is nothing
+//   "ids"           i32 [B, T]  [CLS] the text [SEP]; a missing special token is omitted
+//   "paddings"      f32 [B, T]  1 for padding
 //   "segment_ids"   i32 [B, T]  1; 0 is padding
 //   "segment_pos"   i32 [B, T]  the position in the row, from 0
 //   "weight"        f32 [B]     0: a row that only fills the last batch
@@ -46,19 +45,20 @@ TRIVET_CONFIG(LabeledConfig, trivet::InputConfig, (source, "Where examples come 
 
 enum class LabelType {
   category,  // i32 [B]: a class
-  number,    // f32 [B]: what a regression is to tell
+  number,    // f32 [B]: the target of a regression
 };
 TRIVET_ENUM(LabelType, category, number)
 
-// data/SentencePairs: a sentence or two with one label for both, for classification and
-// regression. With text_b a row is [CLS] text_a [SEP] text_b [SEP]. Of two sentences that are too
-// long together the longer one loses tokens until they fit; of equal ones the second. Batches also
-// have
+// data/SentencePairs: a sentence or two with one label for both, for classification and regression.
+// With text_b a row is [CLS] text_a [SEP] text_b [SEP]. If two sentences are too long together,
+// tokens are removed from the longer one until they fit; from the second if both are equally long.
+// Batches also have
 //
 //   "token_type_ids"  i32 [B, T]  0 up to the first [SEP], then 1
 //   "label"           i32 or f32 [B]
 //
-// The label is the number of its name among class_names; without them, the number that it says.
+// The label is the index of its name in class_names; without class_names it is the number in the
+// data.
 struct SentencePairsConfig : LabeledConfig {
   std::string text_a = "{text_a}";
   std::string text_b;
@@ -73,15 +73,16 @@ TRIVET_CONFIG(SentencePairsConfig, LabeledConfig,
               (label, "Label of the pair: a class or a number."),
               (label_type, "Type of the labels."))
 
-// data/TaggedSequences: words with a tag each. `words` and `tags` are texts of equally many parts
-// between blanks. Each word is tokenized for itself, with `separator` in front of all but the
-// first; its first token has the tag, the others and the special tokens have none (Devlin et al.
-// 2018, 5.3). With a tokenizer to which blanks are tokens, such as bytes, that is the separator's.
-// A word without tokens is left out with its tag. A sentence with more tokens than a row goes on in
-// the next row, between words; a longer word is cut. Batches also have
+// data/TaggedSequences: words with a tag each. `words` and `tags` are texts with equal numbers of
+// parts, separated by blanks. Each word is tokenized separately, with `separator` in front of all
+// but the first. The word's first token has the tag; its other tokens and the special tokens have
+// none (Devlin et al. 2018, 5.3). If the tokenizer makes tokens of blanks, as tokenizers/Bytes
+// does, the first token is the separator's. A word without tokens is dropped with its tag. A
+// sentence with more tokens than a row continues in the next row, split between words; a word
+// longer than a row is cut. Batches also have
 //
-//   "tags"     i32 [B, T]  the number of the tag's name among class_names; -1: none is asked for
-//   "weights"  f32 [B, T]  1 where one is
+//   "tags"     i32 [B, T]  the index of the tag in class_names; -1: none
+//   "weights"  f32 [B, T]  1 if there is a tag
 struct TaggedSequencesConfig : LabeledConfig {
   std::string words = "{words}";
   std::string tags = "{tags}";

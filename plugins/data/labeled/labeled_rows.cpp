@@ -9,11 +9,11 @@
 namespace trivet::data {
 namespace {
 
-std::optional<std::int32_t> checked_token(const std::optional<std::int32_t>& wish, const char* name,
-                                          const std::optional<std::int32_t>& otherwise,
-                                          const Tokenizer& tokenizer, const std::string& field) {
+std::optional<std::int32_t> check_token(const std::optional<std::int32_t>& wish, const char* name,
+                                        const std::optional<std::int32_t>& otherwise,
+                                        const Tokenizer& tokenizer, const std::string& field) {
   if (wish && *wish >= tokenizer.vocabulary_size())
-    throw InputError(field + ": is " + std::to_string(*wish) + ", but ids end at " +
+    throw InputError(field + ": is " + std::to_string(*wish) + ", but the largest id is " +
                      std::to_string(tokenizer.vocabulary_size() - 1));
   if (wish) return wish;
   const std::optional<std::int32_t> named = tokenizer.token_id(name);
@@ -32,14 +32,14 @@ void LabeledConfig::validate(Diagnostics& diagnostics) const {
 
 TextSpecialTokens text_special_tokens(const LabeledConfig& config, const Tokenizer& tokenizer,
                                       const std::string& input) {
-  return {checked_token(config.cls_id, "[CLS]", tokenizer.bos_id(), tokenizer, input + ".cls_id"),
-          checked_token(config.sep_id, "[SEP]", tokenizer.eos_id(), tokenizer, input + ".sep_id")};
+  return {check_token(config.cls_id, "[CLS]", tokenizer.bos_id(), tokenizer, input + ".cls_id"),
+          check_token(config.sep_id, "[SEP]", tokenizer.eos_id(), tokenizer, input + ".sep_id")};
 }
 
 void check_room(const LabeledConfig& config, std::int64_t special, const std::string& input) {
   if (config.seq_len > special) return;
   throw InputError(input + ".seq_len: is " + std::to_string(config.seq_len) +
-                       ", which leaves no room for text beside " + std::to_string(special) +
+                       ", which leaves no room for text next to " + std::to_string(special) +
                        " special tokens",
                    {.hint = "make it larger"});
 }
@@ -48,7 +48,7 @@ std::int32_t class_named(std::string_view text, const std::vector<std::string>& 
                          const std::string& location) {
   const auto found = std::find(names.begin(), names.end(), text);
   if (found != names.end()) return static_cast<std::int32_t>(found - names.begin());
-  throw InputError(location + ": '" + std::string(text) + "' is none of the class_names",
+  throw InputError(location + ": '" + std::string(text) + "' is not in class_names",
                    {.hint = suggestion(text, names)});
 }
 

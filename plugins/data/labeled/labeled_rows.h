@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of labeled texts: what inputs of them have in common.
+// LabeledRows: the base of inputs of labeled texts.
 #pragma once
 
 #include <cstdint>
@@ -17,26 +17,27 @@
 
 namespace trivet::data {
 
-// The tokens around texts; nothing: there is none.
+// The special tokens around texts. Empty: no token.
 struct TextSpecialTokens {
   std::optional<std::int32_t> cls, sep;
 };
 
-// Those of the config, else the tokenizer's. Throws InputError, with `input` as its location, for
-// one that is no token, and for rows without room for a token beside `special_per_row`.
+// Returns the config's special tokens, or the tokenizer's where the config has none. Throws
+// InputError, located at `input`, for an id that is not a token and for rows without room for a
+// token beside `special_per_row`.
 TextSpecialTokens text_special_tokens(const LabeledConfig& config, const Tokenizer& tokenizer,
                                       const std::string& input);
 void check_room(const LabeledConfig& config, std::int64_t special, const std::string& input);
 
-// The location of a text among names. Throws InputError with `location` and the nearest ones.
+// Returns the index of a text in names. Throws InputError with `location` and the nearest names.
 std::int32_t class_named(std::string_view text, const std::vector<std::string>& names,
                          const std::string& location);
 
-// Rows whose tokens, special tokens included, are the documents of `tokens`, one each.
+// Rows with one document of `tokens` each. Documents include the special tokens.
 class LabeledRows : public SequenceDataset {
  public:
   std::int64_t rows() const final { return tokens_->documents(); }
-  // The fields that labeled_config.h has for all; derived classes add theirs.
+  // Makes the fields that labeled_config.h lists for all inputs; derived classes add their own.
   Batch batch(std::span<const Row> rows) override;
 
  protected:

@@ -17,7 +17,7 @@ namespace trivet::data {
 namespace {
 
 using Ids = std::vector<std::int32_t>;
-using Labels = std::variant<Ids, std::vector<float>>;  // one a row
+using Labels = std::variant<Ids, std::vector<float>>;  // one per row
 
 template <class T>
 T number_in(const std::string& text, const std::string& location, const char* what) {
@@ -26,17 +26,17 @@ T number_in(const std::string& text, const std::string& location, const char* wh
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   const bool finite = !std::is_floating_point_v<T> || std::isfinite(static_cast<double>(number));
   if (error == std::errc() && stop == end && finite) return number;
-  throw InputError(location + ": the label '" + text + "' is no " + what,
-                   {.hint = "class_names says what labels are called; label_type = \"number\" is "
+  throw InputError(location + ": the label '" + text + "' is not a " + what,
+                   {.hint = "class_names lists the labels; label_type = \"number\" is "
                             "for regression"});
 }
 
-// As in BERT's data: the longer one loses its last token, of equal ones the second.
+// As in BERT's data: removes the last token of the longer sentence, of the second if equal.
 void cut_together(Ids& a, Ids& b, std::int64_t room) {
   while (std::cmp_greater(a.size() + b.size(), room)) (a.size() > b.size() ? a : b).pop_back();
 }
 
-// inputs() of the tokens is how many of a row are of its first sentence, special tokens included.
+// inputs() of the tokens is the length of a row's first sentence, special tokens included.
 class SentenceRows final : public LabeledRows {
  public:
   SentenceRows(std::shared_ptr<const TokenStore> tokens, std::int64_t seq_len, Labels labels)
@@ -90,7 +90,7 @@ void SentencePairsConfig::validate(Diagnostics& diagnostics) const {
     diagnostics.add("class_names", "is set, but labels are numbers");
 }
 
-// What reading takes.
+// What load() needs.
 struct SentencePairsInput::Parts {
   Parts(const Config& from, const InputContext& context)
       : config(from),
@@ -103,7 +103,7 @@ struct SentencePairsInput::Parts {
         label(from.label) {
     const bool two = !text_b.empty();
     if (two && !special.sep)
-      throw InputError(context.name + ".sep_id: there is no token to put between two sentences",
+      throw InputError(context.name + ".sep_id: no token to put between two sentences",
                        {.hint = "set sep_id, or give the tokenizer an EOS"});
     check_room(from, special_count(), context.name);
   }

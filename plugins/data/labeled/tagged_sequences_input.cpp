@@ -28,7 +28,7 @@ std::vector<std::string_view> parts_of(std::string_view text) {
   return parts;
 }
 
-// Tokens of a row and, for each, its tag or -1.
+// The tokens of a row and each one's tag, or -1.
 struct TaggedRow {
   Ids ids, tags;
   void add(std::int32_t id, std::int32_t tag) {
@@ -37,7 +37,7 @@ struct TaggedRow {
   }
 };
 
-// `tags` has, in the positions of the tokens, 0 for none, else the tag and one.
+// `tags` has, at each token's position, tag + 1, or 0 for no tag.
 class TaggedRows final : public LabeledRows {
  public:
   TaggedRows(std::shared_ptr<const TokenStore> tokens, std::shared_ptr<const TokenStore> tags,
@@ -78,10 +78,10 @@ void TaggedSequencesConfig::validate(Diagnostics& diagnostics) const {
   LabeledConfig::validate(diagnostics);
   check_template(diagnostics, "words", words);
   check_template(diagnostics, "tags", tags);
-  if (class_names.empty()) diagnostics.add("class_names", "is empty; it names the tags there are");
+  if (class_names.empty()) diagnostics.add("class_names", "is empty; list the names of all tags");
 }
 
-// What reading takes.
+// What load() needs.
 struct TaggedSequencesInput::Parts {
   Parts(const Config& from, const InputContext& context)
       : config(from),
@@ -113,7 +113,7 @@ struct TaggedSequencesInput::Parts {
     if (each_word.size() != each_tag.size())
       throw InputError(example.location + ": there are " + std::to_string(each_word.size()) +
                            " words and " + std::to_string(each_tag.size()) + " tags",
-                       {.hint = "both are texts of equally many parts between blanks"});
+                       {.hint = "both need the same number of parts, separated by blanks"});
     const auto room = static_cast<std::size_t>(config.seq_len) - (special.sep ? 1 : 0);
     std::vector<TaggedRow> rows;
     for (std::size_t i = 0; i < each_word.size(); ++i) {

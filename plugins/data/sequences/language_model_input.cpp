@@ -27,10 +27,10 @@ void LanguageModelConfig::validate(Diagnostics& diagnostics) const {
   SequenceConfig::validate(diagnostics);
   check_template(diagnostics, "inputs", inputs);
   check_template(diagnostics, "targets", targets);
-  if (targets.empty()) diagnostics.add("targets", "is empty, so that there is nothing to learn");
+  if (targets.empty()) diagnostics.add("targets", "is empty, so there is nothing to learn");
   if (inputs.empty() && weights_on_targets_only)
-    diagnostics.add("weights_on_targets_only", "means nothing without inputs");
-  if (inputs.empty() && inputs_eos) diagnostics.add("inputs_eos", "means nothing without inputs");
+    diagnostics.add("weights_on_targets_only", "has no effect without inputs");
+  if (inputs.empty() && inputs_eos) diagnostics.add("inputs_eos", "has no effect without inputs");
 }
 
 LanguageModelInput::LanguageModelInput(const Config& config, InputContext& context)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// data/LanguageModel: rows of the examples of any source.
+// data/LanguageModel: rows of the examples of any data source.
 #pragma once
 
 #include "data/sequences/sequence_input.h"

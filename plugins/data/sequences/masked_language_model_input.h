@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// data/MaskedLanguageModel: rows for encoders that guess masked tokens.
+// data/MaskedLanguageModel: rows for encoders that predict masked tokens.
 #pragma once
 
 #include "data/sequences/sequence_input.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows for masked language models (Devlin et al. 2018, "BERT", section 3.1): of the tokens that are
-// text some are chosen; most of those become the mask, some another token, the others stay. Labels
-// are the tokens themselves, and only the chosen ones count.
+// Rows for masked language models (Devlin et al. 2018, "BERT", section 3.1). Some text tokens of a
+// row are chosen. Most of the chosen ones become the mask token, some another token, the rest stay.
+// Labels are the original tokens. Only chosen tokens count in the loss.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@
 namespace trivet::data {
 
 struct MaskRules {
-  double mask_rate = 0.15;    // of the tokens are chosen,
-  double mask_share = 0.8;    // of which this part becomes mask_id,
-  double random_share = 0.1;  // and this another token
+  double mask_rate = 0.15;    // share of text tokens that are chosen
+  double mask_share = 0.8;    // share of chosen tokens that become mask_id
+  double random_share = 0.1;  // share of chosen tokens that become another token
   std::int32_t mask_id = 0;
   std::int64_t seed = 0;
 };
 
-// What is chosen is a function of seed, pass, row and position: the same on any number of hosts and
-// after a resume.
+// The choice depends only on seed, epoch, row and position, so it is the same on any number of
+// hosts and after a resume.
 class MaskedRows final : public SequenceDataset {
  public:
-  // `rows` with labels that are the ids.
+  // Labels of `rows` must be the ids.
   MaskedRows(std::unique_ptr<SequenceDataset> rows, const Tokenizer& tokenizer, MaskRules rules);
 
   std::int64_t rows() const override { return rows_->rows(); }
@@ -41,9 +41,9 @@ class MaskedRows final : public SequenceDataset {
   std::unique_ptr<SequenceDataset> rows_;
   MaskRules rules_;
   RngKey key_;
-  std::vector<bool> is_text_;           // of each id
-  std::vector<std::int32_t> text_ids_;  // what a token may be replaced with
-  std::vector<float> draws_;            // three a position
+  std::vector<bool> is_text_;           // per id
+  std::vector<std::int32_t> text_ids_;  // candidates for random replacement
+  std::vector<float> draws_;            // three per position
 };
 
 }  // namespace trivet::data

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of pairs, for models that read one sequence and write another: the fields of the first below
-// "src/", of the second below "tgt/". Segment i of a row's one side belongs to segment i of the
-// other.
+// Rows of pairs, for models that read one sequence and write another: fields of the source under
+// "src/", fields of the target under "tgt/". Segment i of the source belongs to segment i of the
+// target.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace trivet::data {
 
 class PairRows final : public SequenceDataset {
  public:
-  // Document i of `source` goes with document i of `target`; neither has one without tokens. Both
-  // are cut to their seq_len; with `pack` as many pairs are in a row as fit on both sides.
+  // Document i of `source` belongs to document i of `target`; both must have tokens. Both are cut
+  // to their seq_len. With `pack` a row holds as many pairs as fit on both sides.
   PairRows(SequenceRules source, SequenceRules target, bool pack);
 
   std::int64_t rows() const override { return target_->rows(); }

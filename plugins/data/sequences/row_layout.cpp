@@ -8,7 +8,8 @@
 namespace trivet::data {
 namespace {
 
-// The first of `ends`, which do not fall, that is more than `at`: who has unit `at`.
+// Returns the index of the first element of `ends` (non-decreasing) that is greater than `at`: the
+// document or row that holds unit `at`.
 std::int64_t owner_of(const std::vector<std::int64_t>& ends, std::int64_t at) {
   return std::upper_bound(ends.begin(), ends.end(), at) - ends.begin();
 }
@@ -95,7 +96,7 @@ Piece RowLayout::window(std::int64_t row) const {
           row == first ? 0 : rules_.overlap};
 }
 
-// Positions [begin, end) of all documents one behind the other.
+// Adds positions [begin, end) of all documents concatenated.
 void RowLayout::add_pieces(std::int64_t begin, std::int64_t end, std::vector<Piece>& pieces) const {
   for (std::int64_t i = owner_of(ends_, begin); begin < end; ++i) {
     const std::int64_t stop = std::min(end, ends_[static_cast<std::size_t>(i)]);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// RowLayout: which positions of which documents stand in which row. A document of n positions has
-// those from 0 to n - 1; the rules are those of SequenceConfig.
+// RowLayout: which positions of which documents are in which row. A document of n positions has
+// positions 0 to n - 1. SequenceConfig describes the rules.
 //
-// It keeps 8 bytes a document, and 8 more a document or row for some rules: none that grow with the
-// tokens of a document.
+// RowLayout stores 8 bytes per document, and 8 more per document or row under some rules. Its size
+// does not depend on the length of documents.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace trivet::data {
 
-// Positions [begin, begin + length) of a document, of which the first `repeated` were in the row
-// before.
+// Positions [begin, begin + length) of a document. The first `repeated` of them were also in the
+// previous row.
 struct Piece {
   std::int64_t document = 0;
   std::int64_t begin = 0;
@@ -21,14 +21,14 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 
-// Positions of documents and how many of them a row has.
+// The positions of each document and the positions in a row.
 struct PackedSide {
   const std::vector<std::int64_t>& positions;
   std::int64_t seq_len;
 };
 
-// As many documents a row as fit on all sides, in order, each cut to seq_len where it is longer:
-// the document behind each row's last. All sides have as many documents.
+// Fills each row with as many documents as fit on all sides, in order, each cut to seq_len. Returns
+// for each row the end of its documents. All sides have the same number of documents.
 std::vector<std::int64_t> greedy_rows(const std::vector<PackedSide>& sides);
 
 class RowLayout {
@@ -39,17 +39,17 @@ class RowLayout {
     bool trim = false;
     std::int64_t overlap = 0;  // of windows, less than seq_len
   };
-  // `positions` of each document. Those without any stand in no row.
+  // `positions` of each document. A document without positions is in no row.
   RowLayout(const std::vector<std::int64_t>& positions, Rules rules);
-  // Whole documents, each cut to seq_len, in the rows that `row_ends` says (see greedy_rows).
+  // Whole documents, each cut to seq_len, in the rows given by `row_ends` (see greedy_rows).
   RowLayout(const std::vector<std::int64_t>& positions, std::int64_t seq_len,
             std::vector<std::int64_t> row_ends);
 
   std::int64_t rows() const { return rows_; }
-  // Of all documents, without what overlaps.
+  // The number of positions of all documents, without overlaps.
   std::int64_t positions() const { return ends_.empty() ? 0 : ends_.back(); }
-  // The pieces of a row, in order, with seq_len positions at most. Rows that are cut from all
-  // documents start at position `offset`, below positions(), and go round; others pass it over.
+  // Returns the pieces of a row in order, seq_len positions at most. Rows that are cut from all
+  // documents start at position `offset`, below positions(), and wrap around. Other rows ignore it.
   void pieces_of(std::int64_t row, std::int64_t offset, std::vector<Piece>& pieces) const;
 
  private:
@@ -63,9 +63,9 @@ class RowLayout {
 
   Rules rules_;
   std::int64_t rows_ = 0;
-  std::vector<std::int64_t> ends_;         // positions up to and with each document
-  std::vector<std::int64_t> window_ends_;  // without pack: rows up to and with each document
-  std::vector<std::int64_t> row_ends_;     // of whole documents: the one behind each row's last
+  std::vector<std::int64_t> ends_;         // positions up to and including each document
+  std::vector<std::int64_t> window_ends_;  // without pack: rows up to and including each document
+  std::vector<std::int64_t> row_ends_;     // whole documents: the end of each row's documents
 };
 
 }  // namespace trivet::data

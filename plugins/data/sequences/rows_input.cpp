@@ -33,7 +33,7 @@ struct RowsInput::Loaded {
   ExampleSampler order;
 };
 
-// Shared, because get() of it throws the same error as often as it is asked.
+// Shared, because each get() of a shared future throws the same error again.
 struct RowsInput::Loading {
   std::shared_future<std::shared_ptr<Loaded>> done;
 };
@@ -45,7 +45,7 @@ RowsInput::RowsInput(const InputConfig& config, const InputContext& context,
   auto body = [config, phase = context.phase, data, load = std::move(load)] {
     std::unique_ptr<SequenceDataset> rows = load();
     if (rows->rows() == 0)
-      throw InputError(data + ": there is no text in it that makes a row",
+      throw InputError(data + ": no document is long enough to make a row",
                        {.hint = "a document needs a token to predict and one before it"});
     ExampleSampler order(config, phase, rows->rows(), data);
     return std::make_shared<Loaded>(Loaded{std::move(rows), std::move(order)});
@@ -83,9 +83,8 @@ Value RowsInput::save_state() const {
 void RowsInput::restore_state(const Value& state) {
   Loaded& data = loaded();
   if (state.string_or("rows") != data.rows->fingerprint())
-    throw InputError(
-        name_ + ": the state was saved with other text, another tokenizer or other rows",
-        {.hint = "continue with the same data, or start a new run"});
+    throw InputError(name_ + ": the state was saved with different text, tokenizer or rows",
+                     {.hint = "continue with the same data, or start a new run"});
   data.order.restore_state(state, name_);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input that makes batches of any SequenceDataset.
+// RowsInput makes batches of any SequenceDataset.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@
 
 namespace trivet::data {
 
-// Whose ids a batch has, see TextInput::Side.
+// The tokenizer and vocabulary of a batch's ids, see TextInput::Side.
 struct TextSide {
   std::shared_ptr<const Tokenizer> tokenizer;  // may be null
-  std::int64_t vocabulary_size = 0;            // 0: not known
+  std::int64_t vocabulary_size = 0;            // 0: unknown
 };
 struct TextSides {
   TextSide only, source, target;
   const char* only_ids = "labels";  // the field whose text people see
 };
 
-// In training a thread that starts at once reads and tokenizes, so that the data is there when the
-// model is; in evaluation the first call that needs it does.
+// In training a thread starts to read and tokenize at once, while the model is built. In evaluation
+// the first call that needs the data reads it.
 class RowsInput : public Input, public TextInput {
  public:
   ~RowsInput() override;
@@ -43,9 +43,10 @@ class RowsInput : public Input, public TextInput {
   std::vector<BatchText> texts() const override;
 
  protected:
-  // Brings all rows; called once, from any thread, so it must not use the input. Throws InputError.
+  // Makes the dataset. Called once, from any thread, so it must not use the input. Throws
+  // InputError.
   using Load = std::function<std::unique_ptr<SequenceDataset>()>;
-  // `data` names what is read, for messages.
+  // `data` names the data, for messages.
   RowsInput(const InputConfig& config, const InputContext& context, const std::string& data,
             TextSides sides, Load load);
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configs of inputs for language models. They give batches of rows of T = seq_len positions:
+// The configs of inputs for language models. A batch holds rows of T = seq_len positions:
 //
-//   "ids"          i32 [B, T]   what the model reads
-//   "labels"       i32 [B, T]   what it predicts there: the token after ids
-//   "weights"      f32 [B, T]   1 where the label counts in the loss
-//   "paddings"     f32 [B, T]   1 where there is nothing
+//   "ids"          i32 [B, T]   the model's input
+//   "labels"       i32 [B, T]   the target at each position: the next token
+//   "weights"      f32 [B, T]   1 if the label counts in the loss
+//   "paddings"     f32 [B, T]   1 for padding
 //   "segment_ids"  i32 [B, T]   the pieces of documents in a row, from 1; 0 is padding
 //   "segment_pos"  i32 [B, T]   the position within its segment, from 0
-//   "label_bytes"  i32 [B, T]   bytes of text that the label stands for, 0 for special tokens and
-//                               padding: loss over bytes is comparable between tokenizers
+//   "label_bytes"  i32 [B, T]   bytes of text of the label, 0 for special tokens and padding: the
+//                               loss per byte is comparable between tokenizers
 //   "weight"       f32 [B]      0: a row that only fills the last batch; its weights are 0, too
 //
-// A document is BOS, its tokens, EOS; the first and the last where asked for. Of n tokens n - 1
-// have one before them, so a document takes n - 1 positions: labels are all its tokens but the
+// A document is BOS, its tokens and EOS; BOS and EOS are optional. A document of n tokens takes n -
+// 1 positions, since only n - 1 tokens have one before them: labels are all its tokens but the
 // first, ids all but the last (Praxis, seqio_input.LanguageModelFeatures: "ids" are BOS and the
 // shifted labels of each segment). Without BOS the first token of a document is never predicted.
 #pragma once
@@ -29,30 +29,30 @@
 
 namespace trivet::data {
 
-// What becomes of a document with more positions than a row.
+// What to do with a document that has more positions than a row.
 enum class LongDocuments {
-  split,  // it goes on in the next row: no token is lost
-  trim,   // its end is left out, but for EOS
+  split,  // continues in the next row: no token is lost
+  trim,   // drops its end, but keeps EOS
 };
 TRIVET_ENUM(LongDocuments, split, trim)
 
-// How documents make rows, for all of these inputs.
+// How all these inputs make rows of documents.
 //
 //   pack   long_documents
-//   true   split   Rows are cut from all documents one behind the other; only the last is padded.
-//   true   trim    As many whole documents a row as fit, in order; a longer one is cut to a row.
-//   false  split   A document is cut into windows of its own; the last is padded. With `overlap`,
-//                  windows but a document's first begin with the last positions of the one before,
-//                  whose weights are 0: every label counts once and is predicted from at least so
-//                  many tokens (a sliding window, as perplexities are usually measured).
-//   false  trim    One row a document.
+//   true   split   Rows are cut from all documents concatenated; only the last is padded.
+//   true   trim    As many whole documents per row as fit, in order; a longer one is cut to a row.
+//   false  split   Each document is cut into its own windows; the last is padded. With `overlap`,
+//                  every window but a document's first starts with the last positions of the
+//                  previous one, whose weights are 0: every label counts once and is predicted from
+//                  at least `overlap` tokens (a sliding window, the usual measure of perplexity).
+//   false  trim    One row per document.
 //
-// With random_offsets, the run of all documents that rows are cut from starts in each pass but the
-// first at a position drawn from (seed, pass), and goes on with the first document behind the last:
-// every label counts once a pass all the same.
+// With random_offsets, each epoch but the first starts to cut rows at a position drawn from (seed,
+// epoch) and wraps around from the last document to the first, so every label still counts once per
+// epoch.
 //
-// What goes on in the next row is a segment of its own there: its segment_pos starts at 0, and its
-// first id is the token before its first label, not BOS.
+// A document that continues in the next row is a segment of its own there: its segment_pos starts
+// at 0, and its first id is the token before its first label, not BOS.
 struct SequenceConfig : InputConfig {
   std::int64_t seq_len = 0;
   bool pack = true;
@@ -84,8 +84,8 @@ TRIVET_CONFIG(SequenceConfig, trivet::InputConfig,
                "Each pass cuts its rows at other positions, from the seed; needs pack = true and "
                "long_documents = \"split\"."))
 
-// The same for text that a tokenizer turns into ids when a run starts, which then stay in memory:
-// 2 bytes a token, or 4 for vocabularies of more than 65536.
+// The same for text that a tokenizer turns into ids when a run starts. The ids stay in memory: 2
+// bytes per token, or 4 for vocabularies of more than 65536.
 struct TextSequenceConfig : SequenceConfig {
   ConfigOf<Tokenizer> tokenizer;
   Bytes limit = std::int64_t{1} << 30;
@@ -120,15 +120,15 @@ TRIVET_CONFIG(TextConfig, TextSequenceConfig,
                between(0.0, 1.0)))
 
 // data/LanguageModel: examples of any source, as SeqIO's LanguageModelFeatures makes them. `inputs`
-// and `targets` say what an example's texts are: "{name}" stands for a feature of the source, all
-// else for itself, "{{" for a brace. The tokens of both are one document, targets behind inputs.
+// and `targets` are templates of an example's texts: "{name}" is replaced by a feature of the
+// source, "{{" by a brace. The tokens of inputs and targets form one document, targets after
+// inputs.
 //
-// With `inputs`, batches have "inputs_indicator" i32 [B, T], which says what the positions of a
-// prefix language model see: 1 where the id is BOS or a token of the inputs.
-// weights_on_targets_only goes by labels: weights are 0 where the label is a token of the inputs,
-// which is one position less.
+// With `inputs`, batches have "inputs_indicator" i32 [B, T], the prefix of a prefix language model:
+// 1 where the id is BOS or a token of the inputs. weights_on_targets_only looks at labels: weights
+// are 0 where the label is a token of the inputs, which is one position less.
 //
-// With inputs_eos the inputs end with EOS, also where inputs_len cuts them, as SeqIO's do; without,
+// With inputs_eos the inputs end with EOS, as in SeqIO, also if inputs_len cuts them. Otherwise
 // targets follow the last token of the inputs.
 struct LanguageModelConfig : TextSequenceConfig {
   ConfigOf<DataSource> source;
@@ -150,11 +150,11 @@ TRIVET_CONFIG(
     (weights_on_targets_only,
      "Computes the loss on target tokens only: input tokens have weight 0."))
 
-// data/MaskedLanguageModel: examples of any source for encoders (Devlin et al. 2018, "BERT"). Here
-// labels stand where they are, not shifted: a document of n tokens, BOS and EOS included, takes n
-// positions. Of the tokens that are text mask_rate are chosen anew in every pass; weights are 1
-// there alone. In "ids" mask_share of the chosen ones are mask_id and random_share any other token
-// of text; the rest stay.
+// data/MaskedLanguageModel: examples of any source for encoders (Devlin et al. 2018, "BERT").
+// Labels are not shifted: a document of n tokens, BOS and EOS included, takes n positions. In every
+// epoch a share mask_rate of the text tokens is chosen at random; only chosen tokens have weight 1.
+// In "ids", mask_share of the chosen tokens become mask_id and random_share become another text
+// token; the rest stay.
 struct MaskedLanguageModelConfig : TextSequenceConfig {
   ConfigOf<DataSource> source;
   std::string targets = "{text}";
@@ -182,9 +182,8 @@ TRIVET_CONFIG(
 //   "weight"  f32 [B]
 //
 // "src/ids" are the tokens and EOS, not shifted; "tgt/ids" BOS and the shifted labels. Both sides
-// are cut to their length, EOS kept. With pack, as many pairs are in a row as fit on both sides,
-// and segments of equal number belong together. Examples of which a side has no tokens are left
-// out.
+// are cut to their length, but keep EOS. With pack, a row holds as many pairs as fit on both sides,
+// and segments with equal ids belong together. Examples with an empty side are dropped.
 struct SequenceToSequenceConfig : InputConfig {
   ConfigOf<DataSource> source;
   ConfigOf<Tokenizer> tokenizer;
@@ -216,10 +215,9 @@ TRIVET_CONFIG(
     (eos_id, "Id of EOS; unset: that of the tokenizer.", at_least(0)),
     (limit, "Most bytes of text.", at_least(1)))
 
-// data/Tokens reads token files (token_file.h has the formats). Those of trivet know their
-// documents, vocabulary, BOS and EOS, so that rows are those of the text they were made of; the
-// others hold a run of ids: documents end where document_end says, and nothing is added to them
-// unless add_bos or add_eos is set.
+// data/Tokens reads token files (token_file.h has the formats). trivet's files record documents,
+// vocabulary, BOS and EOS, so their rows equal those of the original text. Other files hold only
+// ids: documents end at document_end, and BOS and EOS are added only if add_bos or add_eos is set.
 struct TokensConfig : SequenceConfig {
   std::vector<Path> files;
   TokenLayout layout = TokenLayout::by_header;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of language models' batches that can be had in any order.
+// SequenceDataset: random access to rows of language model batches.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ class SequenceDataset {
  public:
   struct Row {
     std::int64_t row = 0;
-    bool real = true;        // false: it only fills the batch, so its weights are 0
-    std::int64_t epoch = 0;  // for what is drawn anew in every pass
+    bool real = true;        // false: fills the batch only, so its weights are 0
+    std::int64_t epoch = 0;  // seeds random choices that differ per epoch
   };
 
   virtual ~SequenceDataset() = default;
@@ -24,16 +24,16 @@ class SequenceDataset {
   SequenceDataset& operator=(const SequenceDataset&) = delete;
 
   virtual std::int64_t rows() const = 0;
-  // All fields but "weight". Throws InputError for data that cannot be read.
+  // Returns all fields but "weight". Throws InputError if the data cannot be read.
   virtual Batch batch(std::span<const Row> rows) = 0;
-  // Differs when the rows do, but for what is drawn anew.
+  // Differs if the rows differ, apart from random choices per epoch.
   virtual std::string fingerprint() const = 0;
 
  protected:
   SequenceDataset() = default;
 };
 
-// All elements of a tensor of a batch set to `value`, to be changed.
+// Sets all elements of a new tensor of a batch to `value` and returns them for writing.
 template <class T>
 std::span<T> filled(Tensor& tensor, T value) {
   const std::span<T> elements = tensor.mutable_span<T>();

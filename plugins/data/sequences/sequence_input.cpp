@@ -26,13 +26,12 @@ void SequenceConfig::validate(Diagnostics& diagnostics) const {
   InputConfig::validate(diagnostics);
   const bool split = long_documents == LongDocuments::split;
   if (overlap > 0 && (pack || !split))
-    diagnostics.add("overlap", "is of the windows of one document a row",
+    diagnostics.add("overlap", "applies only to windows of one document per row",
                     "set pack = false and long_documents = \"split\"");
   if (overlap >= seq_len && seq_len > 0)
-    diagnostics.add("overlap", "leaves nothing of a window that is new",
-                    "it must be below seq_len");
+    diagnostics.add("overlap", "leaves no new positions in a window", "it must be below seq_len");
   if (random_offsets && !(pack && split))
-    diagnostics.add("random_offsets", "is of rows that are cut from all documents",
+    diagnostics.add("random_offsets", "applies only to rows that are cut from all documents",
                     "set pack = true and long_documents = \"split\", or leave it out");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inputs that make rows of documents, as SequenceConfig says.
+// Inputs that make rows of documents as SequenceConfig describes.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ namespace trivet::data {
 
 class SequenceInput : public RowsInput {
  protected:
-  // Brings all documents; called once, from any thread. Throws InputError.
+  // Loads all documents. Called once, from any thread. Throws InputError.
   using LoadTokens = std::function<std::shared_ptr<const TokenStore>()>;
-  // Puts something around the rows, such as masks.
+  // Wraps the rows, for example with masking.
   using Wrap = std::function<std::unique_ptr<SequenceDataset>(std::unique_ptr<SequenceDataset>)>;
   struct Options {
     bool shifted = true;
@@ -29,12 +29,12 @@ class SequenceInput : public RowsInput {
     bool weights_on_targets_only = false;
     Wrap wrap = {};
   };
-  // `data` names what is read, for messages.
+  // `data` names the data, for messages.
   SequenceInput(const SequenceConfig& config, const InputContext& context, const std::string& data,
                 const TextSide& side, const LoadTokens& load, const Options& options);
 };
 
-// Of text that is tokenized when the run starts.
+// Text that is tokenized when the run starts.
 class TextSequenceInput : public SequenceInput, public PreparableInput {
  public:
   const void* extension(std::string_view id) const noexcept override;

@@ -11,14 +11,14 @@
 namespace trivet::data {
 namespace {
 
-std::string shown(const std::optional<std::int32_t>& token) {
+std::string token_text(const std::optional<std::int32_t>& token) {
   return token ? std::to_string(*token) : "none";
 }
 
-// All that decides what is in a row.
+// Everything that determines the contents of rows.
 std::string fingerprint_of(const SequenceRules& rules, const std::string& layout) {
   return digest(rules.tokens->fingerprint() + " " + std::to_string(rules.seq_len) + " " +
-                shown(rules.special.bos) + " " + shown(rules.special.eos) +
+                token_text(rules.special.bos) + " " + token_text(rules.special.eos) +
                 (rules.shifted ? " shifted " : " ") + layout);
 }
 
@@ -55,7 +55,7 @@ struct SequenceRows::Fields {
 
 std::vector<std::int64_t> SequenceRules::positions() const {
   const std::int64_t more = (special.bos.has_value() ? 1 : 0) + (special.eos.has_value() ? 1 : 0) -
-                            // Of n tokens n - 1 have one before them.
+                            // Of n tokens n - 1 have a token before them.
                             (shifted ? 1 : 0);
   std::vector<std::int64_t> positions(static_cast<std::size_t>(tokens->documents()));
   for (std::size_t i = 0; i < positions.size(); ++i) {
@@ -78,8 +78,8 @@ SequenceRows::SequenceRows(SequenceRules rules, const std::vector<std::int64_t>&
       layout_(rules_.positions(), rules_.seq_len, row_ends),
       fingerprint_(fingerprint_of(rules_, "in " + std::to_string(row_ends.size()) + " rows")) {}
 
-// Brings what stands at the piece's positions into ids_: position p has id p and label p + 1, or p,
-// of BOS, tokens, EOS.
+// Reads the piece's positions into ids_: position p of BOS, tokens, EOS has id p and label p + 1,
+// or label p.
 void SequenceRows::read(const Piece& piece) {
   const DocumentSpecialTokens& special = rules_.special;
   ids_.resize(static_cast<std::size_t>(piece.length) + (rules_.shifted ? 1 : 0));
@@ -96,7 +96,7 @@ void SequenceRows::read(const Piece& piece) {
   const std::int64_t has = rules_.tokens->length(piece.document) - begin;
   const auto count = std::min(left.size(), static_cast<std::size_t>(has));
   rules_.tokens->read(piece.document, begin, left.first(count));
-  // A trimmed document keeps its EOS, as those of SeqIO (append_eos_after_trim).
+  // A trimmed document keeps its EOS, as in SeqIO (append_eos_after_trim).
   const bool trimmed = trim_ && std::cmp_greater(has, count) && !left.empty();
   ends_with_special_token_ = special.eos.has_value() && (trimmed || count < left.size());
   if (ends_with_special_token_) left.back() = *special.eos;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SequenceRows: documents of token ids as rows of a language model's batch.
+// SequenceRows: documents of token ids as rows of language model batches.
 #pragma once
 
 #include <cstdint>
@@ -18,33 +18,34 @@
 
 namespace trivet::data {
 
-// What a document has beside its tokens; nothing: none is added.
+// Special tokens to add to a document. Empty: none is added.
 struct DocumentSpecialTokens {
   std::optional<std::int32_t> bos;
   std::optional<std::int32_t> eos;
 };
 
-// Documents and how they become rows.
+// Documents and how to make rows of them.
 struct SequenceRules {
   std::shared_ptr<const TokenStore> tokens;
   DocumentSpecialTokens special;
   std::int64_t seq_len = 1;
-  bool shifted = true;  // a label is the token behind its id; else it is its id
-  // Bytes of text of each id, or empty where that is not known: then batches have no "label_bytes".
+  bool shifted = true;  // a label is the token after its id; else it is its id
+  // Bytes of text of each id. Empty if unknown: batches then have no "label_bytes".
   std::vector<std::int32_t> bytes_of_id;
-  bool indicate_inputs = false;          // batches have "inputs_indicator", by ids
-  bool weights_on_targets_only = false;  // labels that are inputs have weights 0
-  // Where rows that are cut from all documents start in each pass but the first; nothing: at 0.
+  bool indicate_inputs = false;          // adds "inputs_indicator", by ids
+  bool weights_on_targets_only = false;  // labels that are inputs get weight 0
+  // Draws where rows that are cut from all documents start in each epoch but the first. Empty:
+  // always at 0.
   std::optional<RngKey> random_offsets;
 
-  // How many positions each document takes; those without tokens take none.
+  // The number of positions of each document; 0 for a document without tokens.
   std::vector<std::int64_t> positions() const;
 };
 
 class SequenceRows final : public SequenceDataset {
  public:
   SequenceRows(SequenceRules rules, const SequenceConfig& config);
-  // Whole documents in given rows.
+  // Puts whole documents into given rows.
   SequenceRows(SequenceRules rules, const std::vector<std::int64_t>& row_ends);
 
   std::int64_t rows() const override { return layout_.rows(); }
@@ -61,9 +62,9 @@ class SequenceRows final : public SequenceDataset {
   bool trim_;
   RowLayout layout_;
   std::string fingerprint_;
-  std::vector<Piece> pieces_;      // of the row in work
-  std::vector<std::int32_t> ids_;  // of the piece in work; shifted, one more than it has positions
-  bool ends_with_special_token_ = false;  // the last of them is EOS that was added
+  std::vector<Piece> pieces_;      // of the current row
+  std::vector<std::int32_t> ids_;  // of the current piece; one more than its positions if shifted
+  bool ends_with_special_token_ = false;  // the last id is an added EOS
 };
 
 }  // namespace trivet::data

@@ -12,7 +12,7 @@
 namespace trivet::data {
 namespace {
 
-TextSide made_side(const ConfigOf<Tokenizer>& own, const InputContext& context) {
+TextSide make_side(const ConfigOf<Tokenizer>& own, const InputContext& context) {
   std::shared_ptr<const Tokenizer> tokenizer = required_tokenizer(own, context);
   const std::int64_t size = checked_vocabulary(*tokenizer, context.name);
   return {std::move(tokenizer), size};
@@ -26,14 +26,14 @@ void SequenceToSequenceConfig::validate(Diagnostics& diagnostics) const {
   check_template(diagnostics, "targets", targets);
 }
 
-// What reading takes.
+// What load() needs.
 struct SequenceToSequenceInput::Parts {
   Parts(const Config& config, const InputContext& context)
       : data(make(config.source)),
         inputs(config.inputs),
         targets(config.targets),
-        source(made_side(config.tokenizer, context)),
-        target(config.target_tokenizer.has_value() ? made_side(config.target_tokenizer, context)
+        source(make_side(config.tokenizer, context)),
+        target(config.target_tokenizer.has_value() ? make_side(config.target_tokenizer, context)
                                                    : source),
         limit(config.limit.count),
         pack(config.pack) {
@@ -71,7 +71,7 @@ struct SequenceToSequenceInput::Parts {
   std::shared_ptr<DataSource> data;
   TextTemplate inputs, targets;
   TextSide source, target;
-  SequenceRules source_rules, target_rules;  // without their tokens
+  SequenceRules source_rules, target_rules;  // without the tokens
   std::int64_t limit;
   bool pack;
 };

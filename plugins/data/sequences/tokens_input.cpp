@@ -13,21 +13,21 @@
 namespace trivet::data {
 namespace {
 
-// All files must be of one tokenizer: ids of two would be taken for each other.
+// All files must use one tokenizer, or ids would have two meanings.
 void check_same(const TokenFile& first, const TokenFile& other) {
   const TokenFileHeader &a = first.header(), &b = other.header();
   if (a.tokenizer == b.tokenizer && a.vocabulary_size == b.vocabulary_size && a.bos == b.bos &&
       a.eos == b.eos)
     return;
-  throw InputError(other.name() + ": is of another tokenizer than " + first.name(),
-                   {.hint = "make both with the same, or name only one kind in files"});
+  throw InputError(other.name() + ": was made with another tokenizer than " + first.name(),
+                   {.hint = "use files of one tokenizer only"});
 }
 
 void check_tokenizer(const TokenFile& file, const Tokenizer& tokenizer) {
   const TokenFileHeader& header = file.header();
   if (header.tokenizer.empty() || header.tokenizer == tokenizer.fingerprint()) return;
   throw InputError(
-      file.name() + ": was made with another tokenizer than that of the config (" +
+      file.name() + ": was made with another tokenizer than the config's (" +
           std::to_string(header.vocabulary_size) + " tokens, here " +
           std::to_string(tokenizer.vocabulary_size()) + ")",
       {.hint = "make the file again with 'trivet data prepare', or name its tokenizer"});
@@ -40,14 +40,14 @@ std::int64_t smallest_known(std::initializer_list<std::int64_t> sizes) {
   return smallest;
 }
 
-// What is not set in the config and the file knows.
+// Fills special tokens that the config leaves unset from the file's header.
 SequenceConfig with_special_tokens(const TokensConfig& config, const TokenFileHeader& header) {
   SequenceConfig known = config;
   if (header.has_index) {
     if (!known.bos_id) known.bos_id = header.bos;
     if (!known.eos_id) known.eos_id = header.eos;
   }
-  // Their special tokens are among the ids, or an own file was made without.
+  // The ids include special tokens already, or trivet's file was made without them.
   if (!known.add_bos) known.add_bos = header.has_index && known.bos_id.has_value();
   if (!known.add_eos) known.add_eos = header.has_index && known.eos_id.has_value();
   return known;

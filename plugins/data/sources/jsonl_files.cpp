@@ -12,10 +12,10 @@
 namespace trivet::data {
 namespace {
 
-// A longer line is taken for a mistake, as CsvReader does.
+// A longer line is an error, as in CsvReader.
 constexpr std::size_t kMostLineBytes = std::size_t{16} << 20;
 
-// Views into `value`, and into `numbers` for what has no text of its own there.
+// The texts are views into `value`, or into `numbers` for values without a text of their own.
 void features_of(const Value& value, std::vector<std::string>& numbers,
                  std::vector<SourceExample::Feature>& features) {
   features.clear();
@@ -57,15 +57,15 @@ void JsonlFiles::read(const Visit& visit) {
       if (content.size() > kMostLineBytes)
         throw InputError(
             example.location + ": is longer than " + std::to_string(kMostLineBytes >> 20) + " MiB",
-            {.hint = "is a line end missing? every line is one JSON object"});
+            {.hint = "is a line end missing? each line must be one JSON object"});
       const Value value = [&] {
         try {
           return value_from_json(content, example.location);
         } catch (const RunError& error) {
-          throw InputError(error.message(), {.hint = "every line must be a whole JSON object"});
+          throw InputError(error.message(), {.hint = "each line must be a complete JSON object"});
         }
       }();
-      if (!value.is_table()) throw InputError(example.location + ": is no JSON object");
+      if (!value.is_table()) throw InputError(example.location + ": is not a JSON object");
       features_of(value, numbers, example.features);
       visit(example);
     }

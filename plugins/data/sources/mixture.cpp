@@ -10,7 +10,7 @@
 namespace trivet::data {
 
 void MixtureConfig::validate(Diagnostics& diagnostics) const {
-  if (sources.empty()) diagnostics.add("sources", "are none");
+  if (sources.empty()) diagnostics.add("sources", "is empty");
   const auto has_rate = [](const MixtureItem& item) { return item.rate.has_value(); };
   if (std::ranges::any_of(sources, has_rate) && !std::ranges::all_of(sources, has_rate))
     diagnostics.add("sources", "some have a rate and some do not",
@@ -62,7 +62,7 @@ bool MixtureOrder::next(Turn& turn) {
   return true;
 }
 
-// Examples of one source, their texts one behind the other.
+// Examples of one source, with their texts concatenated.
 struct Mixture::Kept {
   struct Feature {
     std::string name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// data/Mixture: the examples of several sources in one sequence.
+// data/Mixture: interleaves the examples of several sources.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace trivet::data {
 
-// Which source gives the next example, see MixtureConfig.
+// Decides which source gives the next example, see MixtureConfig.
 class MixtureOrder {
  public:
-  // `counts`: examples of each; one without any takes no part.
+  // `counts`: the examples of each source. A source without examples is ignored.
   MixtureOrder(std::vector<double> rates, std::vector<std::int64_t> counts, Exhausted exhausted);
 
   struct Turn {
@@ -33,13 +33,13 @@ class MixtureOrder {
 
   std::vector<double> rates_;
   std::vector<std::int64_t> counts_;
-  std::vector<std::int64_t> taken_;  // of each
-  std::vector<double> credit_;       // what each is owed
+  std::vector<std::int64_t> taken_;  // per source
+  std::vector<double> credit_;       // examples owed to each source
   Exhausted exhausted_;
 };
 
-// The texts of all sources are in memory while it is read: which source comes next is not theirs to
-// say.
+// Keeps the texts of all sources in memory while it reads them, since it cannot control the order
+// in which a source yields examples.
 class Mixture final : public DataSource {
  public:
   using Config = MixtureConfig;
@@ -52,7 +52,7 @@ class Mixture final : public DataSource {
  private:
   struct Item {
     std::unique_ptr<DataSource> source;
-    double rate = 0;  // 0: its number of examples
+    double rate = 0;  // 0: use the number of examples
     std::vector<std::pair<std::string, TextTemplate>> features;
   };
   struct Kept;

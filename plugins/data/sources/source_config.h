@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configs of the sources of text.
+// The configs of text sources.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 
 namespace trivet::data {
 
-// What in a file of text is one document. Line ends and blank lines between documents belong to
-// none of them.
+// The unit of a text file that is one document. Line ends and blank lines between documents are not
+// part of them.
 enum class Documents {
-  file,       // all of it
-  paragraph,  // the lines between blank ones
+  file,       // the whole file
+  paragraph,  // text between blank lines
   line,       // every line that is not empty
 };
 TRIVET_ENUM(Documents, file, paragraph, line)
 
-// What files of text hold. Files that are compressed with gzip or zstd are decompressed first, here
-// and in the sources below.
+// The contents of text files. Files compressed with gzip or zstd are decompressed first, here and
+// in the sources below.
 enum class Encoding {
-  utf8,   // text: files with zero bytes, or of which more than a tenth is no UTF-8, are refused
+  utf8,   // text: refuses files with zero bytes or with over a tenth of invalid UTF-8
   bytes,  // any bytes
 };
 TRIVET_ENUM(Encoding, utf8, bytes)
@@ -53,8 +53,8 @@ TRIVET_CONFIG(TextFilesConfig, DataSourceConfig,
                "training, 0.9 to 1 for evaluation.",
                between(0.0, 1.0)))
 
-// Examples whose features are the members of the objects: texts as they are, numbers and booleans
-// as JSON writes them. Null counts as missing; arrays and objects have no text and are left out.
+// The features of an example are the members of the JSON object: strings unchanged, numbers and
+// booleans as JSON writes them. Null means missing; arrays and objects are dropped.
 struct JsonlConfig : DataSourceConfig {
   std::vector<Path> files;
 };
@@ -63,7 +63,7 @@ TRIVET_CONFIG(
     (files, "Files of one JSON object a line, gzip or zstd or plain, and patterns (*, ?, [a-z]).",
      required))
 
-// Examples whose features are those of tf.Example: the first value of each, bytes as they are,
+// The features of an example are those of tf.Example: the first value of each, bytes unchanged,
 // numbers in decimal.
 struct TfRecordConfig : DataSourceConfig {
   std::vector<Path> files;
@@ -74,9 +74,10 @@ TRIVET_CONFIG(TfRecordConfig, DataSourceConfig,
                "[a-z]).",
                required))
 
-// data/Mixture: examples of several sources in one sequence, as SeqIO mixes tasks. The next one is
-// always of the source that is furthest behind its share, the first of equals, so what a pass has
-// is known beforehand, and after any number of examples every source has had about its share.
+// data/Mixture interleaves the examples of several sources, as SeqIO mixes tasks. The next example
+// always comes from the source that is furthest behind its share, the first of equals. The order of
+// an epoch is therefore known beforehand, and after any number of examples every source has had
+// about its share.
 struct MixtureItem {
   ConfigOf<DataSource> source;
   std::optional<double> rate;
@@ -90,11 +91,11 @@ TRIVET_CONFIG(
      "Features made of each example, such as { targets = \"{answer}\" }: names, and texts with "
      "names of features in braces; empty: examples stay as they are."))
 
-// What happens when a source has no more examples before the others.
+// What to do when a source runs out of examples before the others.
 enum class Exhausted {
-  stop,       // the pass ends: what the others have left is not used
-  continue_,  // the others continue without it: every example is used once
-  repeat,     // it starts over, until every source has been used up: none is left out
+  stop,       // ends the epoch: examples left in other sources are not used
+  continue_,  // continues without it: every example is used once
+  repeat,     // restarts it until every source has been used up: every example is used
 };
 TRIVET_ENUM(Exhausted, stop, continue_, repeat)
 

@@ -12,9 +12,9 @@
 namespace trivet::data {
 namespace {
 
-// The first location from `share` of the text on where a character of UTF-8 may start. At most
-// three bytes are skipped, as many as a character has behind its first, so bytes of another
-// encoding are cut where they are.
+// Returns the first offset from `share` of the text on where a UTF-8 character may start. Skips
+// three bytes at most, the most continuation bytes of a character, so bytes of another encoding are
+// cut unchanged.
 std::size_t cut_at(std::string_view text, double share) {
   if (share <= 0) return 0;
   if (share >= 1) return text.size();

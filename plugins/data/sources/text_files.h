@@ -12,11 +12,11 @@
 
 namespace trivet::data {
 
-// The share [begin, end] of a text, cut before whole characters of UTF-8. Neighboring shares
-// neither overlap nor leave anything out.
+// Returns the share [begin, end] of a text, cut before whole UTF-8 characters. Adjacent shares
+// neither overlap nor leave a gap.
 std::string_view part_of(std::string_view text, double begin, double end);
 
-// A few bytes that are no UTF-8 stay as they are: tokenizers take any.
+// Keeps a few invalid UTF-8 bytes unchanged, since tokenizers accept any bytes.
 class TextFiles final : public DataSource {
  public:
   using Config = TextFilesConfig;

@@ -8,12 +8,12 @@
 namespace trivet::data {
 namespace {
 
-std::string_view feature(const SourceExample& example, std::string_view name) {
+std::string_view find_feature(const SourceExample& example, std::string_view name) {
   const auto found = std::ranges::find(example.features, name, &SourceExample::Feature::name);
   if (found != example.features.end()) return found->text;
   std::vector<std::string> known;
   for (const auto& has : example.features) known.emplace_back(has.name);
-  throw InputError(example.location + ": the example has no text '" + std::string(name) + "'",
+  throw InputError(example.location + ": the example has no feature '" + std::string(name) + "'",
                    {.hint = suggestion(name, known)});
 }
 
@@ -36,7 +36,8 @@ TextTemplate::TextTemplate(std::string_view text) {
     } else {
       const std::size_t end = text.find_first_of("{}", 1);
       if (c == '}' || end == std::string_view::npos || text[end] != '}' || end == 1)
-        throw Error("a brace has no partner", {.hint = "\"{name}\" is a feature, \"{{\" a brace"});
+        throw Error("unbalanced brace",
+                    {.hint = "write \"{name}\" for a feature, \"{{\" for a brace"});
       flush();
       parts_.push_back({true, std::string(text.substr(1, end - 1))});
       text.remove_prefix(end + 1);
@@ -48,7 +49,7 @@ TextTemplate::TextTemplate(std::string_view text) {
 std::string TextTemplate::fill(const SourceExample& example) const {
   std::string text;
   for (const Part& part : parts_)
-    text += part.is_name ? feature(example, part.text) : std::string_view(part.text);
+    text += part.is_name ? find_feature(example, part.text) : std::string_view(part.text);
   return text;
 }
 

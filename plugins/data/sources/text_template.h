@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a source's examples is tokenized: texts with the names of features in them.
+// Templates for the texts of a source's examples, with the names of features in them.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace trivet::data {
 
-// "Translate {english} to " with the texts of an example instead of names. Braces of the text
-// itself are doubled.
+// A template such as "Translate {english} to ", filled with an example's features. Double a literal
+// brace.
 class TextTemplate {
  public:
-  // Throws Error for braces that do not fit.
+  // Throws Error for unbalanced braces.
   explicit TextTemplate(std::string_view text);
 
   bool empty() const { return parts_.empty(); }
@@ -30,7 +30,7 @@ class TextTemplate {
   std::vector<Part> parts_;
 };
 
-// Adds a problem for a text that is no template; `field` as in Diagnostics::add.
+// Adds a diagnostic for an invalid template; `field` as in Diagnostics::add.
 void check_template(Diagnostics& diagnostics, std::string_view field, const std::string& text);
 
 }  // namespace trivet::data

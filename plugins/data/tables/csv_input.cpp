@@ -12,7 +12,7 @@
 namespace trivet::data {
 namespace {
 
-// All columns as they are.
+// Encodes all columns as plain numbers.
 class NumbersEncoder final : public RowEncoder {
  public:
   explicit NumbersEncoder(std::vector<std::string> columns)
@@ -27,7 +27,7 @@ class NumbersEncoder final : public RowEncoder {
       const std::optional<double> number = row.number_in(i);
       floats[i] = number ? static_cast<float>(*number) : 0;
       if (number && std::isfinite(floats[i])) continue;
-      throw row.error(columns_[i], shown_cell(row.cells[i].text) + " is no number",
+      throw row.error(columns_[i], shown_cell(row.cells[i].text) + " is not a number",
                       "without a task for tables all columns must be numbers");
     }
   }
@@ -41,11 +41,10 @@ std::size_t width_of(const RowEncoder::Array& array) {
   return static_cast<std::size_t>(std::max<std::int64_t>(array.width, 1));
 }
 
-// The columns `begin` and on of the rows that the samples name.
+// Gathers columns from `begin` on of the rows of the samples.
 template <class T>
-Tensor gathered(const std::vector<T>& rows, std::size_t row_width, std::size_t begin,
-                const RowEncoder::Array& array,
-                const std::vector<ExampleSampler::Sample>& samples) {
+Tensor gather(const std::vector<T>& rows, std::size_t row_width, std::size_t begin,
+              const RowEncoder::Array& array, const std::vector<ExampleSampler::Sample>& samples) {
   const auto batch = static_cast<std::int64_t>(samples.size());
   Tensor tensor =
       Tensor::host(array.width == 0 ? Shape{batch} : Shape{batch, array.width}, dtype_of<T>);
@@ -63,10 +62,10 @@ void CsvConfig::validate(Diagnostics& diagnostics) const {
   InputConfig::validate(diagnostics);
   const bool one = delimiter.size() == 1 && static_cast<unsigned char>(delimiter[0]) < 128;
   if (!one || std::string_view("\"\r\n\0", 4).find(delimiter[0]) != std::string_view::npos) {
-    diagnostics.add("delimiter", "must be one ASCII character, and no quote or line end",
+    diagnostics.add("delimiter", "must be one ASCII character other than a quote or line end",
                     R"(",", ";", "\t" and "|" are usual)");
   } else if (delimiter == decimal_mark) {
-    diagnostics.add("decimal_mark", "is the delimiter, too",
+    diagnostics.add("decimal_mark", "is also the delimiter",
                     "files with decimal commas have delimiter = \";\"");
   }
 }
@@ -120,10 +119,10 @@ std::optional<Batch> CsvInput::get_next() {
   std::size_t next_float = 0, next_integer = 0;
   for (const RowEncoder::Array& array : encoder_->arrays()) {
     if (array.dtype == DType::i32) {
-      batch.set(array.name, gathered(integers_, integer_width_, next_integer, array, samples_));
+      batch.set(array.name, gather(integers_, integer_width_, next_integer, array, samples_));
       next_integer += width_of(array);
     } else {
-      batch.set(array.name, gathered(floats_, float_width_, next_float, array, samples_));
+      batch.set(array.name, gather(floats_, float_width_, next_float, array, samples_));
       next_float += width_of(array);
     }
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// data/Csv: batches of a CSV file's rows. What is in them decides the encoder that the task sets;
-// without one all columns must be numbers.
+// data/Csv: batches of a CSV file's rows. The task's encoder decides what a batch holds; without an
+// encoder all columns must be numbers.
 //
-// The file is read and checked when the input is made, and encoded by the first get_next; then the
-// text is given up, and batches are gathered from 4 bytes for each number.
+// The constructor reads and checks the file. The first get_next encodes it and frees the text;
+// batches are then gathered from 4 bytes per number.
 #pragma once
 
 #include <functional>

@@ -45,16 +45,16 @@ void CsvTable::check_text() {
   if (text_.starts_with("\xFF\xFE") || text_.starts_with("\xFE\xFF"))
     throw InputError(file_ + ": is UTF-16", {.hint = "save it as UTF-8"});
   if (text_.starts_with(kUtf8Mark)) text_.remove_prefix(kUtf8Mark.size());
-  if (text_.starts_with(kUtf8Mark))  // it would be part of the first column's name
-    throw InputError(file_ + ": two byte order marks, one behind the other",
-                     {.hint = "save the file as UTF-8 without any"});
+  if (text_.starts_with(kUtf8Mark))  // else it would be part of the first column's name
+    throw InputError(file_ + ": starts with two byte order marks",
+                     {.hint = "save the file as UTF-8 without a byte order mark"});
   const auto fail_at = [&](std::size_t offset, const std::string& what, const std::string& hint) {
     const auto line = 1 + std::count(text_.begin(), text_.begin() + offset, '\n');
     throw InputError(what,
                      {.where = {.file = file_, .line = static_cast<int>(line)}, .hint = hint});
   };
   if (const std::size_t zero = text_.find('\0'); zero != std::string_view::npos)
-    fail_at(zero, "a zero byte", "this is no text file, or one of another encoding than UTF-8");
+    fail_at(zero, "a zero byte", "this is not a text file, or its encoding is not UTF-8");
   if (const auto bad = find_invalid_utf8(text_)) {
     std::array<char, 40> what{};
     std::snprintf(what.data(), what.size(), "the byte 0x%02X is not UTF-8 text",
@@ -67,7 +67,7 @@ void CsvTable::read_header(CsvReader& from_start) {
   for (std::int64_t i = 0; i < config_.skip_lines; ++i) from_start.skip_line();
   CsvRecord first;
   if (!from_start.next(first))
-    throw InputError(file_ + ": there is no row in it", {.hint = "is skip_lines right?"});
+    throw InputError(file_ + ": the file has no rows", {.hint = "is skip_lines right?"});
   for (std::size_t i = 0; i < first.cells.size(); ++i) {
     const bool named = config_.header && !first.cells[i].empty();
     columns_.push_back(named ? std::string(first.cells[i]) : unnamed(i));
@@ -100,7 +100,7 @@ void CsvTable::check_width(const CsvRecord& record, std::int64_t number) const {
   if (record.cells.size() == columns_.size()) return;
   const std::size_t has = record.cells.size();
   const std::string where = has < columns_.size()
-                                ? "there is none for column " + shown_cell(columns_[has])
+                                ? "no cell for column " + shown_cell(columns_[has])
                                 : "the last column is " + shown_cell(columns_.back()) + ", then " +
                                       shown_cell(record.cells[columns_.size()]);
   throw InputError("row " + std::to_string(number) + " has " +
@@ -119,10 +119,10 @@ void CsvTable::find_rows(CsvReader& from_first) {
     mark_cells(record, cells);
     if (wants(cells)) rows_.push_back({record.offset, record.line, number});
   }
-  if (number == 0) throw InputError(file_ + ": there are no rows below the header");
+  if (number == 0) throw InputError(file_ + ": no rows below the header");
   if (rows_.empty())
     throw InputError(file_ + ": none of its " + count_of(number, "row") + " is left",
-                     {.hint = "look at part, eval_share and drop_missing"});
+                     {.hint = "check part, eval_share and drop_missing"});
 }
 
 void CsvTable::mark_cells(const CsvRecord& record, std::vector<TableCell>& cells) const {
@@ -141,7 +141,7 @@ bool CsvTable::wants(const std::vector<TableCell>& cells) const {
   return is_for_evaluation(cells) == (config_.part == CsvPart::eval);
 }
 
-// By the texts alone: neither quotes nor line ends nor the order of rows change the side of a row.
+// Uses the texts alone: quotes, line ends and the order of rows do not affect the side of a row.
 bool CsvTable::is_for_evaluation(const std::vector<TableCell>& cells) const {
   RngKey key = split_key_;
   if (split_by_) {

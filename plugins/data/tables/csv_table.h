@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CSV file as a table: named columns, and those of its rows that a config asks for.
+// A CSV file as a table: named columns and the rows that a config selects.
 #pragma once
 
 #include <cstddef>
@@ -21,13 +21,13 @@ namespace trivet::data {
 class CsvTable {
  public:
   // Reads the file into memory, checks all of it (text, quotes, the number of cells in every row)
-  // and finds the rows that are asked for. Throws InputError with file and line.
+  // and selects rows. Throws InputError with file and line.
   explicit CsvTable(const CsvConfig& config);
 
   const std::string& file() const { return file_; }
   const std::vector<std::string>& columns() const { return columns_; }
   std::int64_t rows() const { return static_cast<std::int64_t>(rows_.size()); }
-  // In the order of the file.
+  // Visits rows in the order of the file.
   void scan(const std::function<void(const TableRow&)>& visit) const;
 
  private:

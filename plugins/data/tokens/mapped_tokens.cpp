@@ -43,7 +43,7 @@ MappedTokens::MappedTokens(std::vector<TokenFile> files, std::optional<std::int3
   fingerprint_ = digest(digests + digest(ends));
 }
 
-// Reads all ids, as what is read is checked.
+// Reads all ids, since reading checks them.
 void MappedTokens::check_ids(const Part& part) {
   std::vector<std::int32_t> ids(std::size_t{1} << 16);
   const std::int64_t tokens = part.file.tokens();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The documents of token files, left in the files.
+// Reads the documents of token files through a mapping.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace trivet::data {
 
 class MappedTokens final : public TokenStore {
  public:
-  // Documents of files without an index end behind each `document_end`, which takes reading all of
-  // them, or with their file. Ids are checked when they are read: those of each file must be below
-  // its own vocabulary and `vocabulary_size` (0: any id is fine). `verify`: TokenFile::verify of
-  // each. Throws InputError.
+  // Documents of files without an index end after each `document_end`, which needs one pass over
+  // the file, or else at the end of the file. Ids are checked when they are read: each must be
+  // below its file's vocabulary size and below `vocabulary_size` (0: no limit). `verify` calls
+  // TokenFile::verify for each file. Throws InputError.
   MappedTokens(std::vector<TokenFile> files, std::optional<std::int32_t> document_end,
                std::int64_t vocabulary_size, bool verify);
 
@@ -31,7 +31,7 @@ class MappedTokens final : public TokenStore {
   struct Part {
     TokenFile file;
     std::int64_t limit;              // of its ids
-    std::int64_t documents_end = 0;  // documents up to and with this file
+    std::int64_t documents_end = 0;  // documents up to and including this file
   };
   const Part& part_of(std::int64_t document) const;
   std::int64_t start(std::int64_t document) const;

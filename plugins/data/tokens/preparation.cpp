@@ -35,14 +35,14 @@ struct Texts {
   std::int64_t bytes = 0;
 };
 
-// By the texts alone: other names of files, or another order of patterns, change nothing.
+// Depends on the texts alone: renamed files or another order of patterns change nothing.
 Texts look_at(const TextPipeline& pipeline) {
   Texts texts;
   std::string digests;
   pipeline.source->read([&](const SourceExample& example) {
     const std::string text = pipeline.targets.fill(example);
     digests += digest(text);
-    // Folded now and then, as there may be very many documents.
+    // Folded at intervals, since there may be very many documents.
     if (digests.size() > std::size_t{1} << 20) digests = digest(digests);
     ++texts.documents;
     texts.bytes += static_cast<std::int64_t>(text.size());
@@ -55,11 +55,12 @@ std::string line(const char* key, const Value& value) {
   return std::string(key) + " = " + to_toml(value) + "\n";
 }
 
-// All of data.toml. What is there is whole when it has the text that its own shards give.
+// The text of data.toml. A directory is complete if its data.toml equals the text made from its
+// shards.
 class Index {
  public:
   Index(const Texts& texts, const Tokenizer& tokenizer, std::uint64_t shard_bytes)
-      : head_("# Token files made of text; 'trivet data prepare' wrote them.\n" +
+      : head_("# Token files made from text by 'trivet data prepare'.\n" +
               line("format", "trivet.tokens/1") + line("documents", texts.documents) +
               line("text_bytes", texts.bytes) + line("text_digest", texts.digest) +
               line("tokenizer", tokenizer.fingerprint()) +
@@ -83,9 +84,9 @@ class Index {
   std::size_t count_ = 0;
 };
 
-// Adds the shards of an earlier preparation; nothing when they are not those that data.toml names,
-// or are damaged.
-std::optional<Index> found_index(Index index, const fs::path& directory) {
+// Adds the shards of an earlier preparation. Empty if they are damaged or data.toml lists other
+// shards.
+std::optional<Index> find_index(Index index, const fs::path& directory) {
   try {
     const std::string text = read_text_file(directory / kIndexName);
     for (std::size_t i = 0; fs::exists(directory / shard_name(i)); ++i) {
@@ -94,7 +95,7 @@ std::optional<Index> found_index(Index index, const fs::path& directory) {
     }
     if (index.text() == text) return index;
   } catch (const RunError&) {
-    // What cannot be read is made again, and if that fails, too, it says so.
+    // Unreadable files are made again. If that fails, too, the error is reported then.
   }
   return std::nullopt;
 }
@@ -145,14 +146,14 @@ void remove_file(const fs::path& file) {
   if (failed) throw RunError("cannot remove " + file.string() + ": " + failed.message());
 }
 
-Index made_index(Index index, const TextPipeline& pipeline, const fs::path& directory,
+Index make_index(Index index, const TextPipeline& pipeline, const fs::path& directory,
                  std::uint64_t shard_bytes) {
-  // Without it nothing is taken for whole until all shards are there.
+  // Without data.toml the directory is incomplete until all shards are written.
   remove_file(directory / kIndexName);
   ShardWriter writer(header_of(*pipeline.tokenizer), directory, shard_bytes, index);
   tokenize_each(pipeline, [&](const TokenizedExample& example) { writer.add(example.ids); });
   writer.flush();
-  // Of a preparation with more shards, which patterns like tokens-*.bin would read, too.
+  // Shards left from a preparation with more shards: patterns like tokens-*.bin would match them.
   for (std::size_t i = index.count(); fs::exists(directory / shard_name(i)); ++i)
     remove_file(directory / shard_name(i));
   replace_file(directory / kIndexName, index.text());
@@ -165,13 +166,13 @@ PreparedData prepare_tokens(const TextPipeline& pipeline, const fs::path& direct
                             std::uint64_t shard_bytes) {
   const std::string& name = pipeline.source->name();
   if (!pipeline.inputs.empty())
-    throw InputError(name + ": token files do not keep which tokens are of inputs",
-                     {.hint = "prepare only what has targets alone"});
+    throw InputError(name + ": token files do not record which tokens are inputs",
+                     {.hint = "prepare an input without `inputs`"});
   const Texts texts = look_at(pipeline);
-  if (texts.bytes == 0) throw InputError(name + ": there is no text in it");
+  if (texts.bytes == 0) throw InputError(name + ": the source has no text");
   const Index head(texts, *pipeline.tokenizer, shard_bytes);
-  const std::optional<Index> found = found_index(head, directory);
-  const Index index = found ? *found : made_index(head, pipeline, directory, shard_bytes);
+  const std::optional<Index> found = find_index(head, directory);
+  const Index index = found ? *found : make_index(head, pipeline, directory, shard_bytes);
   PreparedData made;
   made.reused = found.has_value();
   for (std::size_t i = 0; i < index.count(); ++i) made.files.push_back(directory / shard_name(i));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts as token files that data/Tokens reads: DIR/tokens-00000.bin, ... and DIR/data.toml, which
-// says what they were made of.
+// Writes texts as token files for data/Tokens: DIR/tokens-00000.bin, ... and DIR/data.toml, which
+// records their source.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace trivet::data {
 
-// Texts are read once for their digest, which decides whether what is there is theirs, and again to
-// be tokenized, a document at a time; a shard of ids is kept in memory until it is written.
-// Which tokens are of inputs is not kept: what has inputs cannot be prepared and says so.
+// Reads texts once for their digest, which shows whether DIR already holds them, and again to
+// tokenize them, one document at a time. Keeps a shard of ids in memory until it is written.
+// Refuses a pipeline with inputs, since token files do not record which tokens are inputs.
 PreparedData prepare_tokens(const TextPipeline& pipeline, const std::filesystem::path& directory,
                             std::uint64_t shard_bytes);
 

@@ -12,10 +12,10 @@ std::optional<std::int32_t> special_token(const SpecialTokenWish& wish,
   const std::string name = wish.name, field = input + "." + name + "_id";
   const std::optional<std::int32_t> id = wish.id.has_value() ? wish.id : own;
   if (!id)
-    throw InputError(field + ": there is no such token, but " + wish.flag + " = true",
+    throw InputError(field + ": the tokenizer has no such token, but " + wish.flag + " = true",
                      {.hint = "set " + name + "_id, or " + wish.flag + " = false"});
   if (vocabulary_size > 0 && *id >= vocabulary_size)
-    throw InputError(field + ": is " + std::to_string(*id) + ", but ids end at " +
+    throw InputError(field + ": is " + std::to_string(*id) + ", but the largest id is " +
                      std::to_string(vocabulary_size - 1));
   return id;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tokens documents begin and end with.
+// Chooses the tokens at the start and end of documents.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@
 
 namespace trivet::data {
 
-// What a config says of one of them.
+// What a config asks for one special token.
 struct SpecialTokenWish {
   const char* name;  // "bos": for messages
   std::optional<bool> add;
   std::optional<std::int32_t> id;
-  std::string flag = std::string("add_") + name;  // the field that asks for it
+  std::string flag = std::string("add_") + name;  // the field that requests it
 };
 
-// BOS or EOS as wished, unset being "where there is one"; `own` is the tokenizer's. Ids must be
-// below `vocabulary_size` (0: not known). Throws InputError, with `input` as its location, for one
-// that is wanted and not there.
+// Returns BOS or EOS as requested; unset means "if there is one". `own` is the tokenizer's. Ids
+// must be below `vocabulary_size` (0: unknown). Throws InputError, located at `input`, if the token
+// is requested but does not exist.
 std::optional<std::int32_t> special_token(const SpecialTokenWish& wish,
                                           std::optional<std::int32_t> own,
                                           std::int64_t vocabulary_size, const std::string& input);
 
-// The size of the tokenizer's vocabulary. Throws InputError when there is none.
+// Returns the size of the tokenizer's vocabulary. Throws InputError if it is not positive.
 std::int64_t checked_vocabulary(const Tokenizer& tokenizer, const std::string& input);
 
 }  // namespace trivet::data

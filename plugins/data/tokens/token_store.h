@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The token ids of documents.
+// TokenStore: the token ids of documents.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,20 @@ class TokenStore {
 
   virtual std::int64_t documents() const = 0;
   virtual std::int64_t length(std::int64_t document) const = 0;
-  // That many ids at its start are given, not to be learnt (prefix language models).
+  // The number of leading ids of a document that are inputs: context without a loss (prefix
+  // language models).
   virtual std::int64_t inputs(std::int64_t) const { return 0; }
-  // Ids begin, begin + 1, ... of a document. [any-thread]
+  // Reads ids begin, begin + 1, ... of a document. [any-thread]
   virtual void read(std::int64_t document, std::int64_t begin,
                     std::span<std::int32_t> out) const = 0;
-  // Differs when the ids do, or where documents begin.
+  // Differs if ids or document boundaries differ.
   virtual std::string fingerprint() const = 0;
 
  protected:
   TokenStore() = default;
 };
 
-// Ids in memory: 2 bytes each where the vocabulary allows it, else 4.
+// Ids in memory: 2 bytes each if the vocabulary allows it, else 4.
 class MemoryTokens final : public TokenStore {
  public:
   explicit MemoryTokens(std::int64_t vocabulary_size);
@@ -48,7 +49,7 @@ class MemoryTokens final : public TokenStore {
 
   std::variant<std::vector<std::uint16_t>, std::vector<std::int32_t>> ids_;
   std::vector<std::int64_t> ends_;    // of documents, in ids_
-  std::vector<std::int64_t> inputs_;  // of documents; empty as long as none has any
+  std::vector<std::int64_t> inputs_;  // of documents; empty while all are 0
 };
 
 }  // namespace trivet::data

@@ -22,7 +22,7 @@ std::vector<std::int32_t> encode_checked(const Tokenizer& tokenizer, std::string
     if (id >= 0 && id < size) continue;
     throw InputError(location + ": the tokenizer made the id " + std::to_string(id) +
                          ", but its vocabulary has " + std::to_string(size),
-                     {.hint = "this is a mistake in the tokenizer"});
+                     {.hint = "this is a bug in the tokenizer"});
   }
   return ids;
 }
@@ -54,7 +54,7 @@ void read_limited(DataSource& source, std::int64_t limit, const DataSource::Visi
     if (std::cmp_less_equal(bytes, limit)) return;
     throw InputError(source.name() + ": has " + has + std::to_string(bytes) +
                          " bytes, more than limit = " + std::to_string(limit),
-                     {.hint = "raise limit if there is the memory, or make token files with "
+                     {.hint = "raise limit if memory allows, or make token files with "
                               "'trivet data prepare' for data/Tokens"});
   };
   check(source.bytes(), "");
@@ -68,7 +68,7 @@ void read_limited(DataSource& source, std::int64_t limit, const DataSource::Visi
 
 namespace {
 
-TokenizedExample tokenized(const TextPipeline& pipeline, const SourceExample& example) {
+TokenizedExample tokenize_example(const TextPipeline& pipeline, const SourceExample& example) {
   TokenizedExample made;
   made.ids = encode_checked(*pipeline.tokenizer, pipeline.inputs.fill(example), example.location);
   const std::int64_t most = pipeline.inputs_len - (pipeline.inputs_end.has_value() ? 1 : 0);
@@ -86,13 +86,14 @@ TokenizedExample tokenized(const TextPipeline& pipeline, const SourceExample& ex
 
 void tokenize_each(const TextPipeline& pipeline,
                    const std::function<void(const TokenizedExample&)>& visit) {
-  pipeline.source->read([&](const SourceExample& example) { visit(tokenized(pipeline, example)); });
+  pipeline.source->read(
+      [&](const SourceExample& example) { visit(tokenize_example(pipeline, example)); });
 }
 
 std::unique_ptr<MemoryTokens> tokenize(const TextPipeline& pipeline, std::int64_t limit) {
   auto tokens = std::make_unique<MemoryTokens>(pipeline.tokenizer->vocabulary_size());
   read_limited(*pipeline.source, limit, [&](const SourceExample& example) {
-    const TokenizedExample made = tokenized(pipeline, example);
+    const TokenizedExample made = tokenize_example(pipeline, example);
     tokens->add(made.ids, made.inputs);
   });
   return tokens;

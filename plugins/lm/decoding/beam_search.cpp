@@ -43,12 +43,12 @@ class BeamSearch {
     std::int64_t steps = config_.max_decode_steps;
     if (limits_.longest > 0) steps = std::min(steps, limits_.longest - std::ssize(prompt_));
     if (steps <= 0) return {};
-    std::vector<float> logits = logits_behind_prompt();
+    std::vector<float> logits = logits_after_prompt();
     for (std::int64_t step = 0;; ++step) {
       take_logits(logits, step);
       if (!config_.flat_beam) finish_some(step);
       const std::vector<Extension> chosen = best_extensions();
-      go_on(chosen);
+      keep_live(chosen);
       if (step + 1 == steps || is_decided(step + 1, steps)) return result();
       std::vector<std::int32_t> parents, next;
       for (const Extension& extension : chosen) {
@@ -61,8 +61,8 @@ class BeamSearch {
   }
 
  private:
-  // The prompt is read once, for all beams.
-  std::vector<float> logits_behind_prompt() {
+  // Reads the prompt once, for all beams.
+  std::vector<float> logits_after_prompt() {
     const std::vector<std::int32_t> prompt(prompt_.begin(), prompt_.end());
     const std::vector<float> of_one = model_.start({&prompt, 1});
     model_.reorder(std::vector<std::int32_t>(beams_, 0));
@@ -71,15 +71,14 @@ class BeamSearch {
     return all;
   }
 
-  // Whether no live sequence, of `length` tokens, can still become one of the result. A log
-  // probability is at most 0, so none ends with more than it has now, by the norm of any length to
-  // come: the shortest or the longest, as norms grow or fall with the length.
+  // Whether no live sequence, now of `length` tokens, can still enter the result. A log probability
+  // is at most 0, so a sequence's sum never rises. Its normalized score is largest at the shortest
+  // or the longest possible length, since norms are monotonic in the length.
   bool is_decided(std::int64_t length, std::int64_t steps) const {
     if (config_.flat_beam) return std::ranges::all_of(live_, &Beam::ended);
     if (finished_.size() < beams_) return false;
     return std::ranges::all_of(live_, [&](const Beam& beam) {
-      const double most =
-          std::max(normalized(beam.score, length + 1), normalized(beam.score, steps));
+      const double most = std::max(normalize(beam.score, length + 1), normalize(beam.score, steps));
       return most <= finished_.back().score;
     });
   }
@@ -105,11 +104,11 @@ class BeamSearch {
     return std::find(ends.begin(), ends.end(), id) != ends.end();
   }
 
-  double normalized(double score, std::int64_t length) const {
+  double normalize(double score, std::int64_t length) const {
     return score / std::pow((static_cast<double>(length) + 5) / 5, config_.length_norm_alpha);
   }
 
-  // After `step` tokens behind the prompt.
+  // Runs after `step` tokens after the prompt.
   void finish_some(std::int64_t step) {
     if (limits_.end_tokens.empty()) return;
     for (std::size_t row = 0; row < beams_; ++row) {
@@ -120,7 +119,7 @@ class BeamSearch {
       Beam ended = live_[row];
       ended.ids.push_back(best);
       ended.log_probs.push_back(log_prob(row, best));
-      ended.score = normalized(live_[row].score + log_prob(row, best), step + 1);
+      ended.score = normalize(live_[row].score + log_prob(row, best), step + 1);
       ended.ended = true;
       finished_.push_back(std::move(ended));
     }
@@ -157,7 +156,7 @@ class BeamSearch {
     return all;
   }
 
-  void go_on(const std::vector<Extension>& chosen) {
+  void keep_live(const std::vector<Extension>& chosen) {
     std::vector<Beam> live;
     for (const Extension& extension : chosen) {
       Beam& beam = live.emplace_back(live_[extension.parent]);
@@ -171,12 +170,12 @@ class BeamSearch {
   }
 
   std::vector<Beam> result() {
-    // What comes from a sequence or an end token that was given up is no result.
+    // A sequence that was given up, or that ended with a given-up token, is not a result.
     const auto given_up = [](const Beam& beam) { return beam.score <= kGivenUp / 1e3; };
     std::erase_if(finished_, given_up);
     if (!finished_.empty()) return std::move(finished_);
     std::erase_if(live_, given_up);
-    for (Beam& beam : live_) beam.score = normalized(beam.score, std::ssize(beam.ids));
+    for (Beam& beam : live_) beam.score = normalize(beam.score, std::ssize(beam.ids));
     std::stable_sort(live_.begin(), live_.end(), by_score);
     return std::move(live_);
   }

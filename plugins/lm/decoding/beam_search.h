@@ -4,20 +4,20 @@
 // Live sequences start with scores 0, -1e9, -2e9, ..., so that the first step expands one. In each
 // step, (1) every live sequence followed by its likeliest end token is a candidate for the finished
 // ones, with its sum of log probabilities divided by ((length + 5) / 5)^length_norm_alpha (Wu et
-// al. 2016), length counting the tokens behind the prompt; the best beam_size are kept, earlier
-// ones where equal. (2) Of every live sequence the tokens_per_beam likeliest continuations are
-// tried, end tokens among them only to be given up (-1e9); the best beam_size of all go on, where
-// equal those of the better sequence, then those of the likelier token.
+// al. 2016), where length counts the tokens after the prompt. The best beam_size are kept, earlier
+// ones first if equal. (2) For every live sequence the tokens_per_beam likeliest continuations are
+// tried; end tokens among them are given up (-1e9). The best beam_size of all stay live; ties
+// prefer the better sequence, then the likelier token.
 //
-// With flat_beam there are no finished ones aside: in (2) end tokens are tried like others, and a
-// sequence that ends stays among the beam_size best with the score it has, as the only continuation
-// of itself, until better ones push it out. The search is over when all have ended; the result is
-// ordered by normalized scores.
+// With flat_beam there is no separate list of finished sequences: in (2) end tokens are tried like
+// others, and a sequence that ends stays in the beam with its score, as its own only continuation,
+// until better ones replace it. The search stops when all have ended. The result is ordered by
+// normalized scores.
 //
-// The search ends early where no live sequence can still become one of the result.
+// The search stops early when no live sequence can still enter the result.
 //
-// Where nothing was finished (there is no end token, or not before the last step), the live
-// sequences are the result.
+// If no sequence finished (without an end token before the last step), the result is the live
+// sequences.
 #pragma once
 
 #include <cstdint>
@@ -31,14 +31,14 @@
 namespace trivet::lm {
 
 struct Beam {
-  std::vector<std::int32_t> ids;  // behind the prompt, with the end token
-  std::vector<double> log_probs;  // of each
+  std::vector<std::int32_t> ids;  // after the prompt, with the end token
+  std::vector<double> log_probs;  // per token
   double score = 0;               // normalized
   bool ended = false;
 };
 
-// `model` has nothing in it. At most beam_size beams, best first; none
-// where the prompt leaves no place.
+// `model` must be empty. Returns at most beam_size beams, best first; none if the prompt leaves no
+// room.
 std::vector<Beam> beam_search(DecoderState& model, std::span<const std::int32_t> prompt,
                               const DecodeConfig& config, const DecodeLimits& limits);
 

@@ -77,8 +77,8 @@ std::vector<float> CachedDecoder::extend(std::span<const std::int32_t> ids) {
   return logits_of(ids, std::ssize(rows_), context);
 }
 
-// Each row by itself: a layer that cannot decode with a cache may look at other rows of a batch, as
-// experts with room for so many positions do, and no text may depend on what it is computed with.
+// Computes each row separately: a layer without a cache may mix the rows of a batch, as MoE layers
+// with a capacity do, and a text must not depend on its batch.
 std::vector<float> CachedDecoder::from_the_start() {
   std::vector<float> all;
   for (const Row& row : rows_) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model as decoding needs it: with a cache where it has one, else from the start at every step.
+// DecoderState of a model: uses the model's cache if it has one, else recomputes from the start at
+// every step.
 //
-// With a cache, prompts of different lengths are padded at the left to one length, with positions
-// of their own (trivet/layer/extend_step.h). Without one, each row is computed by itself.
+// With a cache, prompts of different lengths are padded at the left to one length and keep their
+// own positions (trivet/layer/extend_step.h). Without one, each row is computed separately.
 #pragma once
 
 #include <memory>
@@ -14,9 +15,9 @@ namespace trivet::lm {
 
 class CachedDecoder final : public DecoderState {
  public:
-  // For sequences that go on for at most `max_steps` tokens behind their prompts. Both references
-  // outlive it. A model may have more logits than there are `tokens` (its vocabulary was rounded
-  // up): those behind are left out.
+  // For sequences of at most `max_steps` tokens after their prompts. Both references must outlive
+  // it. A model may have more logits than `tokens` (its vocabulary was rounded up): the excess is
+  // ignored.
   CachedDecoder(const NextToken& model, Device& device, std::int64_t max_steps,
                 std::int64_t tokens);
 
@@ -27,9 +28,9 @@ class CachedDecoder final : public DecoderState {
 
  private:
   struct Row {
-    std::int64_t prompt = 0;          // tokens of it
+    std::int64_t prompt = 0;          // its number of tokens
     std::int64_t length = 0;          // so far
-    std::vector<std::int32_t> ids{};  // all of them; only without a cache
+    std::vector<std::int32_t> ids{};  // all ids; only without a cache
   };
   std::vector<float> padded(std::span<const std::vector<std::int32_t>> prompts,
                             std::int64_t length);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How sequences are continued. The names are those of Praxis' decoder hyper-parameters.
+// How to continue sequences. Field names follow Praxis' decoder hyper-parameters.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ TRIVET_CONFIG(
     (length_norm_alpha,
      "Beam search divides log probabilities by ((length + 5) / 5) to this power."))
 
-// For the configs of tasks that have one as "decode".
+// For configs of tasks that have a field "decode".
 inline void check_decode(const DecodeConfig& decode, Diagnostics& diagnostics) {
   if (decode.min_decode_steps > decode.max_decode_steps) {
     diagnostics.add("decode.min_decode_steps", "is more than max_decode_steps");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What decoding needs of a model: the prompts of a batch, then a token for each row at a time, and
-// behind each the logits of the next one.
+// DecoderState: the model as decoding sees it. Takes the prompts of a batch, then one token per row
+// at a time, and returns the logits of each next token.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,13 @@ class DecoderState {
  public:
   virtual ~DecoderState() = default;
   virtual std::int64_t vocabulary_size() const = 0;
-  // The whole prompt of each row, of any lengths from 1 on; once, before anything else. A model
-  // that sees prompts whole (prefix language models) takes these tokens for the prompt, and all
-  // that come later for its continuation. The logits behind the last of each, [rows,
-  // vocabulary_size].
+  // Takes the whole prompt of each row, of any lengths from 1 on. Called once, before anything
+  // else. A prefix language model takes these tokens as the prompt and all later ones as its
+  // continuation. Returns the logits after each prompt, [rows, vocabulary_size].
   virtual std::vector<float> start(std::span<const std::vector<std::int32_t>> prompts) = 0;
-  // Appends a token to each row; the logits behind it, [rows, vocabulary_size].
+  // Appends a token to each row; returns the next logits, [rows, vocabulary_size].
   virtual std::vector<float> extend(std::span<const std::int32_t> ids) = 0;
-  // From now on row i goes on where row rows[i] was; there may be more rows or fewer than before.
+  // Moves row rows[i] to row i. The number of rows may change.
   virtual void reorder(std::span<const std::int32_t> rows) = 0;
 };
 

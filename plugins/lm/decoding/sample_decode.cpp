@@ -45,7 +45,7 @@ class SampleDecoder {
     return !rows_[row].ended && std::ssize(rows_[row].ids) < config_.max_decode_steps;
   }
 
-  // A token for each row at work; those of the rows that go on, which alone the model has then.
+  // Chooses a token for each active row, and returns those of the rows that continue.
   std::vector<std::int32_t> choose_all(std::span<const float> logits) {
     const auto width = static_cast<std::size_t>(model_.vocabulary_size());
     std::vector<std::int32_t> next, kept;
@@ -93,7 +93,7 @@ class SampleDecoder {
   std::span<const RngKey> keys_;
   const OnToken& on_token_;
   std::vector<DecodedRow> rows_;
-  std::vector<std::size_t> at_work_;  // row i of the model is this one
+  std::vector<std::size_t> at_work_;  // row i of the model is this row
 };
 
 }  // namespace

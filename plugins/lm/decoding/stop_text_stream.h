@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of one continuation while its tokens come: given on in whole characters, up to a stop
+// Streams the text of one continuation while its tokens arrive, in whole characters, up to a stop
 // text.
 #pragma once
 
@@ -17,12 +17,12 @@ namespace trivet::lm {
 class StopTextStream {
  public:
   using OnPiece = std::function<void(std::string_view piece)>;
-  // What it is given outlives it. Empty stop texts are none.
+  // The arguments must outlive the stream. Empty stop texts are ignored.
   StopTextStream(const Tokenizer& tokenizer, std::span<const std::string> stop, OnPiece on_piece);
 
-  // False when a stop text was completed: it and what comes behind it are left out.
+  // Returns false when a stop text is complete. The stop text and everything after it are dropped.
   bool push(std::int32_t id);
-  // Nothing more comes.
+  // Call at the end of the continuation.
   void finish();
 
   const std::string& text() const { return text_; }
@@ -35,7 +35,7 @@ class StopTextStream {
   std::span<const std::string> stop_;
   OnPiece on_piece_;
   std::size_t longest_stop_ = 0;
-  std::string held_;  // what may be the beginning of a stop text
+  std::string held_;  // a possible start of a stop text
   std::string text_;
   Utf8Stream characters_;
   bool stopped_ = false;

@@ -18,7 +18,7 @@ namespace {
 using Tokens = std::vector<std::int32_t>;
 using End = FinishReason;
 
-// Rows of a batch; more are decoded one batch after the other.
+// Rows per batch; more rows are decoded in several batches.
 constexpr std::size_t kMostRows = 16;
 
 Tokens tokens_of(const Generation& generation, const std::string& prompt, const std::string& name) {
@@ -33,7 +33,7 @@ Tokens tokens_of(const Generation& generation, const std::string& prompt, const 
   const auto too_large =
       std::find_if(tokens.begin(), tokens.end(), [&](std::int32_t id) { return id >= known; });
   if (too_large != tokens.end()) {
-    throw UsageError(name + " has token " + std::to_string(*too_large) + ", and the model knows " +
+    throw UsageError(name + " has token " + std::to_string(*too_large) + ", and the model has " +
                      std::to_string(known));
   }
   return tokens;
@@ -47,7 +47,7 @@ DecodeLimits limits_of(const Generation& generation) {
   return limits;
 }
 
-// How many tokens can come behind any of the prompts.
+// How many tokens fit after any of the prompts.
 std::int64_t most_steps(std::span<const Tokens> prompts, const Generation& generation) {
   const std::int64_t most = generation.model.longest_sequence();
   if (most == 0) return generation.config.max_decode_steps;
@@ -97,7 +97,7 @@ class Generator {
     }
   }
 
-  // By what the prompt is said to be, so that where it stands in a batch changes nothing.
+  // Derived from the prompt's Draw, so that its row in a batch has no effect.
   RngKey key_of(std::size_t i) const {
     const GenerateOptions::Draw draw = draw_of(generation_.draws, i);
     return RngKey(generation_.seed).fold("generate").fold(draw.prompt).fold(draw.sample);
@@ -156,12 +156,12 @@ void set(std::int64_t& field, const std::optional<std::int64_t>& value, std::int
   field = *value;
 }
 
-// Beam search draws nothing.
+// Beam search does not sample.
 void refuse_draws(const GenerateOptions& options) {
   const auto refuse = [](bool is_set, const char* name) {
     if (!is_set) return;
-    throw UsageError(std::string(name) + " is of drawing tokens, and beam search draws none",
-                     {.hint = "leave one of the two out; a beam size of 1 draws"});
+    throw UsageError(std::string(name) + " applies to sampling only; beam search does not sample",
+                     {.hint = "remove one of the two; a beam size of 1 samples"});
   };
   refuse(options.temperature.has_value(), "a temperature");
   refuse(options.top_k.has_value(), "top-k");
@@ -179,7 +179,7 @@ GenerateOptions::Draw draw_of(std::span<const GenerateOptions::Draw> draws, std:
 std::string name_of_prompt(std::span<const GenerateOptions::Draw> draws, std::size_t prompt,
                            std::size_t prompts) {
   const std::size_t number = draw_of(draws, prompt).prompt;
-  bool alone = true;  // but for samples of its own
+  bool alone = true;  // true: all prompts are samples of one
   for (std::size_t i = 0; i < prompts && alone; ++i) alone = draw_of(draws, i).prompt == number;
   return alone ? "the prompt" : "prompt " + std::to_string(number + 1);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts continued by a model: tokens in, decoding, text out.
+// Continues texts with a model: tokenizes, decodes, detokenizes.
 #pragma once
 
 #include <cstdint>
@@ -20,27 +20,27 @@ struct Generation {
   Device& device;
   const Tokenizer& tokenizer;
   DecodeConfig config{};
-  std::optional<std::int32_t> bos{};         // in front of each prompt
-  std::optional<std::int32_t> prompt_end{};  // behind each prompt
+  std::optional<std::int32_t> bos{};         // before each prompt
+  std::optional<std::int32_t> prompt_end{};  // after each prompt
   std::optional<std::int32_t> eos{};         // ends a continuation
   std::uint64_t seed = 0;
   std::vector<GenerateOptions::Draw> draws{};
   std::span<const std::string> stop{};
 };
 
-// With what `options` set. Throws UsageError for what cannot be, and for what beam search would
-// pass over.
+// Returns `config` with the fields that `options` sets. Throws UsageError for invalid values and
+// for options that beam search would ignore.
 DecodeConfig with_options(DecodeConfig config, const GenerateOptions& options);
 
-// That of a prompt, by its number where `draws` has none for it.
+// The Draw of a prompt; its number if `draws` has none for it.
 GenerateOptions::Draw draw_of(std::span<const GenerateOptions::Draw> draws, std::size_t prompt);
 
-// For messages: "prompt 3", by its Draw, which is its line where prompts are a file's; "the prompt"
-// where all are samples of one.
+// For messages: "prompt 3", numbered by its Draw (its line if prompts come from a file), or "the
+// prompt" if all are samples of one.
 std::string name_of_prompt(std::span<const GenerateOptions::Draw> draws, std::size_t prompt,
                            std::size_t prompts);
 
-// As TextGenerator::generate.
+// See TextGenerator::generate.
 std::vector<GeneratedText> generate(const Generation& generation,
                                     std::span<const std::string> prompts,
                                     const TextGenerator::OnText& on_text);

@@ -25,14 +25,14 @@ double log_sum_exp(std::span<const float> logits) {
   return largest + std::log(sum);
 }
 
-// The ids whose logits are numbers, the largest `count` of them first, in order.
+// Returns the ids whose logits are not NaN, the `count` largest first, in order.
 std::vector<std::int32_t> largest_ids(std::span<const float> logits, std::int64_t count) {
   std::vector<std::int32_t> ids;
   ids.reserve(logits.size());
   for (std::size_t id = 0; id < logits.size(); ++id) {
     if (!std::isnan(logits[id])) ids.push_back(static_cast<std::int32_t>(id));
   }
-  if (ids.empty()) throw Error("the model's logits are not numbers: its weights are damaged");
+  if (ids.empty()) throw Error("the model's logits are NaN: its weights are damaged");
   const auto comes_before = [&](std::int32_t a, std::int32_t b) {
     const float of_a = logits[static_cast<std::size_t>(a)];
     const float of_b = logits[static_cast<std::size_t>(b)];
@@ -46,7 +46,7 @@ std::vector<std::int32_t> largest_ids(std::span<const float> logits, std::int64_
   return ids;
 }
 
-// `ids` are in the order of their logits.
+// `ids` must be sorted by their logits.
 void keep_likeliest(std::vector<std::int32_t>& ids, std::span<const float> logits,
                     const DecodeConfig& config) {
   if (config.p >= 1) return;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choice of one token from logits.
+// Chooses one token from logits.
 //
-// With temperature 0 the largest logit is chosen, of equal ones that with the lowest id. Otherwise
-// the k largest remain (ties: the lowest id first); of those, by their probabilities at this
-// temperature, the likeliest whose sum reaches p, at least one (Holtzman et al. 2020); and among
-// them one is drawn as argmax(logit / temperature + Gumbel noise), which draws by probability
-// (Gumbel 1954). The noise of a token depends on the key and its id alone.
+// Temperature 0 chooses the largest logit; ties prefer the lowest id. Otherwise the k largest
+// remain (ties: the lowest id first). Of those, by their probabilities at this temperature, the
+// likeliest whose sum reaches p remain, at least one (Holtzman et al. 2020). One of them is drawn
+// as argmax(logit / temperature + Gumbel noise), which samples by probability (Gumbel 1954). The
+// noise of a token depends only on the key and its id.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace trivet::lm {
 
-// Logits of -infinity are never chosen unless there are no others; those that are not numbers
-// never. Throws Error when all are not numbers.
+// Logits of -infinity are chosen only if there are no others; NaN never is. Throws Error if all are
+// NaN.
 std::int32_t choose_token(std::span<const float> logits, const DecodeConfig& config, RngKey key);
 
 // log softmax(logits)[token], in double precision.

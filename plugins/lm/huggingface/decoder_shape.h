@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What decides the function of a decoder in one of the published layouts (published_layout.h),
-// weights aside.
+// The settings that determine the function of a decoder in a Hugging Face layout (hf_layout.h),
+// apart from its weights.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ struct DecoderShape {
   std::int64_t max_seq_len = 0;
   double norm_epsilon = 0;
   double rotary_theta = 10000;
-  std::string activation;  // as config.json names it: "gelu_new"
-  bool has_bias = true;    // of the products in attention and Mlp
-  bool tied = true;        // logits are made with the table of the embedding
+  std::string activation;  // its name in config.json: "gelu_new"
+  bool has_bias = true;    // for the products in attention and Mlp
+  bool tied = true;        // the embedding's table makes the logits
 
   friend bool operator==(const DecoderShape&, const DecoderShape&) = default;
 };

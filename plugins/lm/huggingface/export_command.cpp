@@ -32,18 +32,16 @@ constexpr OptionSpec kExportOptions[] = {
      .value = "K=V",
      .doc = "Change the run's config, e.g. task.model.max_seq_len=512",
      .repeatable = true},
-    {.name = "help", .letter = 'h', .doc = "Print this"},
+    {.name = "help", .letter = 'h', .doc = "Print this help"},
 };
 
 std::string export_manual() {
   return "usage: trivet export [OPTIONS] RUN -o DIR\n\n"
-         "Writes the model of a run as Hugging Face's transformers read it: model.safetensors,\n"
-         "config.json and, where the tokenizer is one that they have, tokenizer.json with\n"
-         "tokenizer_config.json, which says whether texts begin with the start token. A model "
-         "that\n"
-         "is no GPT-2 and no Llama is refused, by the name of the field that differs. LoRA's thin "
-         "matrices are added to the\n"
-         "weights beside them.\n\n"
+         "Writes the model of a run for Hugging Face's transformers: model.safetensors,\n"
+         "config.json and, if transformers has such a tokenizer, tokenizer.json with\n"
+         "tokenizer_config.json, which records whether texts start with the start token.\n"
+         "Refuses a model that is not a GPT-2 or Llama, and names the field that differs.\n"
+         "Merges LoRA's low-rank matrices into the weights.\n\n"
          "RUN is the directory of a run (its newest checkpoint), a checkpoint, or a work unit as\n"
          "XID/WID.\n\n" +
          options_text(kExportOptions);
@@ -52,7 +50,7 @@ std::string export_manual() {
 struct RunParts {
   LanguageModelConfig model;
   std::unique_ptr<Tokenizer> tokenizer;  // may be null
-  bool add_bos = true;                   // where there is a start token
+  bool add_bos = true;                   // if there is a start token
 };
 
 ConfigOf<Tokenizer> tokenizer_of(const Value& config) {
@@ -66,7 +64,7 @@ RunParts parts_of(const TrainedRun& run) {
   const Value* model = config.find_path("task.model");
   const Value* type = model != nullptr ? model->find("type") : nullptr;
   if (type == nullptr || !(*type == "lm/LanguageModel")) {
-    throw UsageError("task.model is no lm/LanguageModel, and only that can be exported");
+    throw UsageError("task.model is not an lm/LanguageModel; no other model can be exported");
   }
   Value fields = *model;
   fields.erase("type");
@@ -82,7 +80,7 @@ RunParts parts_of(const TrainedRun& run) {
   return parts;
 }
 
-// What was written, for the report.
+// Returns what it wrote, for the report.
 std::string write_tokenizer(const RunParts& parts, const fs::path& folder) {
   if (parts.tokenizer == nullptr) return "no tokenizer: the run has none";
   parts.tokenizer->store(folder);
@@ -94,7 +92,7 @@ std::string write_tokenizer(const RunParts& parts, const fs::path& folder) {
     }
     return name;
   }
-  return "no tokenizer: the run's is none that has a tokenizer.json";
+  return "no tokenizer: the run's tokenizer has no tokenizer.json format";
 }
 
 void export_model(const std::string& run, const std::string& out, const std::string* format,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// trivet export: the model of a run in a published layout.
+// trivet export: writes the model of a run in a Hugging Face layout.
 #pragma once
 
 #include "trivet/command.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields are those of transformers' GPT2Config.
+// Field names are those of transformers' GPT2Config.
 #include "lm/huggingface/gpt2_layout.h"
 
 #include <utility>
@@ -95,7 +95,7 @@ std::vector<HfTensor> Gpt2Layout::tensors(const DecoderShape& shape) const {
   return tensors;
 }
 
-// The mask of causal attention and the number that stands in for minus infinity in it.
+// The causal attention mask, and the number that replaces minus infinity in it.
 bool Gpt2Layout::is_constant(std::string_view tensor) const {
   return tensor.starts_with("h.") &&
          (tensor.ends_with(".attn.bias") || tensor.ends_with(".attn.masked_bias"));

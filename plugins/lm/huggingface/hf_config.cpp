@@ -16,10 +16,9 @@ Value read(const std::filesystem::path& file) {
     Value root = value_from_json(read_text_file(file), file.string());
     if (root.is_table()) return root;
   } catch (const RunError& failure) {
-    throw UsageError(failure.message(),
-                     {.hint = "config.json of the model says what its tensors are"});
+    throw UsageError(failure.message(), {.hint = "the model's config.json describes its tensors"});
   }
-  throw UsageError(file.string() + " is no config.json: an object was expected");
+  throw UsageError(file.string() + " is not a config.json: expected an object");
 }
 
 }  // namespace

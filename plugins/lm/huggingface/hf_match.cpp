@@ -18,8 +18,8 @@ namespace {
 
 using Names = std::set<std::string_view>;
 
-// Fields that change nothing about what a trained model computes.
-const Names& of_training() {
+// Fields that do not affect what a trained model computes.
+const Names& training_fields() {
   static const Names names = {
       "atten_dropout", "bias_init",    "checkpoint_policy",    "dropout",
       "dropout_prob",  "init",         "input_dropout_prob",   "label_smoothing_apply_for_eval",
@@ -28,11 +28,11 @@ const Names& of_training() {
   return names;
 }
 
-// Written as a part of the weights (merged_weights.h).
+// Written as part of the weights (merged_weights.h).
 constexpr std::string_view kMerged = "lora";
 
-// Fields that a layer passes on, so that they show in the layers inside it.
-Names passed_on(std::string_view type) {
+// Fields that a layer passes on to the layers inside it, where they are compared.
+Names inherited_fields(std::string_view type) {
   if (type == "nn/TransformerBlock") {
     return {"input_dims", "hidden_dims",          "num_heads", "num_kv_heads",
             "causal",     "use_gated_activation", "has_bias",  "norm_epsilon"};
@@ -47,7 +47,7 @@ bool holds_layers(const FieldType& type) {
          (type.form == Form::list && !type.element.empty() && holds_layers(type.element[0]));
 }
 
-// What stands for "as another field" is that field.
+// Resolves defaults of the form "as another field".
 void settle_attention(Value& fields) {
   const auto number = [&](const char* name) { return fields.find(name)->as_integer(); };
   if (number("num_kv_heads") == 0) fields.set("num_kv_heads", number("num_heads"));
@@ -65,25 +65,25 @@ void settle_attention(Value& fields) {
 
 struct BuiltLayer {
   std::string path, type;
-  Value fields;  // those that the layout decides
+  Value fields;  // those that the layout determines
 };
 
-BuiltLayer built(const LayerTrace::Entry& entry) {
+BuiltLayer built_layer(const LayerTrace::Entry& entry) {
   BuiltLayer layer{entry.path, entry.type(), entry.config.fields()};
   const Schema& schema = registry().get(Layer::kKind, layer.type).schema();
   fill_defaults(layer.fields, schema, nullptr);
   if (layer.type == "nn/MultiHeadAttention") settle_attention(layer.fields);
-  const Names passed = passed_on(layer.type);
+  const Names passed = inherited_fields(layer.type);
   for (const Field& field : schema.fields) {
     if (holds_layers(field.type) || passed.contains(field.name) ||
-        of_training().contains(field.name) || field.name == kMerged) {
+        training_fields().contains(field.name) || field.name == kMerged) {
       layer.fields.erase(field.name);
     }
   }
   return layer;
 }
 
-// In the order they are made, dropout left out.
+// The layers in the order they are made, without dropout.
 class BuiltLayers {
  public:
   BuiltLayers(const LanguageModelConfig& config, Device& device) {
@@ -92,7 +92,7 @@ class BuiltLayers {
     Scope scope(store);
     const LanguageModel model(config, scope);
     for (const LayerTrace::Entry& entry : trace.layers()) {
-      if (entry.type() != "nn/Dropout") layers_.push_back(built(entry));
+      if (entry.type() != "nn/Dropout") layers_.push_back(built_layer(entry));
     }
   }
 
@@ -125,7 +125,7 @@ class Comparison {
     for (const BuiltLayer& layer : wanted.all()) compare(layer);
     for (const BuiltLayer& layer : own_.all()) {
       if (wanted.find(layer.path) == nullptr) {
-        refuse("the layer '" + layer.path + "' (" + layer.type + ") has no place in it");
+        refuse("the layer '" + layer.path + "' (" + layer.type + ") does not exist there");
       }
     }
     return shape;
@@ -165,7 +165,7 @@ class Comparison {
   const BuiltLayer& layer(const std::string& path, const std::string& type) const {
     const BuiltLayer* found = own_.find(path);
     if (found == nullptr)
-      refuse("it has the layer '" + path + "' (" + type + "), the model has none");
+      refuse("the layout has the layer '" + path + "' (" + type + "), the model has none");
     if (found->type != type) {
       refuse("the layer '" + path + "' is " + found->type + ", and there it is " + type);
     }
@@ -181,7 +181,7 @@ class Comparison {
       const BuiltLayer* found = own_.find(block_path(0) + name);
       if (found == nullptr) continue;
       std::string known = activation_name(found->type, found->fields);
-      if (known.empty()) refuse("it has no name for the activation " + found->type);
+      if (known.empty()) refuse("the layout has no name for the activation " + found->type);
       return known;
     }
     refuse("the layer '" + block_path(0) + "mlp_in' has no activation");
@@ -200,13 +200,12 @@ class Comparison {
       return integer(*positions, "max_seq_length");
     }
     if (config_.max_seq_len == 0) {
-      refuse("task.model.max_seq_len is 0, and it has to be said",
-             "--set task.model.max_seq_len=2048");
+      refuse("task.model.max_seq_len is 0; set it", "--set task.model.max_seq_len=2048");
     }
     return config_.max_seq_len;
   }
 
-  // Of the model's own layers; what the layout does not have is found by the comparison.
+  // Reads the model's own layers. The comparison finds settings that the layout lacks.
   DecoderShape shape() const {
     DecoderShape shape;
     const BuiltLayer& attention = layer(block_path(0) + "attention", "nn/MultiHeadAttention");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a model is one of a published layout. The layers of the model are compared, field by
-// field, with those of the layout's model of the same shape, so that configs may say it in any way,
-// and nothing that changes the function passes unseen. What only training has (dropout, starting
-// values, smoothed labels, what is kept for gradients) may be anything.
+// Checks whether a model matches a Hugging Face layout. Compares the model's layers, field by
+// field, with the layers of the layout's model of the same shape. Configs may therefore be written
+// in any way, and no change of the function is missed. Training-only fields (dropout, initializers,
+// label smoothing, rematerialization) may have any value.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@
 
 namespace trivet::lm {
 
-// "llama" for a model that ends with an RMS norm, else "gpt2".
+// Returns "llama" for a model that ends with an RMS norm, else "gpt2".
 std::string_view likely_layout(const LanguageModelConfig& model);
 
-// The shape of a model as the layout has it. Throws UsageError naming the layer and the field that
-// the layout does not have. The device is only named, nothing is computed.
+// Returns the shape of a model in the layout's terms. Throws UsageError with the layer and field
+// that the layout lacks. Computes nothing on the device.
 DecoderShape matching_shape(const LanguageModelConfig& model, const HfLayout& layout,
                             Device& device);
 

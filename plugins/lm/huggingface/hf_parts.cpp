@@ -12,7 +12,7 @@ struct NamedActivation {
   std::string_view name, type;
   bool approximate = true;
 };
-// The first name of a layer is the one that is written.
+// For each layer, the first name is the one to write.
 constexpr std::array kActivations = {
     NamedActivation{"gelu_new", "nn/Gelu"},    NamedActivation{"gelu_pytorch_tanh", "nn/Gelu"},
     NamedActivation{"gelu", "nn/Gelu", false}, NamedActivation{"silu", "nn/Silu"},

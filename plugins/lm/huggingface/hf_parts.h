@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the published layouts have in common: activations, and the parts of task.model.
+// Shared by the Hugging Face layouts: activations, and the parts of task.model.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace trivet::lm {
 
-// The name of an activation in config.json, one that there is a layer for.
+// Returns the name of an activation in config.json that has a layer.
 std::string activation_in(const HfConfig& config, std::string_view field,
                           const std::string& otherwise);
-// The layer, as a table.
+// Returns the layer as a table.
 Value activation_layer(std::string_view name);
-// The name for a layer with all its fields; empty where there is none.
+// Returns the name for a layer with all its fields; empty if there is none.
 std::string activation_name(std::string_view type, const Value& fields);
 
-// task.model with `block` and the norm `norm_type`, and a head as the shape says.
+// Returns task.model with `block`, the norm `norm_type`, and a head according to the shape.
 Value decoder_model(const DecoderShape& shape, const char* norm_type, Value block);
 
 Value id_or_null(const std::optional<std::int32_t>& id);

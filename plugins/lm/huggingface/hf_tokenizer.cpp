@@ -32,7 +32,7 @@ std::vector<Form> forms() {
           {kSentencePiece, {{"file", "tokenizer.model"}}}};
 }
 
-// Files of vocabularies do not say which tokens begin and end texts; config.json does.
+// Vocabulary files do not name the tokens that start and end texts; config.json does.
 ConfigOf<Tokenizer> with_special_tokens(const ConfigOf<Tokenizer>& tokenizer, const Tokenizer& made,
                                         const HfConfig& config) {
   Value fields = tokenizer.fields();
@@ -65,7 +65,7 @@ std::unique_ptr<Tokenizer> read(const Form& form, const fs::path& folder, const 
 
 using Json = nlohmann::json;
 
-// Without the vocabulary, which is most of it.
+// Skips the vocabulary, which is most of the file.
 Json json_of(const fs::path& file) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
   const auto keep = [](int depth, Json::parse_event_t event, Json& parsed) {
@@ -84,7 +84,7 @@ Json field(const Json& object, const char* name) {
   return object.is_object() && object.contains(name) ? object.at(name) : Json();
 }
 
-// Whether a post-processor of Hugging Face's tokenizers puts the token in front of a text.
+// Whether a post-processor of Hugging Face's tokenizers prepends the token to a text.
 bool puts_in_front(const Json& processor, const std::string& token) {
   const Json type = field(processor, "type");
   if (type == "Sequence") {
@@ -97,7 +97,7 @@ bool puts_in_front(const Json& processor, const std::string& token) {
     return single.is_array() && !single.empty() &&
            field(field(single.front(), "SpecialToken"), "id") == token;
   }
-  const Json cls = field(processor, "cls");  // of BertProcessing and RobertaProcessing
+  const Json cls = field(processor, "cls");  // for BertProcessing and RobertaProcessing
   return cls.is_array() && !cls.empty() && cls.front() == token;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tokenizer beside a published model.
+// The tokenizer next to a Hugging Face model.
 #pragma once
 
 #include <filesystem>
@@ -12,18 +12,18 @@
 namespace trivet::lm {
 
 struct HfTokenizer {
-  std::unique_ptr<Tokenizer> tokenizer;  // null: there is none
-  std::filesystem::path file;            // that it was read from, of several the first
+  std::unique_ptr<Tokenizer> tokenizer;  // null if there is none
+  std::filesystem::path file;            // its file, the first of several
 };
 
-// tokenizer.json, or vocab.json and merges.txt, or tokenizer.model. Throws UsageError for one that
-// cannot be read, or has more tokens than the model.
+// Reads tokenizer.json, or vocab.json and merges.txt, or tokenizer.model. Throws UsageError if it
+// cannot be read or has more tokens than the model.
 HfTokenizer find_tokenizer(const std::filesystem::path& folder, const HfConfig& config,
                            std::int64_t vocab_size);
 
-// Whether texts begin with the start token: as "add_bos_token" of tokenizer_config.json says, else
-// as the post_processor of tokenizer.json does, if that is what was found, else `otherwise`. Throws
-// UsageError for files that cannot be read.
+// Whether texts start with the start token. Uses "add_bos_token" of tokenizer_config.json, else the
+// post_processor of tokenizer.json if that file was used, else `otherwise`. Throws UsageError if a
+// file cannot be read.
 bool adds_start_token(const HfTokenizer& found, bool otherwise);
 
 }  // namespace trivet::lm

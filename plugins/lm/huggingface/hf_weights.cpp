@@ -24,12 +24,12 @@ fs::path weights_in(const fs::path& path) {
   }
   const bool pickled = fs::exists(path / "pytorch_model.bin", ignored);
   throw UsageError(path.string() + " has no " + kFile + " and no " + kIndex,
-                   {.hint = pickled ? "pytorch_model.bin is not read; save_pretrained(..., "
-                                      "safe_serialization=True) writes the other"
+                   {.hint = pickled ? "pytorch_model.bin is not supported; save_pretrained(..., "
+                                      "safe_serialization=True) writes model.safetensors"
                                     : "give the folder of a model, with its config.json"});
 }
 
-// The file of each tensor.
+// Maps each tensor to its file.
 std::map<std::string, std::string> weight_map(const fs::path& index) {
   Value root;
   try {
@@ -46,11 +46,11 @@ std::map<std::string, std::string> weight_map(const fs::path& index) {
     const Value& file = member.value;
     if (!file.is_string() || file.as_string().empty() ||
         file.as_string().find('/') != std::string::npos || file.as_string() == "..") {
-      throw UsageError(index.string() + ": " + member.key + " is said to be in " + to_json(file) +
-                       ", which is no file beside it");
+      throw UsageError(index.string() + ": " + member.key + " is listed in " + to_json(file) +
+                       ", which is not a file next to it");
     }
     if (!files.emplace(member.key, file.as_string()).second) {
-      throw UsageError(index.string() + ": " + member.key + " comes twice");
+      throw UsageError(index.string() + ": " + member.key + " occurs twice");
     }
   }
   return files;
@@ -78,18 +78,17 @@ void HfWeights::read_index(const fs::path& index) {
     for (const SafetensorsEntry& entry : opened.entries()) {
       const auto said = files.find(entry.name);
       if (said == files.end() || said->second != name) {
-        throw UsageError(
-            file.string() + " has " + entry.name + ", which " + index.string() +
-                (said == files.end() ? " does not name" : " says is in " + said->second),
-            {.hint = "the files are of different models, or one was replaced"});
+        throw UsageError(file.string() + " has " + entry.name + ", which " + index.string() +
+                             (said == files.end() ? " does not list" : " lists in " + said->second),
+                         {.hint = "the files belong to different models, or one was replaced"});
       }
       add(entry, file);
     }
     for (const auto& [tensor, where] : files) {
       if (where == name && opened.find(tensor) == nullptr) {
         throw UsageError(
-            file.string() + " has no " + tensor + ", which " + index.string() + " says is in it",
-            {.hint = "the files are of different models, or one was replaced"});
+            file.string() + " has no " + tensor + ", which " + index.string() + " lists in it",
+            {.hint = "the files belong to different models, or one was replaced"});
       }
     }
   }
@@ -101,7 +100,7 @@ const SafetensorsFile& HfWeights::open(const fs::path& file) {
   } catch (const Error& failure) {
     throw UsageError(
         failure.message(),
-        {.hint = failure.hint().empty() ? "the file may be cut off or missing: fetch it again"
+        {.hint = failure.hint().empty() ? "the file may be cut off or missing: download it again"
                                         : failure.hint()});
   }
   return *files_.back();
@@ -112,7 +111,7 @@ void HfWeights::add(const SafetensorsEntry& entry, const fs::path& file) {
   if (name.starts_with(prefix_)) name.erase(0, prefix_.size());
   const auto [position, is_new] = tensors_.emplace(std::move(name), entry);
   if (is_new) return;
-  throw UsageError(file.string() + ": " + entry.name + " comes twice, also as " +
+  throw UsageError(file.string() + ": " + entry.name + " occurs twice, also as " +
                    position->second.name);
 }
 

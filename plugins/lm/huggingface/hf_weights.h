@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors of a published model: model.safetensors, or several files that
-// model.safetensors.index.json names. What is damaged, missing or there twice is a UsageError that
-// names the file and the tensor.
+// Reads the tensors of a Hugging Face model: model.safetensors, or the files listed in
+// model.safetensors.index.json. A damaged, missing or duplicate tensor is a UsageError that names
+// file and tensor.
 #pragma once
 
 #include <filesystem>
@@ -18,11 +18,11 @@ namespace trivet::lm {
 
 class HfWeights {
  public:
-  // `path`: a folder that has them, a .safetensors file, or an .index.json. Names may have the
+  // `path`: a folder with the files, a .safetensors file, or an .index.json. Names may have the
   // prefix or not.
   HfWeights(const std::filesystem::path& path, std::string_view prefix);
 
-  // By the name without the prefix; the entry has the file's own.
+  // Keyed by the name without the prefix; the entry has the file's name.
   const std::map<std::string, SafetensorsEntry, std::less<>>& tensors() const { return tensors_; }
   const SafetensorsEntry* find(std::string_view name) const;
   const std::string& name() const { return name_; }  // for messages

@@ -22,18 +22,18 @@ namespace fs = std::filesystem;
 
 constexpr OptionSpec kImportOptions[] = {
     {.name = "output", .letter = 'o', .value = "DIR", .doc = "The new run's directory"},
-    {.name = "no-tokenizer", .doc = "Leave the tokenizer alone"},
-    {.name = "help", .letter = 'h', .doc = "Print this"},
+    {.name = "no-tokenizer", .doc = "Do not import the tokenizer"},
+    {.name = "help", .letter = 'h', .doc = "Print this help"},
 };
 
 std::string import_manual() {
   return "usage: trivet import [OPTIONS] MODEL -o DIR\n\n"
-         "Makes a run of a published GPT-2 or Llama, in the layout of Hugging Face's "
+         "Makes a run from a GPT-2 or Llama in the layout of Hugging Face's "
          "transformers.\n\n"
          "MODEL is a folder with config.json, model.safetensors or model.safetensors.index.json\n"
          "with the files that it names, and tokenizer.json, vocab.json with merges.txt, or\n"
-         "tokenizer.model. F16 and BF16 become F32. DIR then has config.toml, the weights as\n"
-         "checkpoint of step 0, and the tokenizer's files:\n\n"
+         "tokenizer.model. F16 and BF16 become F32. Writes config.toml, the weights as\n"
+         "checkpoint of step 0, and the tokenizer's files to DIR:\n\n"
          "  trivet generate DIR \"Once upon\"     continues texts\n"
          "  trivet export DIR -o OTHER          writes the same files again\n"
          "  base = [\"DIR/config.toml\"]          in a config that trains it further, with\n"
@@ -41,7 +41,7 @@ std::string import_manual() {
          options_text(kImportOptions);
 }
 
-// A location in TOML where "${" would be a reference.
+// Returns TOML text in which "${" is not a reference.
 std::string config_value(const Value& value) {
   std::string text = to_toml(value);
   for (std::size_t at = 0; (at = text.find("${", at)) != std::string::npos; at += 3) {
@@ -70,7 +70,7 @@ std::string config_text(const std::string& source, const Value& model,
   return text;
 }
 
-// Names in comments stay on their line.
+// Keeps names in comments on one line.
 std::string one_line(std::string text) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < ' ') c = '?';

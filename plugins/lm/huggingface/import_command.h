@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// trivet import: a published model as the first checkpoint of a run.
+// trivet import: makes a Hugging Face model the first checkpoint of a run.
 #pragma once
 
 #include "trivet/command.h"

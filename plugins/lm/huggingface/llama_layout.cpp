@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields are those of transformers' LlamaConfig, defaults included. Rotary positions need no
-// change of the weights: this layout keeps the two halves of a turned pair head_dim / 2 apart, as
-// ops::rope does (the files that Meta publishes keep them side by side).
+// Field names and defaults are those of transformers' LlamaConfig. Rotary positions need no change
+// of the weights: this layout keeps the two halves of a rotated pair head_dim / 2 apart, as
+// ops::rope does (Meta's own files keep them adjacent).
 #include "lm/huggingface/llama_layout.h"
 
 #include <utility>
@@ -11,7 +11,7 @@
 namespace trivet::lm {
 namespace {
 
-// Since version 5 of the library all about positions stands in "rope_parameters".
+// Since version 5 of transformers, "rope_parameters" holds all settings of positions.
 double rotary_theta(const HfConfig& config) {
   for (const char* table : {"rope_scaling", "rope_parameters"}) {
     const Value* scaling = config.find(table);
@@ -20,7 +20,7 @@ double rotary_theta(const HfConfig& config) {
     if (type == nullptr) type = scaling->find("type");
     const bool plain = type == nullptr ? scaling->find("factor") == nullptr : *type == "default";
     if (!scaling->is_table() || !plain) {
-      config.refuse(table, "asks for scaled positions, which are not supported");
+      config.refuse(table, "requests scaled positions, which are not supported");
     }
   }
   return config.number("rope_parameters.rope_theta", config.number("rope_theta", 10000));
@@ -29,7 +29,7 @@ double rotary_theta(const HfConfig& config) {
 bool has_bias(const HfConfig& config) {
   const bool attention = config.flag("attention_bias", false), mlp = config.flag("mlp_bias", false);
   if (attention != mlp) {
-    config.refuse("mlp_bias", "must be as attention_bias",
+    config.refuse("mlp_bias", "must equal attention_bias",
                   "nn/TransformerBlock has biases everywhere or nowhere");
   }
   return attention;
@@ -57,7 +57,8 @@ DecoderShape LlamaLayout::shape(const HfConfig& config) const {
                       ", which does not divide hidden_size = " + std::to_string(shape.model_dims));
   }
   shape.dims_per_head = config.size("head_dim", shape.model_dims / shape.num_heads);
-  if (shape.dims_per_head % 2 != 0) config.refuse("head_dim", "is odd: there are no pairs to turn");
+  if (shape.dims_per_head % 2 != 0)
+    config.refuse("head_dim", "is odd; rotary positions need pairs");
   shape.max_seq_len = config.size("max_position_embeddings", 2048);
   shape.norm_epsilon = config.number("rms_norm_eps", 1e-6);
   shape.rotary_theta = rotary_theta(config);

@@ -12,7 +12,7 @@
 namespace trivet::lm {
 namespace {
 
-// By the path of the weights: how often the product of the low-rank matrices counts.
+// For each path of weights, the scale of the product of the low-rank matrices.
 std::map<std::string, double> factors(const LanguageModelConfig& config, Device& device) {
   const LayerTrace trace;
   ParameterStore store(device, RngKey(0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The variables that a model would have without LoRA (nn/Linear's `lora`) and the same outputs:
+// Merges LoRA (nn/Linear's `lora`) into the weights, for the same outputs without it:
 //
 //   w + alpha / rank * lora_a lora_b  instead of w, lora_a and lora_b
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace trivet::lm {
 
-// `variables` are those of the model. The device is where products are computed.
+// `variables` are the model's. The products are computed on `device`.
 NamedTensors merged(const NamedTensors& variables, const LanguageModelConfig& model,
                     Device& device);
 

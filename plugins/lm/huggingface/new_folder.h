@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder that a command fills, or that is not there when it fails.
+// A folder that a command fills. It is removed if the command fails.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,8 @@ namespace trivet::lm {
 
 class NewFolder {
  public:
-  // Throws UsageError where there is something already, but for an empty folder; RunError where it
-  // cannot be made.
+  // Throws UsageError if the path exists and is not an empty folder, RunError if the folder cannot
+  // be made.
   explicit NewFolder(const std::string& path);
   ~NewFolder();
   NewFolder(const NewFolder&) = delete;

@@ -16,26 +16,27 @@ namespace {
 
 constexpr std::size_t kMostLines = 20;
 
-std::string described(const SafetensorsEntry& entry) {
+std::string describe(const SafetensorsEntry& entry) {
   return entry.name + " " + std::string(name_of(entry.dtype)) + " " + entry.shape.to_string();
 }
 
-Shape reversed(const Shape& shape) {
+Shape reverse_axes(const Shape& shape) {
   std::vector<std::int64_t> extents(shape.begin(), shape.end());
   std::reverse(extents.begin(), extents.end());
   return Shape(extents);
 }
 
-// Of each of the tensor's variables.
+// The shape of each of the tensor's variables.
 Shape variable_shape(const HfTensor& tensor) {
-  const Shape whole = tensor.transposed ? reversed(tensor.shape) : tensor.shape;
+  const Shape whole = tensor.transposed ? reverse_axes(tensor.shape) : tensor.shape;
   std::vector<std::int64_t> extents(whole.begin(), whole.end());
   extents.back() /= std::ssize(tensor.variables);
   return Shape(extents);
 }
 
-// [rows, columns] -> [columns, rows], in squares that stay in the cache.
-std::vector<float> transposed(std::span<const float> x, std::size_t rows, std::size_t columns) {
+// [rows, columns] -> [columns, rows], in blocks that stay in the cache.
+std::vector<float> transpose_matrix(std::span<const float> x, std::size_t rows,
+                                    std::size_t columns) {
   constexpr std::size_t kSquare = 32;
   std::vector<float> y(x.size());
   for (std::size_t r = 0; r < rows; r += kSquare) {
@@ -70,7 +71,7 @@ void import_tensor(const HfTensor& tensor, const SafetensorsEntry& entry, Weight
   const std::vector<float> values = floats_of(entry);
   if (tensor.transposed) {
     return add(weights, tensor.variables[0], shape,
-               transposed(values, extent(tensor.shape, 0), extent(tensor.shape, 1)));
+               transpose_matrix(values, extent(tensor.shape, 0), extent(tensor.shape, 1)));
   }
   const std::size_t width = extent(shape, shape.rank() - 1), all = parts * width;
   for (std::size_t part = 0; part < parts; ++part) {
@@ -87,22 +88,22 @@ void import_tensor(const HfTensor& tensor, const SafetensorsEntry& entry, Weight
 std::string problem_of(const HfTensor& tensor, const SafetensorsEntry* entry) {
   if (entry == nullptr) return tensor.name + " f32 " + tensor.shape.to_string() + " is missing";
   if (!holds_floats(*entry)) {
-    return described(*entry) + ": f32, bf16 or f16 was expected";
+    return describe(*entry) + ": expected f32, bf16 or f16";
   }
   if (entry->shape == tensor.shape) return {};
-  const bool turned = entry->shape == reversed(tensor.shape);
-  return described(*entry) + ": " + tensor.shape.to_string() + " was expected" +
+  const bool turned = entry->shape == reverse_axes(tensor.shape);
+  return describe(*entry) + ": " + tensor.shape.to_string() + " was expected" +
          (turned ? ", the transpose" : " by config.json");
 }
 
-// The head of a model that needs none may be there as a copy of the table.
+// A model without its own head may still store the head as a copy of the table.
 std::string problem_of_head(const HfWeights& source, const HfLayout& layout,
                             const SafetensorsEntry& head) {
   const SafetensorsEntry* table = source.find(layout.embedding());
   const bool same =
       table != nullptr && table->dtype == head.dtype && std::ranges::equal(table->data, head.data);
   return same ? std::string()
-              : described(head) +
+              : describe(head) +
                     " differs from the embedding, and config.json says that they are tied: "
                     "set \"tie_word_embeddings\": false there";
 }
@@ -116,11 +117,11 @@ void throw_if_any(const std::vector<std::string>& diagnostics, const std::string
   if (diagnostics.size() > kMostLines) {
     text += "\n  and " + std::to_string(diagnostics.size() - kMostLines) + " more";
   }
-  throw UsageError(text, {.hint = "config.json and the tensors must be of one model, saved by "
+  throw UsageError(text, {.hint = "config.json and the tensors must belong to one model, saved by "
                                   "save_pretrained()"});
 }
 
-// Variables by path; each is taken once.
+// Variables by path. Each is taken once.
 class Variables {
  public:
   explicit Variables(const NamedTensors& all) {
@@ -141,8 +142,8 @@ class Variables {
 
   void require_none_left() const {
     if (left_.empty()) return;
-    throw UsageError("the model's variable '" + left_.begin()->first +
-                     "' has no place in the layout");
+    throw UsageError("the layout has no tensor for the model's variable '" + left_.begin()->first +
+                     "'");
   }
 
  private:
@@ -163,7 +164,7 @@ void export_tensor(const HfTensor& tensor, const std::string& name, Variables& v
   }
   if (tensor.transposed) {
     return add(weights, name, tensor.shape,
-               transposed(parts[0], extent(shape, 0), extent(shape, 1)));
+               transpose_matrix(parts[0], extent(shape, 0), extent(shape, 1)));
   }
   const auto width = static_cast<std::ptrdiff_t>(extent(shape, shape.rank() - 1));
   std::vector<float> values;
@@ -194,7 +195,7 @@ Weights imported(const HfWeights& source, const HfLayout& layout, const DecoderS
     if (name == kHeadTensor) {
       note(problem_of_head(source, layout, entry));
     } else {
-      note(described(entry) + " has no place in the model");
+      note(describe(entry) + " has no variable in the model");
     }
   }
   throw_if_any(diagnostics, source.name());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights of a published layout as variables of lm/LanguageModel, and back. Every number keeps its
-// bits; 16-bit ones are widened.
+// Converts weights between a Hugging Face layout and the variables of lm/LanguageModel. Conversion
+// is exact; 16-bit numbers are widened.
 #pragma once
 
 #include <deque>
@@ -14,17 +14,17 @@
 namespace trivet::lm {
 
 struct Weights {
-  std::vector<SafetensorsEntry> entries;  // f32; their data are below, or those of the source
+  std::vector<SafetensorsEntry> entries;  // f32; the data are below, or in the source
   std::deque<std::vector<float>> values;
   std::deque<std::vector<std::byte>> bytes;
 };
 
-// The model's variables; `source` must outlive them. Throws one UsageError with every tensor that
-// is missing, has another shape or type, or has no place in the layout.
+// Returns the model's variables; `source` must outlive them. Throws one UsageError that lists every
+// tensor that is missing, has another shape or type, or is not in the layout.
 Weights imported(const HfWeights& source, const HfLayout& layout, const DecoderShape& shape);
 
-// The layout's tensors with its prefix, by name. Throws Error where the variables are not those
-// that the layout is made of.
+// Returns the layout's tensors with its prefix, by name. Throws Error if the variables do not match
+// the layout.
 Weights published(const NamedTensors& variables, const HfLayout& layout, const DecoderShape& shape);
 
 }  // namespace trivet::lm

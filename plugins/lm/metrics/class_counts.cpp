@@ -75,7 +75,7 @@ void ClassCounts::restore_state(const Value& state) {
   const auto restore = [&](const char* name, std::vector<double>& counts) {
     const Value* saved = state.find(name);
     if (saved == nullptr || !saved->is_array() || saved->items().size() != counts.size()) {
-      throw Error("metrics of classes: the saved state has not " + std::to_string(counts.size()) +
+      throw Error("class metrics: the saved state does not have " + std::to_string(counts.size()) +
                   " classes");
     }
     for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = saved->items()[i].as_float();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ClassScores: what a classifier's "logits" [B, classes] are worth against "label" i32 [B], over
-// the examples whose "weight" is not 0: accuracy, matthews_corrcoef, and f1 (of class 1) for two
-// classes, macro_f1 for more (class_counts.h).
+// ClassScores: scores a classifier's "logits" [B, classes] against "label" i32 [B], over examples
+// whose "weight" is not 0: accuracy, matthews_corrcoef, and f1 (of class 1) for two classes,
+// macro_f1 for more (class_counts.h).
 #pragma once
 
 #include "lm/metrics/class_counts.h"

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How two sequences of numbers go together.
+// Correlation of two sequences of numbers.
 #pragma once
 
 #include <span>
 
 namespace trivet::lm {
 
-// Pearson's r of equally long sequences; 0 where one of them is constant or they are empty.
+// Pearson's r of sequences of equal length; 0 if one is constant or they are empty.
 double pearson(std::span<const double> a, std::span<const double> b);
 
-// Spearman's rho: Pearson's r of the ranks, equal numbers having the mean of theirs.
+// Spearman's rho: Pearson's r of the ranks. Ties get the mean of their ranks.
 double spearman(std::span<const double> a, std::span<const double> b);
 
 }  // namespace trivet::lm

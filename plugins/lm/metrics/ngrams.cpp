@@ -8,7 +8,7 @@
 namespace trivet::lm {
 namespace {
 
-// The last `count` tokens, or all where there are fewer.
+// The last `count` tokens, or all if there are fewer.
 std::span<const std::int32_t> last_of(std::span<const std::int32_t> tokens, int count) {
   return tokens.last(std::min(tokens.size(), static_cast<std::size_t>(count)));
 }

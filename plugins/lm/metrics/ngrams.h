@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ngrams: the probability of a token from the few before it, by counting: what a language model has
-// to beat.
+// Ngrams: estimates the probability of a token from the few before it by counting. A baseline for
+// language models.
 //
 // Interpolated Witten-Bell smoothing (Witten and Bell 1991, method C): with c(h w) the count of
-// token w behind history h, c(h) their sum over w and t(h) the number of different w,
+// token w after history h, c(h) their sum over w and t(h) the number of different w,
 //
 //   p(w | h) = (c(h w) + t(h) p(w | h')) / (c(h) + t(h)),
 //
-// h' being h without its first token; below the empty history stands 1 / vocabulary.
+// h' being h without its first token. The empty history backs off to 1 / vocabulary.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ namespace trivet::lm {
 
 class Ngrams {
  public:
-  // order 1: each token by itself; 3: from the two before it.
+  // order 1: each token alone; 3: from the two before it.
   Ngrams(std::int64_t vocabulary, int order) : vocabulary_(vocabulary), order_(order) {}
 
   int order() const { return order_; }
-  // Of `history` the last order - 1 tokens count; it may be shorter.
+  // Uses the last order - 1 tokens of `history`, which may be shorter.
   void add(std::span<const std::int32_t> history, std::int32_t token);
   double probability(std::span<const std::int32_t> history, std::int32_t token) const;
 
@@ -34,7 +34,7 @@ class Ngrams {
 
   std::int64_t vocabulary_;
   int order_;
-  // By digests of 64 bits of the tokens.
+  // Keyed by 64-bit digests of the tokens.
   std::unordered_map<std::uint64_t, History> histories_;
   std::unordered_map<std::uint64_t, std::int64_t> counts_;
 };

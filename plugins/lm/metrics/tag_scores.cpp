@@ -76,7 +76,7 @@ void TagScores::restore_state(const Value& state) {
   const auto member = [&](const char* name) -> const Value& {
     const Value* value = state.find(name);
     if (value == nullptr) {
-      throw Error(std::string("metrics of tags: the saved state has no ") + name);
+      throw Error(std::string("tag metrics: the saved state has no ") + name);
     }
     return *value;
   };

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// TagScores: what a tagger's "per_example_argmax" i32 [B, T] is worth against "tags" i32 [B, T],
-// over the positions whose "weights" are not 0:
+// TagScores: scores a tagger's "per_example_argmax" i32 [B, T] against "tags" i32 [B, T], over
+// positions whose "weights" are not 0:
 //
-//   accuracy                share of the tags that were right
-//   precision, recall, f1   of entities, right where both span and type are (seqeval, Model
-//                           Garden's tagging), where the tags' names mark entities (entities.h)
-//   macro_f1                the mean of each tag's f1, where they do not, such as parts of speech
+//   accuracy                share of correct tags
+//   precision, recall, f1   of entities, correct if both span and type are (seqeval, Model
+//                           Garden's tagging), if the tags' names mark entities (entities.h)
+//   macro_f1                the mean of each tag's f1, for other tags such as parts of speech
 //
-// A row is a sequence of its own. Outputs without "per_example_argmax", as of training steps, do
-// not count, and without any there are no scores.
+// Each row is a separate sequence. Outputs without "per_example_argmax", such as those of training
+// steps, are ignored. Without any other outputs there are no scores.
 #pragma once
 
 #include <string>
@@ -37,7 +37,7 @@ class TagScores final : public Metric {
   bool mark_entities_;
   ClassCounts counts_;
   bool any_ = false;
-  double right_ = 0, told_ = 0, true_ = 0;  // entities
+  double right_ = 0, told_ = 0, true_ = 0;  // entities: right, predicted, true
 };
 
 }  // namespace trivet::lm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model that tells tokens gives for what it found at each position.
+// The outputs of a model that predicts a token at each position.
 #pragma once
 
 #include "trivet/layer/softmax_head.h"

@@ -60,7 +60,7 @@ void TokenMetrics::restore_state(const Value& state) {
   const auto number = [&](const char* name) {
     const Value* value = state.find(name);
     if (value == nullptr) {
-      throw Error(std::string("metrics of tokens: the saved state has no ") + name);
+      throw Error(std::string("token metrics: the saved state has no ") + name);
     }
     return value->as_float();
   };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a language model's predictions were worth, over the tokens whose "weights" are not 0:
+// Scores a language model's predictions, over the tokens whose "weights" are not 0:
 //
 //   log_pplx          mean of -ln p(label)
-//   bits_per_byte     sum of -log2 p(label) over the bytes that the labels stand for, where batches
-//                     have "label_bytes": the same for every tokenizer
-//   fraction_of_correct_next_step_preds   where the model gives "per_example_argmax"; `accuracy`
-//                     is its name
+//   bits_per_byte     sum of -log2 p(label) over the bytes of the labels, if batches have
+//                     "label_bytes": comparable between tokenizers
+//   fraction_of_correct_next_step_preds   if the model returns "per_example_argmax"; `accuracy`
+//                     sets its name
 //   num_predictions   sum of the weights
 //
 // The names of Praxis' LanguageModel.

@@ -31,7 +31,7 @@ ConfigOf<Layer> dense_of(const BertConfig& config) {
 Bert::Bert(const Config& config, Scope& scope) {
   check_vocabulary(config);
   softmax_ = scope.layer("embedding", softmax_of(config));
-  if (!softmax_) throw Error("lm/Bert: it needs a softmax");
+  if (!softmax_) throw Error("lm/Bert: a softmax is required");
   head_ = &softmax_head(*softmax_, "softmax");
   embedding_.emplace(nullptr, *head_, kBert);
   encoder_.emplace(config, scope, kBert);

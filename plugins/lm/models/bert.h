@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bert: an encoder that guesses the tokens that were hidden from it (Devlin et al. 2018, 3.1;
-// Praxis' BertModel).
+// Bert: an encoder that predicts masked tokens (Devlin et al. 2018, 3.1; Praxis' BertModel).
 //
 //   h = encoder (encoder.h);   t = mlm_norm(mlm_activation(h mlm_dense + b))
 //   logits = t table^T + bias,   table = that of the embedding
 //
-// Reads what the encoder reads. With "labels" i32 and "weights" f32 [B, T] in the batch it gives
-// "avg_xent" and "total_weight" (scalars) and "per_example_xent" f32 [B, T]; outside training also
-// "per_example_argmax" i32 [B, T]. Only positions with a weight count in the loss: those that were
-// hidden. Without labels it gives "logits" [B, T, vocab_size].
+// Reads the same batch as the encoder. With "labels" i32 and "weights" f32 [B, T] in the batch it
+// returns "avg_xent" and "total_weight" (scalars) and "per_example_xent" f32 [B, T]; outside
+// training also "per_example_argmax" i32 [B, T]. Only positions with a weight count in the loss:
+// the masked ones. Without labels it returns "logits" [B, T, vocab_size].
 //
 // Children: those of the encoder, "embedding" (with "table" and the bias "b" of the logits),
-// "mlm_dense" and "mlm_norm". Classifiers (bert_classifier.h) name theirs alike, so they start from
-// its weights.
+// "mlm_dense" and "mlm_norm". Classifiers (bert_classifier.h) use the same names, so they can start
+// from its weights.
 #pragma once
 
 #include <memory>

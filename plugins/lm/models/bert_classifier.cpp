@@ -17,7 +17,7 @@ TokenEmbedding embedding_of(const EncoderHeadConfig& config, Scope& scope) {
   check_vocabulary(config);
   if (config.num_classes == 0) {
     throw ConfigError(Diagnostic{.path = "task.model.num_classes",
-                                 .what = "is 0, and the task does not say it",
+                                 .what = "is 0, and the task does not set it",
                                  .hint = "set it to the number of classes"});
   }
   auto own = scope.layer("embedding", table_of(config.embedding_tpl, config.vocab_size, config));

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Classifiers on an encoder (Devlin et al. 2018, section 4; Model Garden's BertClassifier and
-// BertTokenClassifier). Their encoders' weights have the names of lm/Bert's: a run of those starts
-// from its checkpoint (task.init_checkpoint with init_load.partial).
+// BertTokenClassifier). Their encoders name weights as lm/Bert does, so a run can start from a
+// checkpoint of lm/Bert (task.init_checkpoint with init_load.partial).
 //
-// BertClassifier tells one thing of a row, from its first position (that of [CLS]):
+// BertClassifier makes one prediction per row, from its first position ([CLS]):
 //
 //   p = tanh(h_0 pooler + b), or h_0 without use_pooler;   logits [B, num_classes] =
 //   dropout(p) classifier + b
 //
-// BertTagger tells one of each position:
+// BertTagger makes one prediction per position:
 //
 //   logits [B, T, num_classes] = dropout(h) classifier + b
 //
-// and with "tags" i32 and "weights" f32 [B, T] in the batch what token_losses.h says of them.
+// and, with "tags" i32 and "weights" f32 [B, T] in the batch, the outputs of token_losses.h.
 //
 // Children: those of the encoder, "embedding", "pooler", "head_dropout" and "classifier".
 #pragma once

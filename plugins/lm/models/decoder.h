@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoder: what models that continue sequences make of embedded tokens, x [B, T, D] -> the same
-// shape: positions, blocks, final norm; of whole sequences, or a few positions at a time with a
+// Decoder: the positions, blocks and final norm of models that continue sequences. Maps embedded
+// tokens x [B, T, D] to the same shape; takes whole sequences, or a few positions at a time with a
 // cache (trivet/layer/extend_step.h).
 #pragma once
 
@@ -15,23 +15,23 @@ namespace trivet::lm {
 
 class Decoder {
  public:
-  // Children "position_emb", "transformer" and "final_norm" of `scope`.
+  // Makes the children "position_emb", "transformer" and "final_norm" of `scope`.
   Decoder(const TransformerConfig& config, const ConfigOf<Layer>& position_emb_tpl,
           BlockSight sight, Scope& scope);
 
-  std::int64_t longest_sequence() const { return longest_; }  // 0: any
+  std::int64_t longest_sequence() const { return longest_; }  // 0: no limit
 
   // With a null cache x holds whole sequences.
   Tensor fprop(const Tensor& x, LayerCache* cache, FpropContext& context) const;
-  // Null when a layer cannot go on from where it was.
+  // Returns null if a layer cannot decode step by step.
   std::unique_ptr<LayerCache> make_cache(std::int64_t batch, std::int64_t max_length) const;
 
  private:
   std::int64_t longest_;
-  std::array<std::shared_ptr<Layer>, 3> layers_;  // null where the config has none
+  std::array<std::shared_ptr<Layer>, 3> layers_;  // null if the config has none
 };
 
-// [B, D] of h [B, T, D].
+// Returns [B, D] of h [B, T, D].
 Tensor last_position(const Tensor& h);
 
 }  // namespace trivet::lm

@@ -32,7 +32,7 @@ Tensor Encoder::fprop(const TokenEmbedding& embedding, const Batch& batch,
                       FpropContext& context) const {
   const Tensor& ids = batch.at("ids");
   check_ids(model_, ids, longest_);
-  set_places(context, batch);
+  set_sequence_context(context, batch);
   Tensor x = embedding.fprop(ids, context);
   if (token_type_emb_) x = ops::add(x, token_type_emb_->fprop(token_types(batch), context));
   for (Layer* layer :

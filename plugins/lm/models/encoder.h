@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoder: a bidirectional transformer over tokens (Devlin et al. 2018, "BERT"), the part that
-// models which read a text as a whole have in common.
+// Encoder: a bidirectional transformer over tokens (Devlin et al. 2018, "BERT"), shared by the
+// models that read a whole text.
 //
 //   x = embedding(ids) + token_type_emb(token_type_ids) + position_emb
 //   h [B, T, D] = final_norm(transformer(embedding_norm(x)))
 //
-// each where the config has it. Reads "ids" i32 [B, T] and, where the batch has them,
-// "token_type_ids" i32 [B, T] (0 where it has none), "segment_pos", "segment_ids" and "paddings". A
-// position sees all positions of its segment but padding.
+// Each part is optional in the config. Reads "ids" i32 [B, T] and, if the batch has them,
+// "token_type_ids" i32 [B, T] (default 0), "segment_pos", "segment_ids" and "paddings". A position
+// sees all positions of its segment except padding.
 //
-// Norms stand in front by default, as in Praxis' encoders. The paper's stand behind each sum:
+// By default norms come before each part, as in Praxis' encoders. In the paper they follow each
+// sum:
 //
 //   block_tpl = { type = "nn/TransformerBlock", norm_policy = "post_skip" }
 //   embedding_norm_tpl = "nn/LayerNorm"
@@ -40,11 +41,11 @@ TRIVET_CONFIG(EncoderConfig, TransformerConfig,
 
 class Encoder {
  public:
-  // Children "token_type_emb", "position_emb", "embedding_norm", "transformer" and "final_norm" of
-  // `scope`. `model` is the name for messages.
+  // Makes the children "token_type_emb", "position_emb", "embedding_norm", "transformer" and
+  // "final_norm" of `scope`. `model` is the name for messages.
   Encoder(const EncoderConfig& config, Scope& scope, const char* model);
 
-  // h [B, T, D]; `context` has the batch's positions then. Throws Error for ids that do not fit.
+  // Returns h [B, T, D] and sets the batch's positions in `context`. Throws Error for invalid ids.
   Tensor fprop(const TokenEmbedding& embedding, const Batch& batch, FpropContext& context) const;
 
   std::int64_t longest_sequence() const { return longest_; }

@@ -22,7 +22,7 @@ LanguageModel::LanguageModel(const Config& config, Scope& scope) : model_type_(c
   decoder_.emplace(config, config.position_emb_tpl,
                    BlockSight{.causal = model_type_ != ModelType::bidirectional}, scope);
   softmax_ = scope.layer("softmax", table_of(config.softmax_tpl, config.vocab_size, config));
-  if (!softmax_) throw Error("lm/LanguageModel: it needs a softmax");
+  if (!softmax_) throw Error("lm/LanguageModel: a softmax is required");
   head_ = &softmax_head(*softmax_, "softmax");
   embedding_.emplace(std::move(embedding), *head_, kLanguageModel);
 }
@@ -40,7 +40,7 @@ Tensor LanguageModel::hidden(const Tensor& ids, LayerCache* cache, FpropContext&
 }
 
 NestedMap LanguageModel::fprop(const Batch& batch, FpropContext& context) {
-  set_places(context, batch);
+  set_sequence_context(context, batch);
   if (model_type_ == ModelType::prefix) {
     context.inputs_indicator = ops::cast(batch.at("inputs_indicator"), DType::f32);
   }

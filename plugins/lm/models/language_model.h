@@ -3,13 +3,13 @@
 //
 //   x = embedding of ids (+ position_emb), stacked transformer, final norm, softmax
 //
-// Reads "ids" i32 [B, T] and, where the batch has them, "segment_pos", "segment_ids", "paddings"
-// and, for model_type "prefix", "inputs_indicator". With "labels" and "weights" in the batch it
-// gives "avg_xent" and "total_weight" (scalars) and "per_example_xent" f32 [B, T]; outside training
-// also "per_example_argmax" i32 [B, T]. Without labels it gives "logits" [B, T, vocab_size].
+// Reads "ids" i32 [B, T] and, if the batch has them, "segment_pos", "segment_ids", "paddings" and,
+// for model_type "prefix", "inputs_indicator". With "labels" and "weights" in the batch it returns
+// "avg_xent" and "total_weight" (scalars) and "per_example_xent" f32 [B, T]; outside training also
+// "per_example_argmax" i32 [B, T]. Without labels it returns "logits" [B, T, vocab_size].
 //
-// Templates (_tpl) are completed with the dimensions and options of the model where they leave them
-// out. Children: "embedding", "position_emb", "transformer", "final_norm", "softmax".
+// Templates (_tpl) inherit the dimensions and options of the model that they do not set. Children:
+// "embedding", "position_emb", "transformer", "final_norm", "softmax".
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@
 
 namespace trivet::lm {
 
-// What a position sees.
+// The positions that a position attends to.
 enum class ModelType {
   causal,         // itself and the positions before it
-  prefix,         // also all positions of the prefix, which the batch's "inputs_indicator" marks
+  prefix,         // also the prefix, marked in the batch's "inputs_indicator"
   bidirectional,  // all positions
 };
 TRIVET_ENUM(ModelType, causal, prefix, bidirectional)

@@ -24,7 +24,7 @@ EncoderConfig encoder_of(const SequenceModelConfig& config) {
 
 }  // namespace
 
-// What the encoder gave for one source, and a decoder that looks at it.
+// The encoder's output for one source, with the decoder that attends to it.
 class SequenceModel::Targets final : public NextToken {
  public:
   Targets(const SequenceModel& model, Tensor source) : model_(model), source_(std::move(source)) {}
@@ -71,7 +71,7 @@ SequenceModel::SequenceModel(const Config& config, Scope& scope) {
   decoder_.emplace(config, config.position_emb_tpl,
                    BlockSight{.causal = true, .cross_attention = true}, decoder);
   softmax_ = scope.layer("softmax", table_of(config.softmax_tpl, config.vocab_size, config));
-  if (!softmax_) throw Error("lm/SequenceModel: it needs a softmax");
+  if (!softmax_) throw Error("lm/SequenceModel: a softmax is required");
   head_ = &softmax_head(*softmax_, "softmax");
   encoder_embedding_.emplace(std::move(encoder_embedding), *head_, kSequenceModel);
   decoder_embedding_.emplace(std::move(decoder_embedding), *head_, kSequenceModel);
@@ -92,7 +92,7 @@ NestedMap SequenceModel::fprop(const Batch& batch, FpropContext& context) {
   context.cross_paddings = context.paddings;
   context.cross_segment_ids = context.segment_ids;
   const Batch target = batch.child("tgt");
-  set_places(context, target);
+  set_sequence_context(context, target);
   return token_losses(*head_, hidden(target.at("ids"), nullptr, context), target, context);
 }
 

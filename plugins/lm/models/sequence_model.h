@@ -3,15 +3,15 @@
 // TransformerEncoderDecoder).
 //
 //   s = encoder of the source (encoder.h): a position sees all positions of its segment
-//   h = decoder of the target: a position sees itself and those before it, and all of s that is of its
-//       segment, by cross-attention;   then the softmax
+//   h = decoder of the target: a position sees itself and those before it, and all of s that
+//       is in its segment, by cross-attention;   then the softmax
 //
-// Batches are those of data/SequenceToSequence: "src/ids", "tgt/ids" i32 and, where the batch has
-// them, "segment_ids", "segment_pos" and "paddings" of both. With "tgt/labels" and "tgt/weights" it
-// gives what token_losses.h says, else "logits" [B, T, vocab_size].
+// Reads batches of data/SequenceToSequence: "src/ids", "tgt/ids" i32 and, if the batch has them,
+// "segment_ids", "segment_pos" and "paddings" of both. With "tgt/labels" and "tgt/weights" it
+// returns the outputs of token_losses.h, else "logits" [B, T, vocab_size].
 //
-// Children: "encoder_embedding" and "decoder_embedding" where they have templates of their own,
-// "encoder/..", "decoder/.." and "softmax".
+// Children: "encoder_embedding" and "decoder_embedding" if they have templates, "encoder/..",
+// "decoder/.." and "softmax".
 #pragma once
 
 #include <cstdint>
@@ -59,7 +59,7 @@ class SequenceModel final : public Model, public TargetDecoding {
 
  private:
   class Targets;
-  // Of the decoder; the context has what the encoder gave.
+  // The decoder's hidden states. The context holds the encoder's output.
   Tensor hidden(const Tensor& ids, LayerCache* cache, FpropContext& context) const;
 
   std::optional<TokenEmbedding> encoder_embedding_, decoder_embedding_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TokenEmbedding: where a model's vectors of token ids come from, a layer of its own or the table
-// of its softmax (Press and Wolf 2017).
+// TokenEmbedding: embeds token ids by a layer of its own or by the table of the model's softmax
+// (Press and Wolf 2017).
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@ namespace trivet::lm {
 
 class TokenEmbedding {
  public:
-  // `own` may be null. Throws Error, which names `model`, where then `head` has no table. `head`
-  // outlives it.
+  // `own` may be null. Throws Error, naming `model`, if then `head` has no table. `head` must
+  // outlive it.
   TokenEmbedding(std::shared_ptr<Layer> own, SoftmaxHead& head, const char* model);
   explicit TokenEmbedding(std::shared_ptr<Layer> own) : own_(std::move(own)) {}
 

@@ -12,7 +12,7 @@ namespace trivet::lm {
 namespace {
 
 constexpr const char* kTrainablePositions = "nn/TrainablePositionalEmbedding";
-// The default of its max_seq_length.
+// The default of max_seq_length.
 constexpr std::int64_t kTablePositions = 10240;
 
 void complete_init(ConfigOf<Layer>& layer, const InitConfig& init) {
@@ -45,7 +45,7 @@ void TransformerConfig::validate(Diagnostics& diagnostics) const {
                         ", which does not divide num_heads = " + std::to_string(num_heads));
   }
   if (!stacked_transformer_tpl) {
-    diagnostics.add("stacked_transformer_tpl", "is \"none\"; a transformer has blocks");
+    diagnostics.add("stacked_transformer_tpl", "is \"none\", but a transformer needs blocks");
   }
 }
 
@@ -115,7 +115,7 @@ void check_ids(const char* model, const Tensor& ids, std::int64_t longest) {
   }
 }
 
-void set_places(FpropContext& context, const Batch& batch) {
+void set_sequence_context(FpropContext& context, const Batch& batch) {
   context.positions = optional_of(batch, "segment_pos");
   context.segment_ids = optional_of(batch, "segment_ids");
   context.paddings = optional_of(batch, "paddings");

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the transformers here have in common: sizes, and the templates of their layers completed
-// with them.
+// Shared by the transformers here: sizes, and layer templates completed with them.
 #pragma once
 
 #include <cstdint>
@@ -47,31 +46,31 @@ TRIVET_CONFIG(TransformerConfig, trivet::ModelConfig,
               (final_norm_tpl, "Norm after the blocks."),
               (init, "Initializer of the weights. Default: that of each layer."))
 
-// What the blocks of a stack look at.
+// What the blocks of a stack attend to.
 struct BlockSight {
-  bool causal = false;           // nothing behind a position
+  bool causal = false;           // no later positions
   bool cross_attention = false;  // also another sequence
 };
 
-// The stack of `num_layers` blocks. Throws Error where there is none.
+// The stack of `num_layers` blocks. Throws Error if the config has none.
 ConfigOf<Layer> stack_of(const TransformerConfig& config, std::int64_t num_layers,
                          BlockSight sight);
-// A table for `num_classes` ids, of an embedding or a softmax; null stays null, as below.
+// A table for `num_classes` ids, for an embedding or a softmax. Null stays null, as below.
 ConfigOf<Layer> table_of(ConfigOf<Layer> layer, std::int64_t num_classes,
                          const TransformerConfig& config);
 ConfigOf<Layer> positions_of(ConfigOf<Layer> layer, const TransformerConfig& config);
 ConfigOf<Layer> norm_of(ConfigOf<Layer> layer, const TransformerConfig& config);
 
-// The longest sequence for max_seq_len and such positions; 0: any.
+// The longest sequence for max_seq_len and these positions; 0: no limit.
 std::int64_t longest_of(const TransformerConfig& config, const ConfigOf<Layer>& positions);
 
-// Throws ConfigError for a vocabulary that nobody gave a size.
+// Throws ConfigError if the vocabulary size is not set.
 void check_vocabulary(const TransformerConfig& config);
-// Throws Error unless ids are i32 [B, T], T at most `longest` where that is not 0.
+// Throws Error unless ids are i32 [B, T] and T is at most `longest` (0: no limit).
 void check_ids(const char* model, const Tensor& ids, std::int64_t longest);
 
-// Puts the batch's "segment_pos", "segment_ids" and "paddings" into the context, each where it has
-// one.
-void set_places(FpropContext& context, const Batch& batch);
+// Sets the batch's "segment_pos", "segment_ids" and "paddings" in the context, each if the batch
+// has it.
+void set_sequence_context(FpropContext& context, const Batch& batch);
 
 }  // namespace trivet::lm

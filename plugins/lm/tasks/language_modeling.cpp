@@ -13,7 +13,7 @@
 namespace trivet::lm {
 namespace {
 
-// The model that is being evaluated.
+// Holds the model under evaluation.
 struct Evaluated final : AggregatedLogs {
   Model* model = nullptr;
 };
@@ -22,14 +22,13 @@ const NextToken& next_token_of(const Model& model) {
   const auto* next = static_cast<const NextToken*>(model.extension(kModelNextToken));
   if (next == nullptr) {
     throw UsageError(
-        "the model does not predict tokens from those before them alone, so it "
+        "the model does not predict tokens from earlier tokens only, so it "
         "cannot continue texts");
   }
   return *next;
 }
 
-// What ends prompts as it ended the inputs that the model was trained with; nothing where those had
-// no end.
+// The token that ends prompts, as it ended inputs in training. Empty if inputs had no end token.
 std::optional<std::int32_t> prompt_end_of(const LanguageModelingConfig& config,
                                           const Tokenizer* tokenizer) {
   const Value* inputs_eos = config.train_input.fields().find("inputs_eos");
@@ -40,8 +39,8 @@ std::optional<std::int32_t> prompt_end_of(const LanguageModelingConfig& config,
   if (own != nullptr && own->is_integer()) return static_cast<std::int32_t>(own->as_integer());
   if (tokenizer->eos_id()) return tokenizer->eos_id();
   throw ConfigError(Diagnostic{.path = "task.prompt_eos",
-                               .what = "is asked for, and the tokenizer has no end token",
-                               .hint = "set prompt_eos = false, or take a tokenizer that has one"});
+                               .what = "is true, but the tokenizer has no end token",
+                               .hint = "set prompt_eos = false, or name a tokenizer that has one"});
 }
 
 }  // namespace
@@ -61,13 +60,13 @@ LanguageModeling::LanguageModeling(const Config& config, TaskContext& context)
   }
   if (!config.tokenizer && !sample_prompts_.empty()) {
     throw ConfigError(Diagnostic{.path = "task.sample_prompts",
-                                 .what = "is set, and the task has no tokenizer",
+                                 .what = "is set, but the task has no tokenizer",
                                  .hint = "for example tokenizer = \"tokenizers/Bytes\""});
   }
   if (tokenizer() == nullptr && config.tokenizer) return;  // on a meta device
   if (add_bos_ && !has_start_token()) {
     throw ConfigError(
-        Diagnostic{.path = "task.add_bos", .what = "is set, and the tokenizer has no start token"});
+        Diagnostic{.path = "task.add_bos", .what = "is set, but the tokenizer has no start token"});
   }
 }
 
@@ -121,7 +120,7 @@ std::vector<GeneratedText> LanguageModeling::generate(Model& model,
                                                       const GenerateOptions& options,
                                                       const OnText& on_text) const {
   if (!tokenizer()) {
-    throw UsageError("the run's task has no tokenizer, so it has no texts",
+    throw UsageError("the run's task has no tokenizer, so it cannot read text",
                      {.hint = "name one: --set task.tokenizer=tokenizers/Bytes"});
   }
   const Generation generation{.model = next_token_of(model),

@@ -2,10 +2,10 @@
 // LanguageModeling: a model learns to predict each token of a text from those before it, by the
 // mean cross entropy over the tokens whose "weights" are not 0 (Praxis' LanguageModel as a task).
 //
-// The task's tokenizer, if it has one, is that of its inputs unless they have one of their own, and
-// tells a model whose vocab_size is 0 how many tokens there are. Metrics are those of TokenMetrics.
-// After each evaluation the model continues `sample_prompts`; the texts are appended to
-// samples.jsonl in the run's directory, where every evaluation stands once.
+// Inputs without a tokenizer use the task's, and a model whose vocab_size is 0 takes the
+// tokenizer's size. Metrics are those of TokenMetrics. After each evaluation the model continues
+// `sample_prompts`; the texts are appended to samples.jsonl in the run's directory, once per
+// evaluation.
 #pragma once
 
 #include <memory>
@@ -59,8 +59,8 @@ class LanguageModeling final : public TextTask, public TextGenerator {
   bool add_bos_;
   std::optional<std::int32_t> prompt_end_;
   std::vector<std::string> sample_prompts_;
-  Model* evaluated_ = nullptr;       // by the evaluation that is running
-  std::unique_ptr<RunLog> samples_;  // null where none are written
+  Model* evaluated_ = nullptr;       // set by the running evaluation
+  std::unique_ptr<RunLog> samples_;  // null if none are written
 };
 
 }  // namespace trivet::lm

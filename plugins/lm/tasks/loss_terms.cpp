@@ -16,14 +16,14 @@ const Tensor& scalar_of(const NestedMap& outputs, const std::string& name) {
   for (const auto& [path, tensor] : outputs) {
     if (tensor.size() == 1) scalars += (scalars.empty() ? "" : ", ") + path;
   }
-  throw UsageError("task.losses: the model gives no scalar '" + name + "'",
-                   {.hint = "it gives " + (scalars.empty() ? std::string("none") : scalars)});
+  throw UsageError("task.losses: the model returns no scalar '" + name + "'",
+                   {.hint = "it returns " + (scalars.empty() ? std::string("none") : scalars)});
 }
 
-const Value& saved(const Value& state, const char* name) {
+const Value& find_saved(const Value& state, const char* name) {
   const Value* value = state.find(name);
   if (value == nullptr) {
-    throw Error(std::string("means of losses: the saved state has no ") + name);
+    throw Error(std::string("loss means: the saved state has no ") + name);
   }
   return *value;
 }
@@ -73,12 +73,12 @@ Value LossTermMeans::save_state() const {
 }
 
 void LossTermMeans::restore_state(const Value& state) {
-  const Value::Array& sums = saved(state, "sums").items();
+  const Value::Array& sums = find_saved(state, "sums").items();
   if (sums.size() != names_.size()) {
-    throw Error("means of losses: the saved state is of other task.losses");
+    throw Error("loss means: the saved state has other task.losses");
   }
   for (std::size_t i = 0; i < sums.size(); ++i) sums_[i] = sums[i].as_float();
-  weight_ = saved(state, "weight").as_float();
+  weight_ = find_saved(state, "weight").as_float();
 }
 
 }  // namespace trivet::lm

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loss that is the sum of several scalars of a model's outputs (Praxis' MultiLossAggregator, with
-// weights).
+// A loss that is the weighted sum of several scalars of a model's outputs (Praxis'
+// MultiLossAggregator, with weights).
 #pragma once
 
 #include <string>
@@ -20,8 +20,8 @@ TRIVET_CONFIG(LossTerm, trivet::NoBase,
               (name, "A scalar of the model's outputs, such as \"avg_xent\".", required),
               (weight, "Factor of the loss in the sum."))
 
-// Sum of weight * outputs[name]. Throws UsageError, with the names that there are, for one that
-// there is not or that is no scalar.
+// Returns the sum of weight * outputs[name]. Throws UsageError, listing the valid names, if a name
+// does not exist or is not a scalar.
 Tensor sum_of(const std::vector<LossTerm>& terms, const NestedMap& outputs);
 
 // The mean of each term as "loss/NAME", without its weight.

@@ -10,7 +10,7 @@ namespace trivet::lm {
 Metrics MaskedLm::build_metrics(Phase) {
   TokenMetricsConfig config;
   config.accuracy = "masked_lm_accuracy";
-  config.bits_per_byte = false;  // of the hidden tokens alone it says nothing about the text
+  config.bits_per_byte = false;  // masked tokens alone do not measure the text
   Metrics metrics;
   metrics.push_back(std::make_unique<TokenMetrics>(config));
   return with_losses(std::move(metrics));

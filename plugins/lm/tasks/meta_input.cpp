@@ -8,9 +8,9 @@
 namespace trivet::lm {
 namespace {
 
-// [B, T] of one number.
+// A tensor [B, T] filled with one number.
 template <class T>
-Tensor filled(std::int64_t batch_size, std::int64_t seq_len, T value) {
+Tensor fill_tensor(std::int64_t batch_size, std::int64_t seq_len, T value) {
   Tensor tensor = Tensor::host({batch_size, seq_len}, dtype_of<T>);
   std::ranges::fill(tensor.mutable_span<T>(), value);
   return tensor;
@@ -19,7 +19,7 @@ Tensor filled(std::int64_t batch_size, std::int64_t seq_len, T value) {
 }  // namespace
 
 MetaInput::MetaInput(std::int64_t batch_size, std::int64_t seq_len) {
-  Tensor positions = filled<std::int32_t>(batch_size, seq_len, 0);
+  Tensor positions = fill_tensor<std::int32_t>(batch_size, seq_len, 0);
   const auto position = positions.mutable_span<std::int32_t>();
   for (std::size_t i = 0; i < position.size(); ++i) {
     position[i] = static_cast<std::int32_t>(i % static_cast<std::size_t>(seq_len));
@@ -27,13 +27,13 @@ MetaInput::MetaInput(std::int64_t batch_size, std::int64_t seq_len) {
   Tensor weight = Tensor::host({batch_size}, DType::f32);
   std::ranges::fill(weight.mutable_span<float>(), 1.0F);
   for (const char* zeros : {"ids", "labels", "inputs_indicator"}) {
-    batch_.set(zeros, filled<std::int32_t>(batch_size, seq_len, 0));
+    batch_.set(zeros, fill_tensor<std::int32_t>(batch_size, seq_len, 0));
   }
   for (const char* ones : {"segment_ids", "label_bytes"}) {
-    batch_.set(ones, filled<std::int32_t>(batch_size, seq_len, 1));
+    batch_.set(ones, fill_tensor<std::int32_t>(batch_size, seq_len, 1));
   }
-  batch_.set("weights", filled<float>(batch_size, seq_len, 1));
-  batch_.set("paddings", filled<float>(batch_size, seq_len, 0));
+  batch_.set("weights", fill_tensor<float>(batch_size, seq_len, 1));
+  batch_.set("paddings", fill_tensor<float>(batch_size, seq_len, 0));
   batch_.set("segment_pos", std::move(positions));
   batch_.set("weight", std::move(weight));
 }

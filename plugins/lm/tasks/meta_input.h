@@ -25,7 +25,7 @@ class MetaInput final : public Input {
   Batch batch_;
 };
 
-// Instead of the input that `config` describes; null where its fields do not tell batch_size and
+// Replaces the input that `config` describes. Returns null if its fields do not set batch_size and
 // seq_len.
 std::unique_ptr<Input> meta_input(const ConfigOf<Input>& config);
 

@@ -24,9 +24,9 @@ ConfigOf<Model> with_num_classes(const ConfigOf<Model>& config, std::int64_t num
   const std::int64_t own = integer_field(config, "num_classes");
   if (own == 0 || own == num_classes) return with_integer(config, "num_classes", num_classes);
   throw ConfigError(Diagnostic{.path = "task.model.num_classes",
-                               .what = "is " + std::to_string(own) + ", and the task has " +
+                               .what = "is " + std::to_string(own) + ", but the task has " +
                                        std::to_string(num_classes) + " classes",
-                               .hint = "leave it out"});
+                               .hint = "remove it"});
 }
 
 }  // namespace trivet::lm

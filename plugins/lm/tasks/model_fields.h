@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields of a model's config that its task knows better.
+// Fills fields of a model's config that its task determines.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace trivet::lm {
 
-// The integer in a field; 0 where it is not set.
+// Returns the integer in a field; 0 if it is not set.
 std::int64_t integer_field(const ConfigOf<Model>& config, std::string_view field);
 
-// With `value` in a field that is left out or 0. A null config stays null.
+// Returns the config with `value` in a field that is unset or 0. A null config stays null.
 ConfigOf<Model> with_integer(const ConfigOf<Model>& config, std::string_view field,
                              std::int64_t value);
 
-// With num_classes. Throws ConfigError for a model that is told another number.
+// Sets num_classes. Throws ConfigError if the model's config has another number.
 ConfigOf<Model> with_num_classes(const ConfigOf<Model>& config, std::int64_t num_classes);
 
 }  // namespace trivet::lm

@@ -16,7 +16,7 @@
 namespace trivet::lm {
 namespace {
 
-// Calls visit(history, label, bytes) for each label that counts; the history is of its segment.
+// Calls visit(history, label, bytes) for each label that counts; the history stays in its segment.
 template <class Visit>
 void for_each_label(const Batch& batch, const Visit& visit) {
   const Tensor& shape = batch.at("ids");
@@ -51,12 +51,12 @@ struct OpenInput {
       lm::for_each_label(*batch, visit);
     }
   }
-  // Throws InputError for an input that does not tell.
+  // Throws InputError if the input does not know its vocabulary.
   std::int64_t vocabulary_size() const {
     const TextInput* text = text_input(*input);
     const std::int64_t size = text != nullptr ? text->vocabulary_size() : 0;
     if (size > 0) return size;
-    throw InputError("lm/NgramBaselines: the input does not know how many tokens there are",
+    throw InputError("lm/NgramBaselines: the input does not know its vocabulary size",
                      {.hint = "give it a tokenizer or its vocabulary_size"});
   }
 

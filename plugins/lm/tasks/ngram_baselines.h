@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// NgramBaselines: says at the first evaluation what counting n-grams of the training data would
-// reach on the evaluation data (ngrams.h), so that a model's numbers have something beside them:
+// NgramBaselines: at the first evaluation, reports what n-gram counts of the training data reach on
+// the evaluation data (ngrams.h), for comparison with the model:
 //
 //   baselines  unigram bits_per_byte=4.5021 log_pplx=3.1207  trigram bits_per_byte=2.6543 ...
 //
-// Reads a pass of both inputs of the task. Bits per byte are told where batches have "label_bytes".
+// Reads one epoch of both inputs of the task. Reports bits per byte if batches have "label_bytes".
 #pragma once
 
 #include <functional>

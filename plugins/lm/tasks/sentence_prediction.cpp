@@ -16,7 +16,7 @@
 namespace trivet::lm {
 namespace {
 
-// Of an evaluation.
+// Collected during an evaluation.
 struct Pairs final : AggregatedLogs {
   std::vector<double> labels, told;
 };
@@ -44,7 +44,7 @@ std::unique_ptr<Input> SentencePrediction::build_inputs(const ConfigOf<Input>& c
   if (given && std::ssize(names->items()) != num_classes_) {
     throw ConfigError(Diagnostic{.path = context.name + ".class_names",
                                  .what = "has " + std::to_string(names->items().size()) +
-                                         " names, and task.num_classes is " +
+                                         " names, but task.num_classes is " +
                                          std::to_string(num_classes_)});
   }
   return TextTask::build_inputs(config, context);
@@ -61,7 +61,7 @@ WeightedScalar SentencePrediction::build_losses(const Batch& batch, const Nested
   if ((labels.dtype() == DType::f32) != regression()) {
     throw Error("lm/SentencePrediction: num_classes is " + std::to_string(num_classes_) +
                     ", but the input has labels " + labels.to_string(),
-                {.hint = "label_type = \"number\" of the input goes with num_classes = 1"});
+                {.hint = "label_type = \"number\" of the input needs num_classes = 1"});
   }
   const Tensor each =
       regression() ? squared_errors(logits, labels) : ops::softmax_cross_entropy(logits, labels);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// SentencePrediction: a class or a number for each row of text (Model Garden's
-// sentence_prediction). Its input is data/SentencePairs, its model gives "logits" [B, num_classes].
+// SentencePrediction: predicts a class or a number for each row of text (Model Garden's
+// sentence_prediction). Its input is data/SentencePairs; its model returns "logits" [B,
+// num_classes].
 //
 // With num_classes of 2 or more the loss is the mean softmax cross entropy with "label" i32 [B];
-// metrics, by class_counts.h, are accuracy, matthews_corrcoef, and of two classes f1, that of class
-// 1, of more macro_f1.
+// metrics (class_counts.h) are accuracy, matthews_corrcoef, and f1 of class 1 for two classes or
+// macro_f1 for more.
 //
 // With num_classes = 1, a regression, the loss is the mean of (logit - label)^2, "label" f32 [B].
-// Evaluations then have mean_squared_error, pearson, spearman (correlation.h) and
-// pearson_spearman_corr, the mean of these two; they keep 16 bytes an example.
+// Evaluations then report mean_squared_error, pearson, spearman (correlation.h) and
+// pearson_spearman_corr, the mean of the last two. They keep 16 bytes per example.
 #pragma once
 
 #include "lm/tasks/text_task.h"
@@ -28,7 +29,7 @@ class SentencePrediction final : public TextTask {
       : TextTask(config, context), num_classes_(config.num_classes) {}
 
   std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope) override;
-  // Throws ConfigError for an input with another number of class_names.
+  // Throws ConfigError if the input has another number of class_names.
   std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
                                       InputContext& context) override;
   WeightedScalar build_losses(const Batch& batch, const NestedMap& outputs,

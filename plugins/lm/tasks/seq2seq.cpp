@@ -18,7 +18,7 @@ namespace {
 const TargetDecoding& target_decoding_of(const Model& model) {
   const auto* decoding = static_cast<const TargetDecoding*>(model.extension(kModelTargetDecoding));
   if (decoding != nullptr) return *decoding;
-  throw UsageError("the model has no decoder that writes targets of a source");
+  throw UsageError("the model has no decoder for targets of a source");
 }
 
 }  // namespace
@@ -26,7 +26,7 @@ const TargetDecoding& target_decoding_of(const Model& model) {
 void Seq2SeqConfig::validate(Diagnostics& diagnostics) const {
   check_decode(decode, diagnostics);
   if (target_tokenizer && !tokenizer) {
-    diagnostics.add("tokenizer", "is not set, and target_tokenizer is");
+    diagnostics.add("tokenizer", "is not set, but target_tokenizer is");
   }
 }
 
@@ -37,7 +37,7 @@ Seq2Seq::Seq2Seq(const Config& config, TaskContext& context)
       bos_id_(config.bos_id),
       eos_id_(config.eos_id) {}
 
-// With the size of the sources' vocabulary where it is another and the config leaves it out.
+// Sets the size of the sources' vocabulary if it differs and the config does not set it.
 std::unique_ptr<Model> Seq2Seq::build_model(const ConfigOf<Model>& config, Scope& scope) {
   const bool own = tokenizer() != target_tokenizer_;
   const ConfigOf<Model> sized =
@@ -56,7 +56,7 @@ std::unique_ptr<Input> Seq2Seq::build_inputs(const ConfigOf<Input>& config, Inpu
   if (written != nullptr && target_tokenizer_ &&
       written->fingerprint() != target_tokenizer_->fingerprint()) {
     throw ConfigError(Diagnostic{.path = context.name + ".target_tokenizer",
-                                 .what = "is another one than that of the task's targets",
+                                 .what = "differs from the tokenizer of the task's targets",
                                  .hint = "target_tokenizer = \"${task.target_tokenizer}\""});
   }
   return input;
@@ -82,7 +82,7 @@ std::vector<std::int32_t> Seq2Seq::source_of(const std::string& text,
                                              const std::string& name) const {
   std::vector<std::int32_t> ids = tokenizer()->encode(text);
   if (ids.empty()) {
-    throw UsageError(name + " is empty, and there is nothing to write for it",
+    throw UsageError(name + " is empty, so there is no source",
                      {.hint = "give a prompt of at least one character"});
   }
   const std::optional<std::int32_t> eos = eos_id_ ? eos_id_ : tokenizer()->eos_id();
@@ -94,12 +94,12 @@ std::vector<GeneratedText> Seq2Seq::generate(Model& model, std::span<const std::
                                              const GenerateOptions& options,
                                              const OnText& on_text) const {
   if (!target_tokenizer_) {
-    throw UsageError("the run's task has no tokenizer, so it has no texts",
+    throw UsageError("the run's task has no tokenizer, so it cannot read text",
                      {.hint = "name one: --set task.tokenizer=tokenizers/Bytes"});
   }
   const auto bos = bos_id_ ? bos_id_ : target_tokenizer_->bos_id();
   if (!bos) {
-    throw UsageError("targets start with BOS, and the tokenizer has none",
+    throw UsageError("targets start with BOS, but the tokenizer has none",
                      {.hint = "set task.bos_id to the bos_id of the run's train_input"});
   }
   const TargetDecoding& decoding = target_decoding_of(model);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Seq2Seq: a model learns to write a target for a source, by the mean cross entropy over the
-// target's tokens whose weights are not 0, each told from the true tokens before it (teacher
+// target's tokens whose weights are not 0, each predicted from the true tokens before it (teacher
 // forcing; Praxis' SequenceModel as a task). Its input is data/SequenceToSequence.
 //
-// The metrics are those of TokenMetrics. `trivet generate` writes targets: its prompts are sources.
+// The metrics are those of TokenMetrics. `trivet generate` takes sources as prompts and writes
+// targets.
 #pragma once
 
 #include <optional>
@@ -49,10 +50,10 @@ class Seq2Seq final : public TextTask, public TextGenerator {
   const Tokenizer* told_tokenizer() const override { return target_tokenizer_.get(); }
   std::vector<std::int32_t> source_of(const std::string& text, const std::string& name) const;
 
-  std::shared_ptr<const Tokenizer> target_tokenizer_;  // null where there are none
+  std::shared_ptr<const Tokenizer> target_tokenizer_;  // null if there is none
   DecodeConfig decode_;
   std::optional<std::int32_t> bos_id_, eos_id_;
-  std::int64_t source_vocabulary_ = 0;  // of the model; 0: not known
+  std::int64_t source_vocabulary_ = 0;  // of the model; 0: unknown
 };
 
 }  // namespace trivet::lm

@@ -25,11 +25,11 @@ fs::path record_of(const fs::path& run) {
 
 struct Stored {
   std::string fingerprint;
-  ConfigOf<Tokenizer> config;  // empty where only the fingerprint was kept
+  ConfigOf<Tokenizer> config;  // empty if only the fingerprint was stored
 };
 
-// The config with the files of the folder.
-ConfigOf<Tokenizer> in_folder(const ConfigOf<Tokenizer>& config, const fs::path& folder) {
+// The config with file names in the folder.
+ConfigOf<Tokenizer> config_in_folder(const ConfigOf<Tokenizer>& config, const fs::path& folder) {
   if (!config) return config;
   Value fields = config.fields();
   for (const Field& field : registry().get(Tokenizer::kKind, config.key()).schema().fields) {
@@ -52,15 +52,15 @@ std::optional<Stored> stored_in(const fs::path& run) {
   }
   Stored stored{fingerprint->as_string(), {}};
   if (!config->is_null()) {
-    stored.config = in_folder(
+    stored.config = config_in_folder(
         ConfigOf<Tokenizer>(ConfigValue::from_value(*config, Tokenizer::kKind, "tokenizer")),
         folder_of(run));
   }
   return stored;
 }
 
-std::string described(const std::string& fingerprint, const ConfigOf<Tokenizer>& config) {
-  return fingerprint + " " + (config ? to_toml(config.to_value()) : "(no longer there)");
+std::string describe(const std::string& fingerprint, const ConfigOf<Tokenizer>& config) {
+  return fingerprint + " " + (config ? to_toml(config.to_value()) : "(missing)");
 }
 
 [[noreturn]] void throw_different(const Stored& stored, const std::string& fingerprint,
@@ -68,12 +68,12 @@ std::string described(const std::string& fingerprint, const ConfigOf<Tokenizer>&
                                   const std::string& hint) {
   throw ConfigError(Diagnostic{.path = "task.tokenizer",
                                .what = "is not that of " + whose + "\n  the config's  " +
-                                       described(fingerprint, config) + "\n  the run's     " +
-                                       described(stored.fingerprint, stored.config),
+                                       describe(fingerprint, config) + "\n  the run's     " +
+                                       describe(stored.fingerprint, stored.config),
                                .hint = hint});
 }
 
-// The run that a file of weights lies in; empty where none of the folders above keeps a tokenizer.
+// Returns the run that contains a weights file; empty if no parent folder stores a tokenizer.
 fs::path run_above(const fs::path& weights) {
   fs::path folder = weights;
   // run/checkpoints/step_1/model.safetensors
@@ -84,9 +84,9 @@ fs::path run_above(const fs::path& weights) {
   return {};
 }
 
-// The one that the run keeps. Throws `reason` where it keeps none.
-std::unique_ptr<Tokenizer> kept(const std::optional<Stored>& stored, const fs::path& run,
-                                const InputError& reason) {
+// Returns the tokenizer that the run stores. Throws `reason` if it stores none.
+std::unique_ptr<Tokenizer> load_stored(const std::optional<Stored>& stored, const fs::path& run,
+                                       const InputError& reason) {
   if (!stored || !stored->config) throw InputError(reason);
   auto tokenizer = make(stored->config);
   if (tokenizer->fingerprint() != stored->fingerprint) {
@@ -109,11 +109,11 @@ ConfigOf<Tokenizer> store_tokenizer(const Tokenizer& tokenizer, const fs::path& 
   fs::create_directories(folder, error);
   if (error) throw RunError("cannot make " + folder.string() + ": " + error.message());
   const ConfigOf<Tokenizer> config = tokenizer.store(folder);
-  // Last, so that there is a record only of what is whole.
+  // Written last, so that a record exists only for complete files.
   replace_file(record_of(run), to_json(Value::table({{"fingerprint", tokenizer.fingerprint()},
                                                      {"tokenizer", config.to_value()}}),
                                        JsonStyle::indented));
-  return in_folder(config, folder);
+  return config_in_folder(config, folder);
 }
 
 std::unique_ptr<Tokenizer> tokenizer_of_run(const ConfigOf<Tokenizer>& config,
@@ -123,12 +123,12 @@ std::unique_ptr<Tokenizer> tokenizer_of_run(const ConfigOf<Tokenizer>& config,
   try {
     tokenizer = make(config);
   } catch (const InputError& unreadable) {
-    return kept(stored, run, unreadable);
+    return load_stored(stored, run, unreadable);
   }
   const std::string fingerprint = tokenizer->fingerprint();
   if (stored && stored->fingerprint != fingerprint) {
     throw_different(*stored, fingerprint, config, "the run " + run.string(),
-                    "its weights belong to its own tokens: bring the files back, name the run's "
+                    "the run's weights depend on its tokenizer: restore the files, use the run's "
                     "tokenizer, or start a new run");
   }
   return tokenizer;
@@ -155,7 +155,7 @@ void check_loaded_tokens(const Tokenizer& own, const ConfigOf<Tokenizer>& config
   throw_different(
       *stored, own.fingerprint(), config,
       "the run " + run.string() + ", from which task.init_checkpoint loads " + variables,
-      "their rows belong to its tokens: name the run's tokenizer, or let them be learnt "
+      "embedding rows depend on the tokenizer: use the run's tokenizer, or initialize them "
       "anew, task.init_load.ignore = [" +
           patterns + "]");
 }

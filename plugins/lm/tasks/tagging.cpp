@@ -34,7 +34,7 @@ std::unique_ptr<Input> Tagging::build_inputs(const ConfigOf<Input>& config, Inpu
   const Value* names = config.fields().find("class_names");
   if (names != nullptr && !same_names(*names, class_names_)) {
     throw ConfigError(Diagnostic{.path = context.name + ".class_names",
-                                 .what = "are not those of the task",
+                                 .what = "differ from the task's",
                                  .hint = "class_names = \"${task.class_names}\""});
   }
   return TextTask::build_inputs(config, context);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tagging: a tag for each word of a text (Model Garden's tagging). Its input is
-// data/TaggedSequences, whose class_names are the task's; the loss is the mean cross entropy over
-// the positions whose "weights" are not 0: the first token of each word. Metrics, of evaluations,
-// are those of tag_scores.h.
+// Tagging: predicts a tag for each word of a text (Model Garden's tagging). Its input is
+// data/TaggedSequences, whose class_names are the task's. The loss is the mean cross entropy over
+// positions whose "weights" are not 0: the first token of each word. Evaluations report the metrics
+// of tag_scores.h.
 #pragma once
 
 #include <string>
@@ -30,7 +30,7 @@ class Tagging final : public TextTask {
       : TextTask(config, context), class_names_(config.class_names) {}
 
   std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope) override;
-  // Throws ConfigError for an input with other class_names.
+  // Throws ConfigError if the input has other class_names.
   std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
                                       InputContext& context) override;
   Metrics build_metrics(Phase phase) override;

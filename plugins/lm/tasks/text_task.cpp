@@ -20,7 +20,7 @@
 namespace trivet::lm {
 namespace {
 
-// 0 where neither the model nor its config tells.
+// Returns 0 if neither the model nor its config knows the size.
 std::int64_t vocabulary_of(const Model& model, const ConfigOf<Model>& config) {
   if (const auto* next = static_cast<const NextToken*>(model.extension(kModelNextToken))) {
     return next->vocabulary_size();
@@ -28,8 +28,8 @@ std::int64_t vocabulary_of(const Model& model, const ConfigOf<Model>& config) {
   return integer_field(config, "vocab_size");
 }
 
-// That of the run that goes on or is looked at; a new run keeps its own. Null where there is none,
-// or none is needed.
+// Returns the stored tokenizer of a run that is resumed or inspected; a new run stores its own.
+// Null if none exists or none is needed.
 std::shared_ptr<const Tokenizer> tokenizer_for(const TextTaskConfig& config,
                                                const TaskContext& context) {
   const bool needless = is_meta(context.device) && integer_field(config.model, "vocab_size") > 0 &&
@@ -51,7 +51,7 @@ void check_known_ids(const Input& input, TextInput::Side side, std::int64_t know
   throw ConfigError(
       Diagnostic{.path = name,
                  .what = "has ids below " + std::to_string(text->vocabulary_size(side)) +
-                         ", and the model knows " + std::to_string(known),
+                         ", but the model has " + std::to_string(known),
                  .hint = "give both the same tokenizer, or set task.model.vocab_size"});
 }
 
@@ -75,9 +75,9 @@ std::unique_ptr<Model> TextTask::build_model(const ConfigOf<Model>& config, Scop
   if (told != nullptr && vocabulary_size_ > 0 && vocabulary_size_ < told->vocabulary_size()) {
     throw ConfigError(Diagnostic{.path = "task.model.vocab_size",
                                  .what = "is " + std::to_string(vocabulary_size_) +
-                                         ", and the tokenizer has " +
+                                         ", but the tokenizer has " +
                                          std::to_string(told->vocabulary_size()) + " tokens",
-                                 .hint = "leave it out, or make it at least that"});
+                                 .hint = "remove it, or make it at least that"});
   }
   return model;
 }
@@ -85,7 +85,7 @@ std::unique_ptr<Model> TextTask::build_model(const ConfigOf<Model>& config, Scop
 void TextTask::initialize(ParameterStore& store) {
   Task::initialize(store);
   if (!init_report() || !tokenizer_) return;
-  // As this plugin's models name what has a row for each token, the sources' first.
+  // Names of layers of this plugin's models that have a row per token; the sources' first.
   constexpr std::array<std::string_view, 4> kLayers = {"encoder_embedding", "decoder_embedding",
                                                        "embedding", "softmax"};
   const bool is_of_sources = told_tokenizer() != tokenizer_.get();

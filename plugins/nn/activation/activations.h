@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain activations: element by element, any shape. Formulas: trivet/ops.h, Activation. They
-// tell so through trivet/extensions/activation.h, and Linear and Conv2d compute them on the way.
+// The plain activations: elementwise, any shape. Formulas: trivet/ops.h, Activation. Linear and
+// Conv2d fuse these activations, which they find through trivet/extensions/activation.h.
 #pragma once
 
 #include <string_view>

@@ -24,7 +24,7 @@ Tensor LeakyRelu::apply(const Tensor& x) const {
   return ops::max(x, ops::mul(x, slope_));
 }
 
-// exp is taken of what is not above 0 alone, so that no infinity comes near the gradient.
+// Takes exp only of values not above 0, so that no infinity reaches the gradient.
 Tensor Elu::apply(const Tensor& x) const {
   const Tensor zero = number(x, 0);
   const Tensor below = ops::add(ops::exp(ops::min(x, zero)), -1.0F);

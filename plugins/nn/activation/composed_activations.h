@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations that are composed of ops, element by element, any shape. The plain ones, which other
-// layers compute on the way, are in activations.h.
+// Activations composed of ops: elementwise, any shape. The plain ones, which other layers fuse, are
+// in activations.h.
 //
 //   Relu6        min(max(x, 0), 6)
 //   LeakyRelu    x where x > 0, else negative_slope x       (Maas et al. 2013)
@@ -10,8 +10,8 @@
 //   Softplus     ln(1 + exp(x))
 //   Exp          exp(x)
 //
-// The names and defaults are those of Praxis. The gradient where two pieces meet: Relu6 has 0 at 0
-// and 1 at 6, SquaredRelu and CubedRelu 0; LeakyRelu and Elu have that of the right piece, 1.
+// Names and defaults are those of Praxis. Gradients where two pieces meet: Relu6 has 0 at 0 and 1
+// at 6; SquaredRelu and CubedRelu have 0; LeakyRelu and Elu have that of the right piece, 1.
 #pragma once
 
 #include "trivet/layer/extend_step.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// FeedForward: the part of a transformer that works on each position alone (Vaswani et al. 2017),
-// x [.., input_dims] -> the same shape.
+// FeedForward: the position-wise part of a transformer (Vaswani et al. 2017), x [.., input_dims] ->
+// the same shape.
 //
 //   y = out(dropout(activation(in(x))))
 //   y = out(dropout(activation(gate(x)) * in(x)))      with use_gated_activation (Shazeer 2020)
 //
-// Gated, nn/Silu makes it SwiGLU and nn/Gelu GEGLU. Children are the nn/Linear "in", "gate" and
-// "out", in Praxis ffn_layer1, ffn_layer1_gate and ffn_layer2; the names of the fields are those of
-// Praxis' TransformerFeedForward, whose norm and residual are here the block's.
+// With gating, nn/Silu makes it SwiGLU and nn/Gelu GEGLU. Children are the nn/Linear "in", "gate"
+// and "out", in Praxis ffn_layer1, ffn_layer1_gate and ffn_layer2. Field names are those of Praxis'
+// TransformerFeedForward. Its norm and residual belong to the block here.
 #pragma once
 
 #include <memory>
@@ -46,7 +46,7 @@ TRIVET_CONFIG(FeedForwardConfig, trivet::LayerConfig,
 class FeedForward final : public LocalLayer {
  public:
   using Config = FeedForwardConfig;
-  // `prefix` stands in front of the names of the children, for a layer that has them as its own.
+  // `prefix` precedes the names of the children, for a layer that owns them directly.
   FeedForward(const Config& config, Scope& scope, const std::string& prefix = "");
   Tensor fprop(const Tensor& x, FpropContext& context) override;
 

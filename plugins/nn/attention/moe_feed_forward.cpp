@@ -14,9 +14,9 @@ namespace trivet::nn {
 namespace {
 
 constexpr const char* kMoe = "nn/MoeFeedForward";
-constexpr float kEpsilon = 1e-9F;  // Praxis': so that gates of 0 divide
+constexpr float kEpsilon = 1e-9F;  // Praxis': for division by gates of 0
 
-// Nothing is kept: a position is routed alone.
+// Empty: positions are routed independently.
 struct NoCache final : LayerCache {
   void reorder(std::span<const std::int32_t>) override {}
 };
@@ -25,7 +25,7 @@ std::int64_t hidden_dims(const MoeFeedForwardConfig& config) {
   return config.hidden_dims > 0 ? config.hidden_dims : 4 * config.input_dims;
 }
 
-// Weights of all experts [E, in, out], each of which starts as those of a linear layer.
+// Weights of all experts [E, in, out], each initialized like a linear layer's.
 Parameter& experts_parameter(Scope& scope, const char* name, const MoeFeedForwardConfig& config,
                              std::int64_t in, std::int64_t out) {
   return scope.parameter(name, {config.num_experts, in, out},
@@ -41,7 +41,7 @@ Tensor indices(Device& device, const std::vector<std::int32_t>& values) {
   return Tensor::from<std::int32_t>(device, values, {static_cast<std::int64_t>(values.size())});
 }
 
-// gates [positions, experts] -> [positions, 1]: that of each position's expert.
+// gates [positions, experts] -> [positions, 1]: the gate of each position's expert.
 Tensor gates_of(const Tensor& gates, const std::vector<std::int32_t>& experts) {
   std::vector<std::int32_t> flat;
   const auto count = static_cast<std::int32_t>(gates.dim(1));
@@ -174,7 +174,7 @@ std::unique_ptr<LayerCache> MoeFeedForward::make_cache(std::int64_t, std::int64_
   if (config_.gating_func == GatingFunc::top2) return std::make_unique<NoCache>();
   throw Error(
       "[nn/MoeFeedForward] '" + path_ +
-          "': experts that choose among positions see those to come and cannot decode with a "
+          "': experts that choose among positions see later positions and cannot decode with a "
           "cache",
       {.hint = "use gating_func = \"top2\""});
 }

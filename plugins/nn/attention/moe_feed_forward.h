@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MoeFeedForward: a feed-forward part with experts, of which each position uses a few (Shazeer et
+// MoeFeedForward: a feed-forward part with experts; each position uses a few of them (Shazeer et
 // al. 2017, GShard: Lepikhin et al. 2021), x [B, T, input_dims] -> the same shape.
 //
 //   gates = softmax(x "gate");  expert e: f_e(x) = activation(x in_e) out_e,
@@ -10,21 +10,22 @@
 // multiple of 4 where the former is larger.
 //
 // top2 (gating_func): y = (g1 f_1(x) + g2 f_2(x)) / (g1 + g2 + 1e-9) of the two experts with the
-//   largest gates. First choices are served in the order of the positions, then second ones; a choice
-//   that finds its expert full is dropped, and gives 0. The auxiliary loss, in aux_losses under the
-//   layer's path, is aux_loss_weight * E^2 mean_e(mean_s(e is first choice of s) mean_s(gates_se)),
-//   mean over groups, with choices counted before any is dropped: 1 where all are used alike.
+//   largest gates. First choices are served in the order of the positions, then second choices. A
+//   choice whose expert is full is dropped and contributes 0. The auxiliary loss, in aux_losses
+//   under the layer's path, is
+//   aux_loss_weight * E^2 mean_e(mean_s(e is first choice of s) mean_s(gates_se)),
+//   mean over groups, with choices counted before any is dropped: 1 if all experts are used alike.
 // expert_choice: each expert takes the C positions of a group with its largest gates (Zhou et al.
-//   2022), and y = sum_e gates_e f_e(x) over those that took the position. No position of a sequence may
-//   depend on later ones in a language model, which it does here: for encoders.
+//   2022), and y = sum_e gates_e f_e(x) over the experts that took the position. A position then
+//   depends on later ones, so this is for encoders, not for language models.
 //
-// Padding (the context's paddings) is given to no expert and counts nowhere: it gives 0.
+// Padding (the context's paddings) is not routed, does not count, and returns 0.
 //
 // Parameters: "gate" [input_dims, num_experts]; "in", "wi_gate" (gated) [num_experts, input_dims,
-// hidden_dims]; "out" [num_experts, hidden_dims, input_dims]; each expert's start as nn/Linear's.
-// The choices are made on the host. top2 decodes with a cache (trivet/layer/extend_step.h), and
-// then drops nothing: equal to fprop where that drops nothing. The names of the fields are Praxis'
-// TransformerFeedForwardMoe, with second_expert_policy all.
+// hidden_dims]; "out" [num_experts, hidden_dims, input_dims]; each expert is initialized like
+// nn/Linear. The host makes the choices. top2 decodes with a cache (trivet/layer/extend_step.h) and
+// then drops nothing; the result equals fprop's if fprop drops nothing. Field names are those of
+// Praxis' TransformerFeedForwardMoe, with second_expert_policy all.
 #pragma once
 
 #include <string>

@@ -17,7 +17,7 @@ float gate(const Gates& gates, std::int64_t position, std::int64_t expert) {
   return gates.values[static_cast<std::size_t>(position * gates.experts + expert)];
 }
 
-// The expert with the largest gate, other than `without`.
+// The expert with the largest gate, excluding `without`.
 std::int32_t best(const Gates& gates, std::int64_t position, std::int32_t without) {
   std::int32_t found = kNone;
   for (std::int32_t e = 0; e < gates.experts; ++e) {
@@ -27,7 +27,7 @@ std::int32_t best(const Gates& gates, std::int64_t position, std::int32_t withou
   return found;
 }
 
-// The queues of positions in front of each expert, group by group.
+// The queue of positions for each expert, group by group.
 class Queues {
  public:
   explicit Queues(const Gates& gates)
@@ -50,7 +50,7 @@ class Queues {
   std::vector<std::vector<std::int32_t>> queues_;
 };
 
-// Slots for `capacity` positions of each group; `taken` says who is in them.
+// Slots for `capacity` positions of each group; `taken` lists the positions in them.
 Routes seated(const Gates& gates, Queues& queues, std::int64_t capacity) {
   Routes routes;
   routes.slots_per_expert = gates.groups * capacity;
@@ -65,7 +65,7 @@ Routes seated(const Gates& gates, Queues& queues, std::int64_t capacity) {
   return routes;
 }
 
-// A choice of each position and the slot where the chosen expert has it.
+// Adds one choice of each position and its slot at the chosen expert.
 void add_choice(Routes& routes, const Gates& gates, std::vector<std::int32_t> experts) {
   const auto none = static_cast<std::int32_t>(routes.taken.size());
   Routes::Choice choice{std::move(experts),

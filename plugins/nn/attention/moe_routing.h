@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which expert takes which position, on the host. The rules are those of moe_feed_forward.h.
+// Routes positions to experts, on the host, by the rules of moe_feed_forward.h.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,27 @@
 namespace trivet::nn {
 
 struct Routes {
-  // What one choice of every position comes to: the expert, and the slot it was given, or
-  // `taken.size()` where it was given none.
+  // One choice per position: the expert, and its slot there, or `taken.size()` if the expert is
+  // full.
   struct Choice {
     std::vector<std::int32_t> experts, slots;
   };
-  // The position in each slot, or the number of positions for an empty one. Expert e has the slots
-  // from e * slots_per_expert on.
+  // The position in each slot, or the number of positions for an empty slot. Expert e owns the
+  // slots from e * slots_per_expert on.
   std::vector<std::int32_t> taken;
   std::int64_t slots_per_expert = 0;
   std::vector<Choice> choices;
 };
 
-// What is to be routed: gates [positions, experts], in `groups` groups of the same size; padding
-// [positions] is 1 for positions that take no part, or empty.
+// The routing problem: gates [positions, experts], in `groups` groups of equal size. padding
+// [positions] is 1 for positions to skip, or empty.
 struct Gates {
   std::span<const float> values;
   std::span<const float> padding;
   std::int64_t positions = 0, experts = 0, groups = 1;
 };
 
-// A negative capacity bounds nothing. Of equal gates the first is the larger.
+// A negative capacity means no limit. Of equal gates the first wins.
 Routes top2_routes(const Gates& gates, std::int64_t capacity);
 Routes expert_choice_routes(const Gates& gates, std::int64_t capacity);
 

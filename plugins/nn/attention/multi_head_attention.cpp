@@ -48,14 +48,14 @@ void MultiHeadAttentionConfig::validate(Diagnostics& diagnostics) const {
   }
   if (cross_attention && (causal || window > 0 || use_rotary_position_emb || relative_bias)) {
     diagnostics.add("cross_attention",
-                    "goes without causal, window, use_rotary_position_emb and relative_bias: the "
+                    "excludes causal, window, use_rotary_position_emb and relative_bias: the "
                     "positions of two sequences have no order");
   }
   if (!use_rotary_position_emb || num_heads == 0 || input_dims == 0) return;
   const std::int64_t dims = head_dims(*this);
   if ((rotary_dims == 0 && dims % 2 != 0) || rotary_dims > dims) {
-    diagnostics.add("rotary_dims", "must be an even number of the " + std::to_string(dims) +
-                                       " features of a head");
+    diagnostics.add("rotary_dims",
+                    "must be even and at most the " + std::to_string(dims) + " features of a head");
   }
 }
 
@@ -126,8 +126,8 @@ MultiHeadAttention::Source MultiHeadAttention::cross_source(const Tensor& x,
                                                             FpropContext& context) const {
   const Tensor& source = context.cross_inputs;
   if (!source.defined()) {
-    throw Error("[nn/MultiHeadAttention] '" + path_ + "': there are no cross_inputs",
-                {.hint = "the model puts what its encoder gives into the context"});
+    throw Error("[nn/MultiHeadAttention] '" + path_ + "': the context has no cross_inputs",
+                {.hint = "the model must put its encoder's output into the context"});
   }
   if (source.rank() != 3 || source.dim(0) != x.dim(0) || source.dim(2) != cross_dims_) {
     wrong_input(

@@ -9,28 +9,27 @@
 // "output", so parameters are "query/w" [input_dims, num_heads * dims_per_head], "query/b", ...,
 // "output/w" [num_heads * dims_per_head, input_dims], "output/b".
 //
-// What may be added, in the order of Praxis' DotProductAttention:
+// Options, in the order of Praxis' DotProductAttention:
 //   use_rotary_position_emb  rotary positions of q and k (Su et al. 2021) in the half-split layout
 //                            (ops::rope), from the context's positions, else 0, 1, ..
 //   qk_norm         an nn/RmsNorm of each head of q and of k (Henry et al. 2020), children
 //                   "query_norm" and "key_norm"
 //   per_dim_scale   q * 1.442695041 / sqrt(dims_per_head) * softplus(w) instead of the root alone,
-//                   parameter "per_dim_scale" [dims_per_head], which starts at 0: then it is the
-//                   root. Praxis has it on by default, here it is off.
+//                   parameter "per_dim_scale" [dims_per_head], which starts at 0, where
+//                   it equals the root. On by default in Praxis, off here.
 //   relative_bias   an nn/RelativeBias (T5) added to the scores, child "relative_bias"
 //   atten_logit_cap c tanh(score / c)
-//   window          keys at a distance below it, and only they
+//   window          only keys at a distance below it
 //   atten_dropout   dropout of the weights after the softmax
-// The bias, the dropout and the context's inputs_indicator make every backend compose attention of
-// products and a softmax, which takes memory for the scores of all pairs.
+// With the bias, the dropout or the context's inputs_indicator, every backend uses the fallback of
+// attention, products and a softmax, which needs memory for the scores of all pairs.
 //
 // Where the context has segment_ids [B, T], positions of different segments do not see each other;
-// one that is padding sees, and is seen by, nothing but padding. In causal attention, positions
-// that the context's inputs_indicator marks are seen by all positions of their segment (prefix
-// language models).
+// padding sees and is seen by padding only. In causal attention, all positions of a segment see
+// those that the context's inputs_indicator marks (prefix language models).
 //
 // With cross_attention, keys and values come from the context's cross_inputs [B, S, cross_dims],
-// with cross_segment_ids and cross_paddings; causality, window and positions are not for it.
+// with cross_segment_ids and cross_paddings. Causality, window and positions do not apply.
 //
 // Causal attention and cross-attention decode with a cache (trivet/layer/extend_step.h).
 #pragma once
@@ -113,21 +112,21 @@ class MultiHeadAttention final : public DecodingLayer {
   };
   void check_input(const Tensor& x) const;
   Tensor by_head(Layer& product, const Tensor& x, std::int64_t heads, FpropContext& context) const;
-  // Positions are only looked at where they are needed.
+  // Positions are read only if they are needed.
   Tensor queries(const Tensor& x, const Tensor& positions, FpropContext& context) const;
   KeysAndValues keys_and_values(const Tensor& x, const Tensor& positions,
                                 FpropContext& context) const;
-  // What cross-attention looks at.
+  // The source of cross-attention.
   struct Source {
     KeysAndValues kv;
     Tensor segments;         // i32 [B, S], or undefined
-    bool segmented = false;  // they are ids that the positions of x have, too
+    bool segmented = false;  // shares segment ids with x
   };
   Source cross_source(const Tensor& x, FpropContext& context) const;
   bool positioned() const { return rotary_ || relative_bias_ != nullptr; }
   ops::AttentionOptions options(const FpropContext& context) const;
-  // The bias for queries and keys at these positions i32 [B, Tq] and [B, Tkv], [1 or B, ..]: one
-  // will do for rows that are alike.
+  // The bias for queries and keys at these positions i32 [B, Tq] and [B, Tkv], [1 or B, ..]. One
+  // row suffices if all rows have equal positions.
   Tensor bias(const Tensor& at, const Tensor& of, bool alike, FpropContext& context) const;
   Tensor attend(const Tensor& q, const KeysAndValues& kv, const ops::AttentionOptions& options,
                 FpropContext& context) const;
@@ -142,7 +141,7 @@ class MultiHeadAttention final : public DecodingLayer {
   std::int64_t rotary_dims_, window_;
   float softcap_, dropout_;
   std::shared_ptr<Layer> query_, key_, value_, output_;
-  std::shared_ptr<Layer> query_norm_, key_norm_, relative_bias_;  // null where not used
+  std::shared_ptr<Layer> query_norm_, key_norm_, relative_bias_;  // null if not used
   Parameter* per_dim_scale_ = nullptr;
 };
 

@@ -25,11 +25,11 @@ struct SelfCache final : LayerCache {
   }
 
   SequenceBuffer keys, values, segments, positions, prefix;
-  // Whether any position so far came with one.
+  // Whether any position so far had segment ids, a prefix, positions.
   bool segmented = false, prefixed = false, placed = false;
 };
 
-// Made of the encoder's output when the first positions come.
+// Filled from the encoder's output at the first positions.
 struct CrossCache final : LayerCache {
   explicit CrossCache(std::int64_t rows) : batch(rows) {}
 
@@ -41,7 +41,7 @@ struct CrossCache final : LayerCache {
   }
 
   std::int64_t batch;
-  std::optional<SequenceBuffer> keys, values, segments;  // segments: only where there are any
+  std::optional<SequenceBuffer> keys, values, segments;  // segments: only if there are any
   bool segmented = false;
 };
 
@@ -60,7 +60,7 @@ std::unique_ptr<LayerCache> MultiHeadAttention::make_cache(std::int64_t batch,
   if (cross_) return std::make_unique<CrossCache>(batch);
   if (!causal_) {
     throw Error("[nn/MultiHeadAttention] '" + path_ +
-                    "': attention that sees positions to come cannot decode with a cache",
+                    "': attention that sees later positions cannot decode with a cache",
                 {.hint = "set causal = true"});
   }
   const std::int64_t head[] = {kv_heads_, head_dims_};

@@ -11,7 +11,7 @@
 namespace trivet::nn {
 namespace {
 
-// How many positions came before.
+// The number of earlier positions.
 struct PositionCount final : LayerCache {
   void reorder(std::span<const std::int32_t>) override {}
   std::int64_t positions = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Positions added to a sequence, x [B, T, D] -> x + p(position) of the same shape. Positions are
-// the context's, else 0, 1, .. in each row; with a cache (trivet/layer/extend_step.h) they go on
-// where it ends. (Praxis' layers of these names give p, which its models add.)
+// the context's, else 0, 1, .. in each row; with a cache (trivet/layer/extend_step.h) they continue
+// from its end. (Praxis' layers of these names return p, which its models add.)
 //
 // PositionalEmbedding, Vaswani et al. 2017 in Praxis' layout: p is the sines of all angles, then
 // the cosines, and a 0 for an odd D:
@@ -58,7 +58,7 @@ class AddedPositions : public DecodingLayer {
   AddedPositions(std::string_view type, const Scope& scope, std::int64_t input_dims)
       : type_(type), path_(scope.path()), input_dims_(input_dims) {}
   virtual Tensor at(const Tensor& positions) const = 0;
-  // Throws Error where positions that are counted here go too far.
+  // Throws Error if positions that are counted here exceed the limit.
   virtual void check_length(std::int64_t) const {}
   const std::string& path() const { return path_; }
   std::int64_t input_dims() const { return input_dims_; }

@@ -48,9 +48,9 @@ void RelativeBiasConfig::validate(Diagnostics& diagnostics) const {
   if (buckets < 2) {
     diagnostics.add("relative_attention_num_buckets", "must be at least 4 for two directions");
   } else if (relative_attention_max_distance <= buckets / 2) {
-    diagnostics.add("relative_attention_max_distance",
-                    "must be more than the " + std::to_string(buckets / 2) +
-                        " distances that have a bucket of their own");
+    diagnostics.add("relative_attention_max_distance", "must be more than the " +
+                                                           std::to_string(buckets / 2) +
+                                                           " distances that have their own bucket");
   }
 }
 
@@ -79,7 +79,7 @@ Tensor RelativeBias::fprop(const Tensor& distances, FpropContext&) {
     buckets =
         Tensor::from<std::int32_t>(device_, buckets_, {static_cast<std::int64_t>(buckets_.size())});
   }
-  // First a row for each distance: fewer than there are pairs of positions.
+  // First one row per distance: there are fewer distances than pairs of positions.
   const Tensor by_distance = ops::gather_rows(table_.value(), buckets);
   return ops::contiguous(ops::transpose(ops::gather_rows(by_distance, rows), {0, 3, 1, 2}));
 }

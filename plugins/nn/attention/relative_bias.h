@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RelativeBias: what T5 adds to attention's scores (Raffel et al. 2020), a learned number for each
-// head and bucket of distances. In: distances key - query, i32 [B or 1, Tq, Tkv]; out: f32 [B or 1,
+// RelativeBias: T5's bias of attention scores (Raffel et al. 2020), a learned number for each head
+// and bucket of distances. In: distances key - query, i32 [B or 1, Tq, Tkv]; out: f32 [B or 1,
 // num_heads, Tq, Tkv].
 //
 // With n = query - key and m = nb / 2, where nb = num_buckets, the bucket is
@@ -9,9 +9,9 @@
 // Keys after the query are in bucket 0; or, bidirectional, nb is num_buckets / 2, n is |query -
 // key| and keys after the query have the second half of the buckets.
 //
-// Parameter "table" [num_buckets, num_heads], xavier_uniform unless set. T5 has one table for all
-// blocks of a stack, which a template with a `shared` name gives; else each has its own, as in
-// Praxis.
+// Parameter "table" [num_buckets, num_heads], xavier_uniform unless set. T5 uses one table for all
+// blocks of a stack; a template with a `shared` name does the same. Otherwise each block has its
+// own table, as in Praxis.
 #pragma once
 
 #include <string>
@@ -48,7 +48,7 @@ class RelativeBias final : public Layer {
   std::string path_;
   Device& device_;
   std::int64_t max_distance_;
-  // The bucket of each distance -max_distance .. max_distance; those beyond are in the same ones.
+  // The bucket of each distance -max_distance .. max_distance; larger distances use the last ones.
   std::vector<std::int32_t> buckets_;
   Parameter& table_;
 };

@@ -11,7 +11,7 @@ void StackedTransformerConfig::validate(Diagnostics& diagnostics) const {
   if (num_layers > 0 && !transformer_layer_params_tpl)
     diagnostics.add("transformer_layer_params_tpl", "is \"none\"");
   if (!moe_layers.empty() && !moe_layer_tpl) {
-    diagnostics.add("moe_layer_tpl", "is not set, and moe_layers names blocks that have it");
+    diagnostics.add("moe_layer_tpl", "is not set, but moe_layers lists blocks that need it");
   }
   for (const std::int64_t layer : moe_layers) {
     if (num_layers == 0 || layer < num_layers) continue;

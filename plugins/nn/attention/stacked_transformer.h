@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // StackedTransformer: `num_layers` blocks made of one template, x [B, T, D] -> the same shape.
-// Block i is the child "layer_i"; in front of the first may stand dropout, "input_dropout". The
-// names of the fields are Praxis' StackedTransformer; the depth and the heads are the template's to
-// say.
+// Block i is the child "layer_i". Dropout, "input_dropout", may precede the first block. Field
+// names are those of Praxis' StackedTransformer; the template sets dimensions and heads.
 //
-// dropout_prob fills in atten_dropout, residual_dropout and relu_dropout of the template where it
-// leaves them out (and has no `dropout`). With moe_layers, the blocks of these numbers have
-// moe_layer_tpl as their ffn_tpl.
+// dropout_prob sets atten_dropout, residual_dropout and relu_dropout of the template if they are
+// unset (and it has no `dropout`). The blocks in moe_layers use moe_layer_tpl as their ffn_tpl.
 //
-// Decodes with a cache where the blocks do (trivet/layer/extend_step.h).
+// Decodes with a cache if the blocks do (trivet/layer/extend_step.h).
 #pragma once
 
 #include <vector>

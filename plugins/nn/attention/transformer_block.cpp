@@ -12,19 +12,19 @@ namespace {
 
 constexpr const char* kAttention = "nn/MultiHeadAttention";
 
-// Sets a field of the template to what the block's own holds, unless that is as it is by default.
+// Copies the block's value into the template's field, unless it has its default.
 template <class Config>
 void hand_on(ConfigOf<Layer>& layer, const char* field, const Config& own) {
   complete(layer, field, encode(own), encode(Config()));
 }
 
-// Experts, for one, have no LoRA, and a block whose attention has it may have them.
+// Layers without the field, such as experts, have no LoRA, even in a block with LoRA.
 void hand_on_lora(ConfigOf<Layer>& layer, const LoraConfig& lora) {
   const Schema& schema = registry().get(Layer::kKind, layer.key()).schema();
   if (schema.find("lora") != nullptr) hand_on(layer, "lora", lora);
 }
 
-// What both attentions take from the block.
+// Fields that both attentions inherit from the block.
 void complete_attention(ConfigOf<Layer>& layer, const TransformerBlockConfig& config) {
   complete(layer, "input_dims", config.input_dims, 0);
   complete(layer, "num_heads", config.num_heads, 0);
@@ -84,7 +84,7 @@ std::shared_ptr<Layer> adapter(const TransformerBlockConfig& config, Scope& scop
 }  // namespace
 
 void TransformerBlockConfig::validate(Diagnostics& diagnostics) const {
-  if (!attention_tpl) diagnostics.add("attention_tpl", "is \"none\"; a block has an attention");
+  if (!attention_tpl) diagnostics.add("attention_tpl", "is \"none\", but a block needs one");
   MultiHeadAttentionConfig attention;
   attention.input_dims = input_dims;
   attention.num_heads = num_heads;

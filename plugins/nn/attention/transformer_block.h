@@ -4,28 +4,28 @@
 //
 //   h = x + f(x), f = attention;   y = h + f(h), f = out(dropout(activation(in(..))))
 //
-// and norms around each of them, where norm_policy says (Praxis' names; D is dropout):
+// and norms around each of them, placed by norm_policy (Praxis' names; D is dropout):
 //   pre             x + D(f(norm(x)))                    Xiong et al. 2020, as in ViT and GPT-2
 //   primer_hybrid   x + D(post_norm(f(norm(x))))         So et al. 2021
 //   post            x + D(norm(f(x)))
 //   post_skip       norm(x + D(f(x)))                    Vaswani et al. 2017, as in BERT
-// With residual_droppath_prob, D drops whole examples, too (nn/DropPath).
+// With residual_droppath_prob, D also drops whole examples (nn/DropPath).
 //
-// Children: the norms "attention_norm" and "mlp_norm" (primer_hybrid has also
-// "attention_post_norm" and "mlp_post_norm"), the "attention", an nn/MultiHeadAttention unless
-// attention_tpl says otherwise, and the nn/Linear "mlp_in", "mlp_gate" where it is gated (as in
-// nn/FeedForward) and "mlp_out"; or, for ffn_tpl, the one layer "feed_forward".
-// With cross_attention, a second attention that looks at the context's cross_inputs stands between
-// the two, with children "cross_norm", "cross_attention" and "cross_post_norm" (encoder-decoder).
+// Children: the norms "attention_norm" and "mlp_norm" (primer_hybrid has also "attention_post_norm"
+// and "mlp_post_norm"), the "attention", an nn/MultiHeadAttention unless attention_tpl is set, and
+// the nn/Linear "mlp_in", "mlp_gate" if it is gated (as in nn/FeedForward) and "mlp_out"; or, with
+// ffn_tpl, the one layer "feed_forward". With cross_attention, a second attention to the context's
+// cross_inputs comes between the two, with children "cross_norm", "cross_attention" and
+// "cross_post_norm" (encoder-decoder).
 //
-// `lora` goes to the products of attention and Mlp, and of templates that have it (lora.h). With
-// adapter_dims, a residual adapter (Houlsby et al. 2019; Praxis' ResidualAdapter) stands behind
+// `lora` applies to the products of attention and Mlp, and to templates with that field (lora.h).
+// With adapter_dims, a residual adapter (Houlsby et al. 2019; Praxis' ResidualAdapter) follows
 // each block,
 //   y + adapter_out(relu(adapter_in(adapter_norm(y))))
-// with nn/Linear of the depth adapter_dims in between; adapter_out starts at 0, so that the block
-// starts as the one without it.
+// with nn/Linear and adapter_dims features in between. adapter_out starts at 0, so the block starts
+// as one without an adapter.
 //
-// Decodes with a cache where its attention does (trivet/layer/extend_step.h).
+// Decodes with a cache if its attention does (trivet/layer/extend_step.h).
 #pragma once
 
 #include <array>
@@ -118,11 +118,11 @@ class TransformerBlock final : public DecodingLayer {
   Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) override;
 
  private:
-  // What lies between x and the sum: norm, layer, norm, dropout, drop path; then the norm of the
-  // sum. Those that the config leaves out are null.
+  // The layers between x and the sum: norm, layer, norm, dropout, drop path; then the norm of the
+  // sum. Layers that the config leaves out are null.
   static constexpr std::size_t kParts = 6;
   using Branch = std::array<std::shared_ptr<Layer>, kParts>;
-  // Runs layer number `i` of all branches', which may be null.
+  // Runs layer `i` of all branches. It may be null.
   using Run = std::function<Tensor(std::size_t i, const Tensor& x)>;
   Tensor through(const Tensor& x, const Run& run) const;
   Layer* layer(std::size_t i) const { return branches_[i / kParts][i % kParts].get(); }

@@ -16,7 +16,7 @@ std::int64_t expect_set(std::string_view layer, const std::string& path, const c
                         std::int64_t value) {
   if (value > 0) return value;
   throw Error("[" + std::string(layer) + "] '" + path + "': " + field + " is not set",
-              {.hint = "only a template may leave it out, for the layer that it is part of"});
+              {.hint = "only a template may leave it unset, for its parent layer to fill"});
 }
 
 void expect_last(std::string_view layer, const std::string& path, const Tensor& x,

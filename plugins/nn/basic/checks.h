@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the layers say about an input they cannot take.
+// Errors of layers about invalid inputs.
 #pragma once
 
 #include <string>
@@ -14,15 +14,15 @@ namespace trivet::nn {
                               const std::string& expected, const Tensor& got,
                               std::string hint = {});
 
-// A field that may be 0 in a template only. Returns the value; throws Error where it is 0.
+// Checks a field that may be 0 only in a template. Returns the value; throws Error if it is 0.
 std::int64_t expect_set(std::string_view layer, const std::string& path, const char* field,
                         std::int64_t value);
 
-// The last axis of x has `dims` elements; `extents` of x are at least `rank` many.
+// Checks that the last axis of x has `dims` elements and x has at least `rank` axes.
 void expect_last(std::string_view layer, const std::string& path, const Tensor& x,
                  std::int64_t dims);
 
-// x is [B, H, W, channels]; any number of channels where `channels` is 0.
+// Checks that x is [B, H, W, channels]; 0 allows any number of channels.
 void expect_image(std::string_view layer, const std::string& path, const Tensor& x,
                   std::int64_t channels = 0);
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers made of layers.
 //
-// Sequential: one after the other; child i is "layer_i".
-// Repeat: a template `x_times` in a row; repetition i is "sub_i" and has weights of its own (a
-// template with a `shared` name keeps one set). Praxis' Repeat stacks the weights of all
-// repetitions on a first axis instead; here each is a tensor of its own, so that paths and shapes
-// are those of the sub-layer.
-// Residual: y = shortcut(x) + residual_weight * sub(x), He et al. 2016; children "sub" and
-// "shortcut", which by default is x itself.
+// Sequential: the layers in sequence; child i is "layer_i".
+// Repeat: a template `x_times` in a row. Repetition i is "sub_i" and has its own weights (a
+// template with a `shared` name has one set). Praxis' Repeat stacks the weights of all repetitions
+// on a first axis instead; here each is a separate tensor, so paths and shapes are those of the
+// sub-layer. Residual: y = shortcut(x) + residual_weight * sub(x), He et al. 2016; children "sub"
+// and "shortcut", which by default is x itself.
 //
-// All three decode with a cache where the layers in them do (trivet/layer/extend_step.h).
+// All three decode with a cache if their layers do (trivet/layer/extend_step.h).
 #pragma once
 
 #include <memory>
@@ -25,8 +24,8 @@ namespace trivet::nn {
 // again (trivet/layer/remat.h). The names are Praxis'.
 enum class CheckpointPolicy {
   save_everything,
-  save_nothing,  // but the layer's input
-  save_context,  // and what its attentions give, before their last products
+  save_nothing,  // only the layer's input
+  save_context,  // also the output of attentions, before the last products
 };
 TRIVET_ENUM(CheckpointPolicy, save_everything, save_nothing, save_context)
 
@@ -39,7 +38,7 @@ class InTurn : public DecodingLayer {
 
  protected:
   explicit InTurn(CheckpointPolicy policy = CheckpointPolicy::save_everything) : policy_(policy) {}
-  // Nothing for an empty template.
+  // Does nothing for an empty template.
   void add(Scope& scope, const std::string& name, const ConfigOf<Layer>& config);
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // DropPath: in training each example as a whole becomes 0 with probability `rate` and the others
-// are divided by 1 - rate; otherwise the input goes through. Behind the layers of a residual
-// branch: stochastic depth (Huang et al. 2016; Praxis' StochasticResidual). x [B, ..].
+// are divided by 1 - rate; otherwise the input passes unchanged. After the layers of a residual
+// branch this is stochastic depth (Huang et al. 2016; Praxis' StochasticResidual). x [B, ..].
 //
-// What is dropped is a function of the run's seed, the step and the layer's path.
+// The choice depends only on the run's seed, the step and the layer's path.
 #pragma once
 
 #include <string>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dropout: in training each element becomes 0 with probability `rate` and the others are divided by
-// 1 - rate (Srivastava et al. 2014, inverted); otherwise the input goes through.
+// 1 - rate (Srivastava et al. 2014, inverted); otherwise the input passes unchanged.
 //
-// What is dropped is a function of the run's seed, the step and the layer's path: a resumed run
-// drops the same. A layer that is called twice in one step drops the same positions twice.
+// The choice depends only on the run's seed, the step and the layer's path, so a resumed run drops
+// the same elements. A layer that is called twice in one step drops the same elements twice.
 #pragma once
 
 #include <string>

@@ -2,8 +2,8 @@
 // Embedding: row ids of a table, ids i32 of any shape -> [.., input_dims].
 //
 // Parameter "table" [num_classes, input_dims], normal with standard deviation 1 / sqrt(input_dims)
-// unless set, as in Praxis' language models. An id outside [0, num_classes) is an Error. The names
-// of the fields are Praxis' Embedding.
+// unless set, as in Praxis' language models. An id outside [0, num_classes) is an Error. Field
+// names are those of Praxis' Embedding.
 #pragma once
 
 #include <string>

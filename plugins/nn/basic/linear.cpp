@@ -10,7 +10,7 @@ namespace trivet::nn {
 
 void LinearConfig::validate(Diagnostics& diagnostics) const {
   if (lora.layers.empty()) return;
-  diagnostics.add("lora.layers", "names products, and a Linear is one product", "leave it out");
+  diagnostics.add("lora.layers", "selects products, but a Linear has only one", "remove it");
 }
 
 Linear::Linear(const Config& config, Scope& scope)
@@ -42,7 +42,7 @@ Tensor Linear::fprop(const Tensor& x, FpropContext& context) {
   return fused_ ? y : activation_->fprop(y, context);
 }
 
-// The factor is applied where there are the fewest numbers.
+// The factor is applied to the smallest tensor.
 Tensor Linear::beside(const Tensor& x, FpropContext& context) const {
   const Tensor kept = lora_dropout_ != nullptr ? lora_dropout_->fprop(x, context) : x;
   const Tensor thin = ops::mul(ops::linear(kept, lora_a_->value(), Tensor()), lora_factor_);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear: y = activation(x w + b), x [.., input_dims] -> y [.., output_dims].
 //
-// What Praxis calls FeedForward (a Linear, a Bias, an activation) and Keras Dense. Parameters "w"
+// Praxis calls it FeedForward (a Linear, a Bias, an activation), Keras Dense. Parameters "w"
 // [input_dims, output_dims], Glorot uniform unless set, as in both; and "b" [output_dims], zeros
-// unless set. With `lora`, two low-rank matrices beside w: lora.h.
+// unless set. With `lora`, it has two low-rank matrices in addition to w: lora.h.
 #pragma once
 
 #include <optional>
@@ -51,7 +51,7 @@ class Linear final : public Layer {
   float lora_factor_;
   std::shared_ptr<Layer> lora_dropout_;
   std::shared_ptr<Layer> activation_;
-  std::optional<Activation> fused_;  // nothing: activation_ runs by itself
+  std::optional<Activation> fused_;  // empty: activation_ is not fused
 };
 
 }  // namespace trivet::nn

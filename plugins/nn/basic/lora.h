@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// LoRA: a product's weights are left as they are, and a product of two low-rank matrices beside it
-// is trained (Hu et al. 2021):
+// LoRA: freezes a product's weights and trains a product of two low-rank matrices that is added to
+// it (Hu et al. 2021):
 //
 //   y = activation(x w + b + alpha / rank * dropout(x) lora_a lora_b)
 //
 // Parameters of the nn/Linear that has it: "lora_a" [input_dims, rank], which starts as in the
 // authors' library (uniform below 1 / sqrt(input_dims)), and "lora_b" [rank, output_dims], zeros: a
-// model starts as the one that its weights are from. What is not frozen learns, too:
-// trainer.trainable says that nothing else does.
+// model starts as the one that its weights are from. Other variables are trained, too, unless
+// trainer.trainable restricts training.
 #pragma once
 
 #include <array>
@@ -40,7 +40,8 @@ TRIVET_CONFIG(LoraConfig, trivet::NoBase,
                "Products inside a layer that have LoRA: query, key, value and output of attention, "
                "in, gate and out of the feed-forward part; empty: all."))
 
-// For the product `name` of a layer that has `config`: nothing, or the same for this one alone.
+// The LoRA config for the product `name` of a layer with `config`: empty, or for this product
+// alone.
 LoraConfig lora_of(const LoraConfig& config, std::string_view name);
 
 }  // namespace trivet::nn

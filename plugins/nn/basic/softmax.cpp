@@ -13,9 +13,9 @@
 namespace trivet::nn {
 namespace {
 
-// As many rows as ops::linear_cross_entropy takes at a time.
+// As many rows as ops::linear_cross_entropy processes at a time.
 constexpr std::int64_t kChunkRows = 512;
-// As in Praxis: so that no weight at all gives 0.
+// As in Praxis: a total weight of 0 gives a loss of 0.
 constexpr float kLeastWeight = 1e-6F;
 
 // Praxis gives the other classes p / (n - 1) each; the op gives s / n to all, the label among them.
@@ -42,7 +42,7 @@ double root(std::int64_t dims) {
 
 void SoftmaxConfig::validate(Diagnostics& diagnostics) const {
   if (label_smoothing_prob > 0 && num_classes == 1) {
-    diagnostics.add("label_smoothing_prob", "needs another class, and num_classes is 1");
+    diagnostics.add("label_smoothing_prob", "needs another class, but num_classes is 1");
   }
 }
 
@@ -96,7 +96,7 @@ SoftmaxLoss SoftmaxLayer::loss(const Tensor& h, const Tensor& labels, const Tens
   const Tensor input = scaled(h);
   Tensor x = input, w = this->weights();
   if (bias_ != nullptr) {
-    // The bias as one more row of weights, for an input that is always 1.
+    // Appends the bias as a row of weights, for an input that is always 1.
     std::vector<std::int64_t> extents(x.shape().begin(), x.shape().end());
     extents.back() = 1;
     x = ops::concat(std::vector<Tensor>{x, Tensor::full(x.device(), Shape(extents), 1)}, -1);
@@ -137,7 +137,7 @@ FullSoftmax::FullSoftmax(const Config& config, Scope& scope)
 
 Tensor FullSoftmax::emb_lookup(const Tensor&, FpropContext&) {
   throw Error("[nn/FullSoftmax] '" + path() + "': has no embedding",
-              {.hint = "use nn/SharedEmbeddingSoftmax, or an nn/Embedding beside it"});
+              {.hint = "use nn/SharedEmbeddingSoftmax, or add an nn/Embedding"});
 }
 
 SharedEmbeddingSoftmax::SharedEmbeddingSoftmax(const Config& config, Scope& scope)

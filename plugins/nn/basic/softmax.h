@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The softmaxes that end a language model (trivet/layer/softmax_head.h): logits = h w + b, capped.
+// The softmax layers at the end of a language model (trivet/layer/softmax_head.h): logits = h w +
+// b, capped.
 //
 // FullSoftmax has weights of its own, "w" [input_dims, num_classes], xavier_uniform unless set.
 // SharedEmbeddingSoftmax shares them with the embedding (Press and Wolf 2017): "table"
@@ -15,7 +16,7 @@
 // Praxis' default; then the perplexities of evaluations are those of smoothed labels).
 //
 // As layers: f32 [.., input_dims] -> logits [.., num_classes]; SharedEmbeddingSoftmax also looks up
-// ids, i32 [..] -> [.., input_dims]. The names of the fields are Praxis' FullSoftmax.
+// ids, i32 [..] -> [.., input_dims]. Field names are those of Praxis' FullSoftmax.
 #pragma once
 
 #include <string>

@@ -10,16 +10,16 @@
 
 namespace trivet::nn {
 
-// A template of a norm for `dims`; an epsilon that is not both norms' default replaces its own.
+// A template of a norm for `dims`. `epsilon` overrides the norm's own unless it equals the default.
 ConfigOf<Layer> norm_for(ConfigOf<Layer> layer, std::int64_t dims, double epsilon);
 
 ConfigOf<Layer> linear(std::int64_t in, std::int64_t out, bool has_bias, const InitConfig& init,
                        const LoraConfig& lora, const ConfigOf<Layer>& activation = {});
 
-// Nothing for a rate of 0, so that nothing stands in the list of layers.
+// Empty for a rate of 0, so that the layer list has no such layer.
 ConfigOf<Layer> dropout(double rate);
 
-// `init` unless it leaves the choice to `otherwise`.
+// Returns `init`, or `otherwise` if `init` is unset.
 inline const InitConfig& init_or(const InitConfig& init, const InitConfig& otherwise) {
   return init.method == Init::layer_default ? otherwise : init;
 }

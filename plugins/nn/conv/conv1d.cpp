@@ -14,7 +14,7 @@ struct Conv1d::Cache final : LayerCache {
   void reorder(std::span<const std::int32_t> rows) override {
     if (before.defined()) before = reordered(before, rows);
   }
-  Tensor before;  // the last positions so far, as many as a position looks back
+  Tensor before;  // the last positions so far, as many as the kernel reaches back
 };
 
 Conv1d::Conv1d(const Config& config, Scope& scope)
@@ -66,7 +66,7 @@ Tensor Conv1d::fprop(const Tensor& x, FpropContext& context) {
 std::unique_ptr<LayerCache> Conv1d::make_cache(std::int64_t, std::int64_t) const {
   if (causal_) return std::make_unique<Cache>();
   throw Error("[nn/Conv1d] '" + path_ +
-                  "': a convolution that sees positions to come cannot decode with a cache",
+                  "': a convolution that sees later positions cannot decode with a cache",
               {.hint = "set causal = true"});
 }
 

@@ -3,10 +3,10 @@
 //
 //   y_t = activation(sum_k x_(t + (k - offset) dilation) w_k + b)
 //
-// with offset = kernel - 1 where it is causal, else (kernel - 1) / 2; positions outside the
-// sequence, and padding (the context's paddings), count as 0. Segments of packed rows see each
-// other. Parameters "w" [kernel, input_dims, output_dims], xavier_uniform unless set, and "b"
-// [output_dims]. Causal ones decode with a cache (trivet/layer/extend_step.h).
+// with offset = kernel - 1 if it is causal, else (kernel - 1) / 2; positions outside the sequence,
+// and padding (the context's paddings), count as 0. Segments of packed rows see each other.
+// Parameters "w" [kernel, input_dims, output_dims], xavier_uniform unless set, and "b"
+// [output_dims]. Causal convolutions decode with a cache (trivet/layer/extend_step.h).
 #pragma once
 
 #include <optional>
@@ -49,11 +49,11 @@ class Conv1d final : public DecodingLayer {
  private:
   struct Cache;
   Tensor counted(const Tensor& x, const FpropContext& context) const;
-  // Of positions that have all they look at: [B, before + T, input_dims] -> [B, T, output_dims].
+  // Convolves without padding: [B, before + T, input_dims] -> [B, T, output_dims].
   Tensor convolved(const Tensor& x, FpropContext& context) const;
 
   std::string path_;
-  std::int64_t before_, after_;  // positions of 0 in front and behind
+  std::int64_t before_, after_;  // zero positions before and after
   std::int64_t dilation_;
   bool causal_;
   Parameter& weight_;

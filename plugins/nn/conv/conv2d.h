@@ -2,8 +2,9 @@
 // Conv2d: y = activation(conv(x, w) + b) over images x [B, H, W, input_dims].
 //
 // Parameters "w" [KH, KW, input_dims, output_dims] (TensorFlow's order, as in Praxis), Glorot
-// uniform unless set, and "b" [output_dims]. has_bias is true as in Keras (Praxis: false); put it
-// off in front of a BatchNorm. Padding "same" is TensorFlow's: the odd zero goes below and right.
+// uniform unless set, and "b" [output_dims]. has_bias is true as in Keras (Praxis: false); turn it
+// off before a BatchNorm. Padding "same" is TensorFlow's: an odd zero is added below and on the
+// right.
 #pragma once
 
 #include <optional>
@@ -55,7 +56,7 @@ class Conv2d final : public Layer {
   Parameter& weight_;
   Parameter* bias_;
   std::shared_ptr<Layer> activation_;
-  std::optional<Activation> fused_;  // nothing: activation_ runs by itself
+  std::optional<Activation> fused_;  // empty: activation_ is not fused
 };
 
 }  // namespace trivet::nn

@@ -18,14 +18,14 @@ void Pool2dConfig::validate(Diagnostics& diagnostics) const {
   check_pair(diagnostics, "window", window);
   if (!stride.empty()) check_pair(diagnostics, "stride", stride);
   check_pad(diagnostics, padding, pad);
-  // A kernel keeps the position of the largest element in one byte.
+  // Kernels store the position of the maximum in one byte.
   if (!window.empty() && window.front() * window.back() > 256) {
     diagnostics.add("window", "has more than 256 positions");
   }
-  // Such a window could lie in the padding alone, where there is nothing to pool.
+  // Such a window could contain only padding, which has no value to pool.
   const bool paired = pad.size() <= 2 && window.size() <= 2 && !pad.empty() && !window.empty();
   if (paired && (pad.front() >= window.front() || pad.back() >= window.back())) {
-    diagnostics.add("pad", "is not below the window");
+    diagnostics.add("pad", "must be less than the window");
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MaxPool2d and AvgPool2d: the largest or mean value of windows over images [B, H, W, C]. Padding
-// never takes part: the mean divides by the number of pixels inside the image, as in Praxis and
+// never counts: the mean divides by the number of pixels inside the image, as in Praxis and
 // TensorFlow. GlobalAvgPool2d: the mean over all pixels, [B, H, W, C] -> [B, C].
 #pragma once
 

@@ -10,7 +10,7 @@ std::array<std::int64_t, 2> pair_of(const std::vector<std::int64_t>& numbers) {
 void check_pair(Diagnostics& diagnostics, std::string_view field,
                 const std::vector<std::int64_t>& numbers) {
   if (numbers.size() == 1 || numbers.size() == 2) return;
-  diagnostics.add(field, "wants one number, or two for height and width; has " +
+  diagnostics.add(field, "needs one number, or two for height and width; has " +
                              std::to_string(numbers.size()));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields that Conv2d and the pools share: windows that slide over images.
+// Fields shared by Conv2d and the pools: windows that slide over images.
 #pragma once
 
 #include <array>
@@ -20,13 +20,13 @@ enum class Border {
 };
 TRIVET_ENUM(Border, same, valid, explicit_)
 
-// One number stands for both axes: {3} is 3 x 3.
+// One number is used for both axes: {3} is 3 x 3.
 std::array<std::int64_t, 2> pair_of(const std::vector<std::int64_t>& numbers);
 
-// Reports a list that has neither one nor two numbers.
+// Reports a list without one or two numbers.
 void check_pair(Diagnostics& diagnostics, std::string_view field,
                 const std::vector<std::int64_t>& numbers);
-// Reports a pad that the padding does not use.
+// Reports a pad that the padding mode does not use.
 void check_pad(Diagnostics& diagnostics, Border padding, const std::vector<std::int64_t>& pad);
 
 Padding padding_of(Border border);

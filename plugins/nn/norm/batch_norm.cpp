@@ -9,7 +9,7 @@
 namespace trivet::nn {
 namespace {
 
-// 1 for every row of x [.., dim] that counts, [rows, 1]; undefined when all do.
+// 1 for every row of x [.., dim] that counts, [rows, 1]; undefined if all count.
 Tensor counted_rows(const Tensor& x, const Tensor& paddings) {
   const bool fits = paddings.defined() && x.rank() == 3 && paddings.rank() == 2 &&
                     paddings.dim(0) == x.dim(0) && paddings.dim(1) == x.dim(1);
@@ -18,7 +18,7 @@ Tensor counted_rows(const Tensor& x, const Tensor& paddings) {
   return ops::reshape(ops::add(ops::neg(paddings), 1), {paddings.size(), 1});
 }
 
-// Mean over the rows [rows, dim] that count -> [dim]; over no row at all it is 0.
+// Mean over the counted rows of [rows, dim] -> [dim]; 0 if no row counts.
 Tensor mean_of(const Tensor& rows, const Tensor& counted) {
   const Tensor count = ops::max(ops::sum(counted), Tensor::scalar(rows.device(), 1));
   return ops::div(ops::sum(ops::mul(rows, counted), 0), count);
@@ -52,7 +52,7 @@ void BatchNorm::follow(Parameter& moving, const Tensor& batch, const FpropContex
   moving.assign(ops::add(ops::mul(moving.value(), momentum_), ops::mul(batch, 1 - momentum_)));
 }
 
-// centered / sqrt(variance + epsilon) * gamma + beta, activated if that is fused.
+// centered / sqrt(variance + epsilon) * gamma + beta, with the activation if it is fused.
 Tensor BatchNorm::scaled(const Tensor& centered, const Tensor& variance) const {
   Tensor factor = ops::rsqrt(ops::add(variance, epsilon_));
   if (gamma_ != nullptr) factor = ops::mul(factor, gamma_->value());

@@ -5,9 +5,8 @@
 // In training mean and (biased) variance are those of the batch over all other axes, and the states
 // "moving_mean" (from 0) and "moving_variance" (from 1) follow them:
 //   moving = momentum * moving + (1 - momentum) * batch
-// In evaluation the states are used. Parameters "gamma" [dim], from 1 unless set, and "beta" [dim],
-// from 0.
-// As Keras' and Praxis'; momentum and epsilon are Model Garden's. Both keep the biased variance,
+// Evaluation uses the states. Parameters "gamma" [dim], from 1 unless set, and "beta" [dim], from
+// 0. As Keras' and Praxis'; momentum and epsilon are Model Garden's. Both keep the biased variance,
 // where PyTorch keeps the unbiased one. Where the context has paddings [B, T] and x is [B, T, dim],
 // padded positions do not count, as in Praxis.
 #pragma once
@@ -53,10 +52,10 @@ class BatchNorm final : public Layer {
   std::string path_;
   std::int64_t dim_;
   float momentum_, epsilon_;
-  Parameter *gamma_, *beta_;  // null where not used
+  Parameter *gamma_, *beta_;  // null if not used
   Parameter &moving_mean_, &moving_variance_;
   std::shared_ptr<Layer> activation_;
-  std::optional<Activation> fused_;  // nothing: activation_ runs by itself
+  std::optional<Activation> fused_;  // empty: activation_ is not fused
 };
 
 }  // namespace trivet::nn

@@ -9,7 +9,7 @@ namespace trivet::nn {
 void GroupNormConfig::validate(Diagnostics& diagnostics) const {
   if (dim % num_groups != 0) {
     diagnostics.add("num_groups", "does not divide dim = " + std::to_string(dim),
-                    "groups have as many channels each");
+                    "all groups have the same number of channels");
   }
 }
 
@@ -27,7 +27,7 @@ Tensor GroupNorm::fprop(const Tensor& x, FpropContext&) {
   const std::int64_t examples = x.dim(0), depth = dim_ / groups_;
   if (x.size() == 0) return x;
   const std::int64_t positions = x.size() / (examples * dim_);
-  // A group's numbers side by side are a row, which a norm of rows takes.
+  // Each group becomes one row, for the norm kernel.
   const Tensor grouped =
       ops::transpose(ops::reshape(x, {examples, positions, groups_, depth}), {0, 2, 1, 3});
   const Tensor rows =

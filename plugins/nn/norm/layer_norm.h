@@ -34,7 +34,7 @@ class LayerNorm final : public LocalLayer {
   std::string path_;
   std::int64_t dim_;
   float epsilon_;
-  Parameter *scale_, *bias_;  // null where not used
+  Parameter *scale_, *bias_;  // null if not used
 };
 
 }  // namespace trivet::nn

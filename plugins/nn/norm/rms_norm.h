@@ -33,7 +33,7 @@ class RmsNorm final : public LocalLayer {
   std::string path_;
   std::int64_t dim_;
   float epsilon_;
-  Parameter* scale_;  // null where not used
+  Parameter* scale_;  // null if not used
 };
 
 }  // namespace trivet::nn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bidirectional: a sequence read from both ends (Schuster and Paliwal 1997), x [B, T, ..] -> [B, T,
-// 2 D], what `sub` gives and, behind it, what it gives with `reverse`. Children are "forward" and
+// 2 D]: the output of `sub`, followed by its output with `reverse`. Children are "forward" and
 // "backward".
 #pragma once
 

@@ -8,7 +8,7 @@ namespace trivet::nn {
 void LstmConfig::validate(Diagnostics& diagnostics) const {
   if (coupled_gates && forget_gate_bias != 0) {
     diagnostics.add("forget_gate_bias", "coupled gates have no forget gate",
-                    "leave it 0, or set coupled_gates = false");
+                    "leave it at 0, or set coupled_gates = false");
   }
 }
 
@@ -27,7 +27,7 @@ Lstm::Lstm(const Config& config, Scope& scope)
                                   : nullptr) {}
 
 Tensor Lstm::project(const Tensor& x) const {
-  // The bias stands behind the norm, which needs the state's part first.
+  // The bias follows the norm, which needs the state's part first.
   const Tensor bias = ln_scale_ != nullptr ? Tensor() : b_.value();
   return ops::linear(x, ops::slice(wm_.value(), 0, 0, input_dims_), bias);
 }

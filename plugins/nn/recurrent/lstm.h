@@ -6,8 +6,8 @@
 //   c' = clip(sigmoid(f + forget_gate_bias) c + sigmoid(g) tanh(i), cell_value_cap)
 //   m' = sigmoid(o) tanh(c')
 //
-// i is the input, g its gate. With `coupled_gates` (CIFG; Greff et al. 2017) what is forgotten
-// makes room for what comes in, and there are three of them, [i, g, o]:
+// i is the input, g its gate. With `coupled_gates` (CIFG; Greff et al. 2017) the forget gate is 1
+// minus the input gate, so there are three gates, [i, g, o]:
 //
 //   c' = clip((1 - sigmoid(g)) c + sigmoid(g) tanh(i), cell_value_cap)
 //
@@ -18,8 +18,8 @@
 //   n = [x, m] wm;  gate = (n - mean(n)) / sqrt(variance(n) + 1e-8) * ln_scale + b
 //
 // Parameters "wm" [input_dims + output_dims, G * output_dims], "b" [G * output_dims], zeros, and
-// with layer_norm "ln_scale" [G * output_dims], ones; G is 4, or 3. How positions, paddings and
-// segments are read, and `zoneout`: recurrent.h.
+// with layer_norm "ln_scale" [G * output_dims], ones; G is 4, or 3. recurrent.h explains positions,
+// paddings, segments and `zoneout`.
 #pragma once
 
 #include "nn/recurrent/recurrent.h"
@@ -51,7 +51,7 @@ class Lstm final : public Recurrent {
 
   bool coupled() const { return gates_ == 3; }
   Tensor normalized(const Tensor& gates) const;  // [B, gates * output_dims], biases added
-  // What the cell becomes, not yet bounded; `gates` are [B, output_dims] each.
+  // The next cell value, before clipping; `gates` are [B, output_dims] each.
   Tensor next_cell(const std::vector<Tensor>& gates, const Tensor& cell) const;
 
   std::int64_t input_dims_;

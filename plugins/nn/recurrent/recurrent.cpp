@@ -11,7 +11,7 @@
 namespace trivet::nn {
 namespace {
 
-// x [B, T, ..] as T tensors [B, 1, ..], by halves: each of the T slices at once would have a
+// Splits x [B, T, ..] into T tensors [B, 1, ..] by halving: each of T direct slices would have a
 // gradient as large as x.
 void split(const Tensor& x, std::vector<Tensor>& positions) {
   const std::int64_t length = x.dim(1);
@@ -35,8 +35,8 @@ Tensor position(const Tensor& x) {
   return ops::reshape(x, {x.dim(0), x.dim(2)});
 }
 
-// 1 where a position stands in another segment than the one read before it, f32 [B, T]; the first
-// is compared with `before` [B, 1], or is 0 without it.
+// 1 if a position is in another segment than the one read before it, f32 [B, T]. The first is
+// compared with `before` [B, 1], or is 0 without it.
 Tensor starts_of(const Tensor& ids, const Tensor& before, bool reverse) {
   NoGrad no_grad;
   const std::int64_t length = ids.dim(1);
@@ -58,8 +58,8 @@ struct Recurrent::Cache final : LayerCache {
     if (segment.defined()) segment = reordered(segment, rows);
   }
   State state;              // empty before the first position
-  Tensor segment;           // i32 [B, 1] of the last position, where there were any
-  std::int64_t length = 0;  // how many positions were read
+  Tensor segment;           // i32 [B, 1] of the last position, if any
+  std::int64_t length = 0;  // positions read so far
 };
 
 Recurrent::Recurrent(std::string_view type, const RecurrentConfig& config, std::size_t states,
@@ -81,7 +81,7 @@ Recurrent::State Recurrent::zoned_out(const State& before, const State& after,
       mixed.push_back(ops::add(ops::mul(before[i], zoneout_), ops::mul(after[i], 1 - zoneout_)));
       continue;
     }
-    // An element that is dropped from ones stays as it was.
+    // An element that dropout of ones zeroes keeps its old value.
     Device& device = after[i].device();
     const Tensor ones = Tensor::full(device, after[i].shape(), 1);
     const Tensor changes =
@@ -135,9 +135,9 @@ Tensor Recurrent::fprop(const Tensor& x, FpropContext& context) {
 
 std::unique_ptr<LayerCache> Recurrent::make_cache(std::int64_t, std::int64_t) const {
   if (!reverse_) return std::make_unique<Cache>();
-  throw Error("[" + std::string(type_) + "] '" + path_ +
-                  "': a layer that reads from the end cannot decode with a cache",
-              {.hint = "set reverse = false"});
+  throw Error(
+      "[" + std::string(type_) + "] '" + path_ + "': a reversed layer cannot decode with a cache",
+      {.hint = "set reverse = false"});
 }
 
 Tensor Recurrent::extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) {

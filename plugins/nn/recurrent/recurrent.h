@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What recurrent layers have in common: x [B, T, input_dims] is read position by position, each
-// changes the state, and the output at a position is the state's first tensor there, [B, T,
+// The base of recurrent layers. x [B, T, input_dims] is read position by position; each position
+// updates the state. The output at a position is the first tensor of the state, [B, T,
 // output_dims].
 //
-// The state starts at 0. Padding (the context's paddings) leaves it as it is. Where the context has
-// segment_ids, it starts again at 0 in front of each segment. With `reverse` the positions are read
-// from the last to the first. Those that are not reversed decode with a cache
-// (trivet/layer/extend_step.h), which holds the state.
+// The state starts at 0. Padding (the context's paddings) does not change it. If the context has
+// segment_ids, the state restarts at 0 before each segment. With `reverse` positions are read from
+// last to first. Layers without `reverse` decode with a cache (trivet/layer/extend_step.h), which
+// holds the state.
 //
-// With `zoneout` (Krueger et al. 2016) each element of each tensor of the state stays as it was
-// before a position with that probability in training, and elsewhere becomes what it is then on
-// average: zoneout * old + (1 - zoneout) * new. What stays is drawn as in dropout.h, and for every
-// position anew.
+// With `zoneout` (Krueger et al. 2016), in training each element of the state keeps its old value
+// at a position with that probability. Outside training it becomes the mean: zoneout * old + (1 -
+// zoneout) * new. The choice is drawn as in dropout.h, independently for every position.
 #pragma once
 
 #include <string>
@@ -46,12 +45,12 @@ class Recurrent : public DecodingLayer {
 
  protected:
   using State = std::vector<Tensor>;  // each [B, output_dims]; the first is the output
-  // `states`: how many tensors a state has.
+  // `states`: the number of tensors in a state.
   Recurrent(std::string_view type, const RecurrentConfig& config, std::size_t states,
             const Scope& scope);
-  // What does not depend on the state, for all positions: x [B, T, input_dims] -> [B, T, ..].
+  // The part independent of the state, for all positions: x [B, T, input_dims] -> [B, T, ..].
   virtual Tensor project(const Tensor& x) const = 0;
-  // The next state, of what was projected for one position, [B, ..].
+  // The next state, from one position's projection [B, ..].
   virtual State next(const Tensor& projected, const State& state) const = 0;
   std::int64_t output_dims() const { return output_dims_; }
 
@@ -59,7 +58,7 @@ class Recurrent : public DecodingLayer {
   struct Cache;
   // Reads all positions of x, which follow those of `past`.
   Tensor run(const Tensor& x, const FpropContext& context, Cache& past) const;
-  // The state behind a position, of that before it and of the next one.
+  // The state after a position, from the state before it and the candidate state.
   State zoned_out(const State& before, const State& after, const FpropContext& context,
                   std::int64_t position) const;
 

@@ -15,8 +15,8 @@ double unit_improvement(double z) {
   return z * 0.5 * std::erfc(-z / std::numbers::sqrt2) + density;
 }
 
-// z F(z) + f(z) = f(z) / z^2 (1 - 3 / z^2 + 15 / z^4 - 105 / z^6 + ...) far to the left, where the
-// two terms of the difference nearly cancel.
+// z F(z) + f(z) = f(z) / z^2 (1 - 3 / z^2 + 15 / z^4 - 105 / z^6 + ...) for very negative z, where
+// the two terms of the difference nearly cancel.
 double log_unit_improvement(double z) {
   if (z > -20) return std::log(unit_improvement(z));
   const double w = 1 / (z * z);

@@ -4,13 +4,13 @@
 //
 //   EI = s (z F(z) + f(z)),   z = (best - mean) / s,   f, F density and distribution of N(0, 1)
 //
-// as its natural logarithm, exact where the improvement itself is too small for a double (Ament et
-// al. 2023): maximizing it finds a way where all is flat.
+// as its natural logarithm, which is accurate where the improvement itself underflows a double
+// (Ament et al. 2023), so maximizing it works in flat regions.
 #pragma once
 
 namespace trivet::search {
 
-// Minus infinity where there is no improvement at all: no deviation, and a mean that is no better.
+// Minus infinity if improvement is impossible: no deviation, and a mean that is not better.
 double log_expected_improvement(double mean, double deviation, double best);
 
 }  // namespace trivet::search

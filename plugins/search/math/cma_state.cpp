@@ -17,8 +17,8 @@ double effective_size(const VectorXd& weights) {
   return sum * sum / weights.squaredNorm();
 }
 
-// Equations 49 to 53 of the tutorial: positive weights add up to 1, negative ones to no more than
-// keeps the covariance positive definite.
+// Equations 49 to 53 of the tutorial: positive weights add up to 1; negative weights are limited so
+// that the covariance stays positive definite.
 VectorXd scaled_weights(const VectorXd& raw, const CmaParameters& p, double n) {
   const VectorXd negative = raw.tail(p.lambda - p.mu);
   const double mu_eff_minus = effective_size(negative);
@@ -71,7 +71,7 @@ CmaState::CmaState(const CmaParameters& parameters, VectorXd mean, double sigma)
 void CmaState::decompose() {
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(covariance_);
   axes_ = solver.eigenvectors();
-  // Rounding may take an eigenvalue below what it can be.
+  // Rounding may make an eigenvalue too small.
   const double least = 1e-20 * std::max(1e-280, solver.eigenvalues().maxCoeff());
   lengths_ = solver.eigenvalues().cwiseMax(least).cwiseSqrt();
 }

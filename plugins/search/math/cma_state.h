@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The covariance matrix adaptation evolution strategy as Hansen's tutorial has it (arXiv
-// 1604.00772): figure 6 with the parameters of table 1, negative weights included. n dimensions,
-// lambda points a generation.
+// The covariance matrix adaptation evolution strategy of Hansen's tutorial (arXiv 1604.00772):
+// figure 6 with the parameters of table 1, negative weights included. n dimensions, lambda points
+// per generation.
 #pragma once
 
 #include <Eigen/Core>
@@ -16,7 +16,7 @@ namespace trivet::search {
 
 struct CmaParameters {
   Eigen::Index lambda = 0, mu = 0;
-  Eigen::VectorXd weights;  // of the points from the best to the worst; the first mu are positive
+  Eigen::VectorXd weights;  // of the points from best to worst; the first mu are positive
   double mu_eff = 0;
   double c_sigma = 0, d_sigma = 0;
   double c_c = 0, c_1 = 0, c_mu = 0;
@@ -33,10 +33,10 @@ class CmaState {
   CmaState(const CmaParameters& parameters, Eigen::VectorXd mean, double sigma);
 
   Eigen::VectorXd draw(RandomStream& draws) const;
-  // One generation: lambda points with their losses, in any order. Points from elsewhere are taken,
-  // too; those farther away than its own ever are count from there (Hansen 2011 on injection).
+  // Updates from one generation: lambda points with their losses, in any order. Injected points are
+  // allowed; those farther away than any of its own are moved closer (Hansen 2011 on injection).
   void tell(std::vector<std::pair<Eigen::VectorXd, double>> points);
-  // Widens single coordinates to at least these standard deviations; 0 leaves one as it is.
+  // Widens coordinates to at least these standard deviations; 0 changes nothing.
   void keep_wide(const Eigen::VectorXd& least);
 
   const Eigen::VectorXd& mean() const noexcept { return mean_; }

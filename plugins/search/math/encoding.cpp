@@ -64,7 +64,7 @@ std::vector<double> Encoding::unit(const Eigen::VectorXd& features) const {
 double Encoding::cell_width(Eigen::Index feature, double at) const {
   const Dimension& owner = dimension(feature);
   if (owner.is_continuous()) return 0;
-  // The way from one choice to another, (1, 0, 0) to (0, 1, 0).
+  // The distance of two choices, (1, 0, 0) and (0, 1, 0).
   if (features_of(owner) > 1) return std::numbers::sqrt2;
   const auto [from, to] = owner.cell(at);
   return to - from;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encoding: points as vectors of numbers in which distance has a meaning, for models that need one.
-// A number is its coordinate in [0, 1]; of two choices one is 1/4 and the other 3/4; of more, each
-// is a feature of its own, 1 for the chosen one and 0 for the others.
+// Encoding: maps points to vectors of numbers with meaningful distances, for models that need them.
+// A number is its coordinate in [0, 1]. Two choices are 1/4 and 3/4. Of more choices, each is a
+// separate feature: 1 for the chosen one and 0 for the others.
 #pragma once
 
 #include <Eigen/Core>
@@ -23,11 +23,11 @@ class Encoding {
   std::size_t dimension_of(Eigen::Index feature) const {
     return dimension_of_[static_cast<std::size_t>(feature)];
   }
-  // Equal for coordinates that mean the same point.
+  // Equal for coordinates of the same point.
   Eigen::VectorXd features(std::span<const double> unit) const;
-  // Coordinates of the nearest point: of the features of choices the largest wins.
+  // Returns the coordinates of the nearest point; the largest feature of a choice wins.
   std::vector<double> unit(const Eigen::VectorXd& features) const;
-  // How far apart two values of the feature are around here; 0 where any number is one.
+  // The distance of neighboring values of the feature at `at`; 0 if it is continuous.
   double cell_width(Eigen::Index feature, double at) const;
 
  private:

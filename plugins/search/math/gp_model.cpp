@@ -23,11 +23,11 @@ std::size_t dimensions_of(const GpData& data) {
   return 1 + *std::max_element(data.dimension_of.begin(), data.dimension_of.end());
 }
 
-GpParameters unpacked(const std::vector<double>& packed) {
+GpParameters unpack(const std::vector<double>& packed) {
   return {{packed.begin(), packed.end() - 2}, packed[packed.size() - 2], packed.back()};
 }
 
-// Pairs of limits, then where climbs start from: alike in all dimensions.
+// Pairs of limits, then starting points of the optimization, equal in all dimensions.
 constexpr double kLengths[] = {0.05, 20};
 constexpr double kSignals[] = {0.05, 20};
 constexpr double kNoises[] = {1e-6, 1};
@@ -37,7 +37,7 @@ struct Start {
 constexpr Start kStarts[] = {{0.3, 1, 1e-3}, {1, 1, 1e-2}, {3, 2, 1e-1}};
 constexpr int kEvaluations = 60;
 
-std::vector<double> packed(std::size_t dimensions, double length, double signal, double noise) {
+std::vector<double> pack(std::size_t dimensions, double length, double signal, double noise) {
   std::vector<double> values(dimensions, std::log(length));
   values.push_back(std::log(signal));
   values.push_back(std::log(noise));
@@ -96,25 +96,25 @@ std::optional<Likelihood> GpLikelihood::at(const GpParameters& parameters) const
 GpParameters fit_gp(const GpData& data) {
   const GpLikelihood likelihood(data);
   const Maximized objective = [&](const std::vector<double>& x, std::vector<double>& gradient) {
-    std::optional<Likelihood> found = likelihood.at(unpacked(x));
+    std::optional<Likelihood> found = likelihood.at(unpack(x));
     if (!found) return -std::numeric_limits<double>::infinity();
     if (!gradient.empty()) gradient = std::move(found->gradient);
     return found->value;
   };
   const std::size_t dimensions = dimensions_of(data);
-  const Box box{packed(dimensions, kLengths[0], kSignals[0], kNoises[0]),
-                packed(dimensions, kLengths[1], kSignals[1], kNoises[1])};
+  const Box box{pack(dimensions, kLengths[0], kSignals[0], kNoises[0]),
+                pack(dimensions, kLengths[1], kSignals[1], kNoises[1])};
   std::vector<double> best, none;
   double best_value = -std::numeric_limits<double>::infinity();
   for (const Start& start : kStarts) {
     std::vector<double> end = climb(
-        objective, box, packed(dimensions, start.length, start.signal, start.noise), kEvaluations);
+        objective, box, pack(dimensions, start.length, start.signal, start.noise), kEvaluations);
     const double value = objective(end, none);
     if (!best.empty() && !(value > best_value)) continue;
     best_value = value;
     best = std::move(end);
   }
-  return unpacked(best);
+  return unpack(best);
 }
 
 GpModel::GpModel(const GpData& data, GpParameters parameters)

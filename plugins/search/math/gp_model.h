@@ -34,7 +34,7 @@ struct Gaussian {
 struct GpData {
   Eigen::MatrixXd x;
   Eigen::VectorXd y;
-  std::vector<std::size_t> dimension_of;  // of each feature: those of one share a length scale
+  std::vector<std::size_t> dimension_of;  // of each feature, for its length scale
 };
 
 // log p(y | x, parameters) and its gradient by length scales, signal and noise, in this order.
@@ -43,11 +43,11 @@ struct Likelihood {
   std::vector<double> gradient;
 };
 
-// The likelihood of many parameters on the same data. Distances are computed once.
+// Evaluates the likelihood of many parameters on the same data. Distances are computed once.
 class GpLikelihood {
  public:
   explicit GpLikelihood(const GpData& data);
-  // Nothing for parameters whose covariance is not positive definite in floating point.
+  // Empty for parameters whose covariance is not positive definite in floating point.
   std::optional<Likelihood> at(const GpParameters& parameters) const;
 
  private:
@@ -55,22 +55,22 @@ class GpLikelihood {
   std::vector<Eigen::MatrixXd> squares_;  // of differences, by dimension
 };
 
-// Parameters of greatest likelihood, found by climbing from a few starts; length scales between
-// 0.05 and 20, signal between 0.05 and 20, noise between 1e-6 and 1. Meant for features in the unit
-// cube and values of variance 1.
+// Maximizes the likelihood from a few starting points; length scales between 0.05 and 20, signal
+// between 0.05 and 20, noise between 1e-6 and 1. Meant for features in the unit cube and values of
+// variance 1.
 GpParameters fit_gp(const GpData& data);
 
 class GpModel {
  public:
-  // Throws Error when the covariance is not positive definite.
+  // Throws Error if the covariance is not positive definite.
   GpModel(const GpData& data, GpParameters parameters);
-  // Of the function, without the noise.
+  // Predicts the function without noise.
   Gaussian predict(const Eigen::VectorXd& features) const;
 
  private:
   Eigen::VectorXd covariances(const Eigen::VectorXd& features) const;
 
-  Eigen::MatrixXd scaled_;  // features divided by their length scales, a column an observation
+  Eigen::MatrixXd scaled_;  // features divided by their length scales, one column per observation
   Eigen::VectorXd inverse_length_;
   double signal_;
   Eigen::LLT<Eigen::MatrixXd> factor_;

@@ -14,7 +14,7 @@ struct Scored {
   double score;
 };
 
-// All other choices; of integers the neighbors and those an eighth of the range away.
+// All other choices; for integers the neighbors and those an eighth of the range away.
 std::vector<double> other_cells(const Dimension& dimension, double unit) {
   std::vector<double> others;
   const auto [from, to] = dimension.cell(unit);
@@ -32,7 +32,7 @@ std::vector<double> other_cells(const Dimension& dimension, double unit) {
   return others;
 }
 
-// Moves the numbers; cells stay as they are.
+// Moves the numbers and keeps the cells.
 void move_numbers(const SearchSpace& space, const Score& score, Scored& best) {
   std::vector<std::size_t> numbers;
   std::vector<double> start;
@@ -58,7 +58,7 @@ void move_numbers(const SearchSpace& space, const Score& score, Scored& best) {
   if (reached > best.score) best = {unit, reached};
 }
 
-// Moves one cell at a time; true if any other was better.
+// Moves one cell at a time; returns whether another was better.
 bool move_cells(const SearchSpace& space, const Score& score, Scored& best) {
   bool moved = false;
   for (std::size_t d = 0; d < space.size(); ++d) {

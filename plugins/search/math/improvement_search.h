@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where in the unit cube a function is greatest, when some coordinates are numbers and others are
-// cells: many candidates, then from the best of them by turns a local search over the numbers and
-// steps to other cells.
+// Maximizes a function in the unit cube whose coordinates are numbers or cells. Starts from many
+// candidates, then alternates between a local search over the numbers and steps to other cells.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +13,7 @@ namespace trivet::search {
 
 using Score = std::function<double(const std::vector<double>& unit)>;
 
-// The best point found. There is at least one candidate; `restarts` of them are followed.
+// Returns the best point found. Needs at least one candidate; `restarts` of them are improved.
 std::vector<double> greatest(const SearchSpace& space, const Score& score,
                              std::vector<std::vector<double>> candidates, std::size_t restarts);
 

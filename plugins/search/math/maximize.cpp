@@ -15,7 +15,7 @@ namespace {
 
 using Optimizer = std::unique_ptr<nlopt_opt_s, decltype(&nlopt_destroy)>;
 
-// What NLopt calls: keeps the best point by itself, as NLopt returns none when it gives up.
+// The callback state for NLopt. Keeps the best point itself, as NLopt returns none if it gives up.
 struct Search {
   const Maximized& objective;
   std::vector<double> best;
@@ -28,7 +28,7 @@ struct Search {
     const double value = search.objective(at, slope);
     for (unsigned i = 0; i < slope.size(); ++i)
       gradient[i] = std::isfinite(slope[i]) ? slope[i] : 0;
-    // NLopt stops at a value that is not finite; a very bad one makes it turn back.
+    // NLopt stops at a value that is not finite; a very bad value makes it turn back.
     if (!std::isfinite(value)) return -1e100;
     if (value > search.best_value) {
       search.best_value = value;
@@ -42,7 +42,7 @@ std::vector<double> run(nlopt_algorithm algorithm, const Maximized& objective, c
                         std::vector<double> start, double step, int evaluations) {
   const Optimizer optimizer(nlopt_create(algorithm, static_cast<unsigned>(start.size())),
                             &nlopt_destroy);
-  if (optimizer == nullptr) throw Error("NLopt has no memory");
+  if (optimizer == nullptr) throw Error("NLopt is out of memory");
   Search search{.objective = objective, .best = start};
   nlopt_set_max_objective(optimizer.get(), &Search::call, &search);
   nlopt_set_lower_bounds(optimizer.get(), box.low.data());

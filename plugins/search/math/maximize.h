@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maxima of smooth functions in a box, found by NLopt.
+// Maximizes smooth functions in a box with NLopt.
 #pragma once
 
 #include <functional>
@@ -11,12 +11,12 @@ struct Box {
   std::vector<double> low, high;
 };
 
-// The function and, where a gradient is asked for (it is not empty), its gradient. Must not throw;
-// minus infinity or not a number say that there is no value here.
+// Returns the function and, if `gradient` is not empty, its gradient. Must not throw. Minus
+// infinity and NaN mean that there is no value.
 using Maximized =
     std::function<double(const std::vector<double>& x, std::vector<double>& gradient)>;
 
-// The best point found from `start`, which lies in the box; `start` itself when nothing better is.
+// The best point found from `start`, which must be in the box; `start` itself if none is better.
 //   climb: with gradients, by limited-memory BFGS
 //   probe: without, by subplexes of the first width `step`
 std::vector<double> climb(const Maximized& objective, const Box& box, std::vector<double> start,

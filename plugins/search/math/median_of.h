@@ -7,7 +7,7 @@
 
 namespace trivet::search {
 
-// Of an even number the mean of the two in the middle. There is at least one.
+// The median; for an even count the mean of the two middle values. Needs at least one number.
 inline double median_of(std::vector<double> numbers) {
   std::sort(numbers.begin(), numbers.end());
   const std::size_t half = numbers.size() / 2;

@@ -15,8 +15,8 @@ double normal_cdf(double z) {
   return 0.5 * std::erfc(-z / std::numbers::sqrt2);
 }
 
-// The mass of a normal between two points; both on one side of the mean are taken to its left,
-// where the distribution function is exact.
+// The mass of a normal between two points. If both are on one side of the mean, they are mirrored
+// to its left, where the distribution function is accurate.
 double normal_mass(double mean, double width, double from, double to) {
   double a = (from - mean) / width;
   double b = (to - mean) / width;
@@ -35,7 +35,7 @@ bool same_cell(const Dimension& dimension, double a, double b) {
 }  // namespace
 
 std::vector<double> neighbor_widths(std::span<const double> observations) {
-  // Behind the observations stands the prior's mean, which gets no width.
+  // The prior's mean follows the observations and gets no width.
   std::vector<double> locations(observations.begin(), observations.end());
   locations.push_back(0.5);
   std::vector<std::size_t> order(locations.size());
@@ -101,7 +101,7 @@ double ParzenEstimator::draw(const Dimension& dimension, const Kernel& kernel,
     const bool keeps = draws.uniform() * (observations_ + count) < observations_;
     return keeps && !kernel.is_prior ? kernel.mean : draws.uniform();
   }
-  // Widths are at most the range and means inside it, so one in three draws is inside.
+  // Widths are at most the range and means lie inside, so at least one in three draws is inside.
   for (;;) {
     const double unit = kernel.mean + kernel.width * draws.normal();
     if (unit >= 0 && unit <= 1) return unit;

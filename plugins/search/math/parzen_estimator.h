@@ -29,20 +29,21 @@ double scott_width(std::size_t observations, std::size_t dimensions);
 
 class ParzenEstimator {
  public:
-  // `observations` holds coordinates of `dimensions`, `weights` one number each. Dimensions must
-  // outlive it.
+  // `observations` holds coordinates of `dimensions`, `weights` one number each. The dimensions
+  // must outlive the estimator.
   ParzenEstimator(std::vector<const Dimension*> dimensions,
                   const std::vector<std::vector<double>>& observations, std::vector<double> weights,
                   double prior_weight);
 
-  // Coordinates of one draw.
+  // Returns the coordinates of one sample.
   std::vector<double> draw(RandomStream& draws) const;
-  // Natural logarithm of the density, for dimensions with finitely many values of the probability.
+  // Natural logarithm of the density, or of the probability for dimensions with finitely many
+  // values.
   double log_density(std::span<const double> unit) const;
 
  private:
   struct Kernel {
-    double mean = 0.5;  // for choices the middle of the cell; of the prior it is not looked at
+    double mean = 0.5;  // for choices the middle of the cell; unused for the prior
     double width = 1;
     double inside = 1;  // the part of the normal between 0 and 1
     bool is_prior = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomStream: random numbers of a key, one after the other, with all bits of a double.
+// RandomStream: a sequence of random numbers from a key, with all bits of a double.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@ class RandomStream {
 
   double uniform();  // in [0, 1)
   double normal();   // Box-Muller
-  // An index with the probability of its weight; weights are not negative, their sum is positive.
+  // Returns an index with probability proportional to its weight. Weights must not be negative;
+  // their sum must be positive.
   std::size_t weighted(std::span<const double> weights);
 
  private:
@@ -24,7 +25,7 @@ class RandomStream {
   std::uint64_t counter_ = 0;
 };
 
-// The key of what a sampler draws for a trial.
+// The key of the random numbers that a sampler draws for a trial.
 RngKey trial_key(std::int64_t seed, std::int64_t number);
 
 }  // namespace trivet::search

@@ -16,8 +16,8 @@ bool is_inside(const VectorXd& x) {
   return x.minCoeff() >= 0 && x.maxCoeff() <= 1;
 }
 
-// Around the middle of a cell a normal leaves it with probability p if its standard deviation is
-// 1 / (2 sqrt(2) erfc^-1(p)) cells.
+// A normal around the middle of a cell leaves the cell with probability p if its standard deviation
+// is 1 / (2 sqrt(2) erfc^-1(p)) cells.
 double cells_left_with(double probability) {
   return 1 / (2 * std::numbers::sqrt2 * boost::math::erfc_inv(probability));
 }

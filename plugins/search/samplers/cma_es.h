@@ -3,15 +3,15 @@
 // search/CmaEs: the covariance matrix adaptation evolution strategy (Hansen, arXiv 1604.00772) on
 // the unit cube, for some hundred trials and more.
 //
-//   generations  every lambda trials with a result, in the order in which they ended, make the next
-//                one. With parallel trials some were drawn from the one before; they count all the
-//                same, as injected points do (Hansen 2011).
-//   box          a point outside is drawn again, up to 100 times, then moved to the border
-//   integers     have the middle of their cell as coordinate, choices one feature each of which the
+//   generations  every lambda trials with a result, in the order of their ends, make the next one.
+//                With parallel trials some were drawn from the previous generation; they count
+//                equally, like injected points (Hansen 2011).
+//   box          a point outside the box is drawn again, up to 100 times, then moved to the border
+//   integers     have the middle of their cell as coordinate. Choices have one feature each; the
 //                largest wins (two choices share one). The standard deviation of such a feature
-//                stays so wide that another value is drawn with a probability of some
+//                stays wide enough to draw another value with a probability of about
 //                1 / (n lambda), as in the method with margin (Hamano et al. 2022).
-//   failed       trials are left out: a generation waits for lambda results
+//   failed       trials are ignored: a generation waits for lambda results
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ class CmaEs final : public Sampler {
   double sigma0_;
   Encoding encoding_;
   CmaParameters parameters_;
-  double margin_;  // cells a standard deviation is wide at least, for features with cells
+  double margin_;  // minimum standard deviation in cells, for features with cells
 };
 
 }  // namespace trivet::search

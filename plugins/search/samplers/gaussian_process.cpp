@@ -31,7 +31,7 @@ void add_row(GpData& data, const VectorXd& features, double loss) {
   data.y[row] = loss;
 }
 
-// The least loss that the model believes in at the points that were tried.
+// The least mean that the model predicts at the tried points.
 double least_mean(const GpModel& model, const GpData& data) {
   double least = std::numeric_limits<double>::infinity();
   for (Index i = 0; i < data.x.rows(); ++i) {
@@ -62,7 +62,7 @@ std::vector<std::vector<double>> candidates(const SearchSpace& space,
   return units;
 }
 
-// Coordinates of the trials with the least losses, three at most.
+// Coordinates of the trials with the least losses, at most three.
 std::vector<std::vector<double>> best_units(const SearchSpace& space,
                                             std::span<const Trial> history, Goal goal) {
   std::vector<std::pair<double, const Trial*>> order;

@@ -5,16 +5,15 @@
 // expected improvement is tried next (Jones et al. 1998, Snoek et al. 2012).
 //
 //   start      n_startup points of a scrambled Sobol sequence
-//   losses     those much worse than the median (more than 5 times as far as it is from the best)
-//              count as that far, then all are brought to mean 0 and variance 1; failed trials
-//              count as the worst
+//   losses     are capped at median + 5 * (median - best), then normalized to mean 0 and variance
+//              1; failed trials count as the worst
 //   running    trials are observations with a lie for a loss (the constant liar of Ginsbourger et
-//              al. 2010), so that parallel ones do not crowd
+//              al. 2010), so that parallel trials spread
 //   integers   and choices enter the covariance as the value that a point is rounded to
 //              (Garrido-Merchan and Hernandez-Lobato 2020)
 //
-// The time of an answer grows with the cube of the number of trials: some milliseconds for 30, a
-// second for some hundred. For more take search/Tpe or search/CmaEs.
+// The time per trial grows with the cube of the number of trials: some milliseconds for 30, a
+// second for some hundred. Use search/Tpe or search/CmaEs for more trials.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +45,8 @@ TRIVET_CONFIG(
     (n_restarts, "Number of best candidates from which a local search starts.", at_least(1)),
     (lie, "Value assumed for running trials: the best, mean or worst value so far."))
 
-// Losses in the order of the history, without the trials that run; see the top of the file. At
-// least one is a number.
+// Losses in the order of the history, without running trials; see the top of the file. At least one
+// must be finite.
 Eigen::VectorXd standardized(const std::vector<std::optional<double>>& losses);
 
 class GaussianProcess final : public Sampler {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// search/Random: every point is drawn from the whole space, whatever is known. What other samplers
-// have to beat (Bergstra and Bengio 2012).
+// search/Random: draws every point from the whole space and ignores all results. The baseline for
+// other samplers (Bergstra and Bengio 2012).
 #pragma once
 
 #include <vector>

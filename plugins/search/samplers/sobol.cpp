@@ -8,7 +8,7 @@
 namespace trivet::search {
 namespace {
 
-std::size_t checked(std::size_t dimensions) {
+std::size_t check_dimensions(std::size_t dimensions) {
   constexpr std::size_t kMost = boost::random::default_sobol_table::max_dimension;
   if (dimensions <= kMost) return dimensions;
   throw Error("a Sobol sequence has at most " + std::to_string(kMost) + " dimensions, not " +
@@ -24,7 +24,7 @@ std::optional<RngKey> shift_of(const SobolConfig& config, std::int64_t seed) {
 }  // namespace
 
 SobolSequence::SobolSequence(std::size_t dimensions, std::optional<RngKey> shift)
-    : directions_(checked(dimensions)), flips_(dimensions, 0) {
+    : directions_(check_dimensions(dimensions)), flips_(dimensions, 0) {
   if (!shift) return;
   for (std::size_t i = 0; i < dimensions; ++i) flips_[i] = threefry(shift->value(), i);
 }
@@ -33,7 +33,7 @@ std::vector<double> SobolSequence::point(std::uint64_t index) const {
   std::vector<std::uint64_t> bits(flips_.size(), 0);
   if (index > 0) {
     boost::random::sobol engine = directions_;
-    engine.seed(index - 1);  // it counts from the point behind the zeros
+    engine.seed(index - 1);  // it counts from the point after the zeros
     for (std::uint64_t& word : bits) word = engine();
   }
   std::vector<double> unit;

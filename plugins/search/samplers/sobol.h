@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // search/Sobol: a low-discrepancy sequence, which fills the space more evenly than random points.
-// Directions are those of Joe and Kuo (2008), from Boost.Random. The first 2^k points, the one of
-// zeros among them, put equally many into each of 2^k equal slices of every dimension (Owen 2020
-// on why the first is kept).
+// Directions are those of Joe and Kuo (2008), from Boost.Random. The first 2^k points, including
+// the zero point, put one into each of 2^k equal slices of every dimension (Owen 2020 on why the
+// first is kept).
 #pragma once
 
 #include <boost/random/sobol.hpp>
@@ -15,8 +15,8 @@
 
 namespace trivet::search {
 
-// The sequence in the unit cube. With a key a random digital shift is on it: bits of each
-// coordinate are flipped, the same for all points, which keeps what the sequence promises.
+// The sequence in the unit cube. A key adds a random digital shift: it flips bits of each
+// coordinate, the same for all points, which preserves the even distribution.
 class SobolSequence {
  public:
   // Throws Error for more dimensions than there are directions.

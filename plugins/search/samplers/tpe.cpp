@@ -13,7 +13,7 @@
 namespace trivet::search {
 namespace {
 
-// Less is better: complete trials, then stopped ones, then the rest.
+// Less is better: complete trials first, then stopped ones, then the rest.
 std::tuple<int, std::int64_t, double> rank_of(const Trial& trial, Goal goal) {
   const std::optional<double> loss = final_loss(trial, goal);
   if (!loss) return {2, 0, 0};

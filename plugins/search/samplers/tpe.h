@@ -2,16 +2,16 @@
 //
 // search/Tpe: the tree-structured Parzen estimator of Bergstra et al. (NeurIPS 2011, ICML 2013).
 // The trials are split by their loss: l(x) is the density of the best, g(x) that of the others. Of
-// some points drawn from l the one with the greatest l(x) / g(x) is tried next, which is the one
-// with the greatest expected improvement.
+// some points drawn from l, the one with the greatest l(x) / g(x) is tried next; it has the
+// greatest expected improvement.
 //
 //   order     complete trials by loss, then stopped ones (the longest first), then failed ones
 //   split     the first min(ceil(gamma n), max_below) of n complete and stopped trials are the best
-//   g         has the rest, and those that run: their neighborhood is taken
+//   g         has the other trials and the running ones, whose neighborhood it thus avoids
 //   weights   1 for the newest 25 observations of a density, then falling to 1 / n linearly
 //
-// With `multivariate` l and g are joint densities, so that what matters in combination is seen
-// (Falkner et al. 2018); without it every dimension has densities of its own, as in the papers.
+// With `multivariate` l and g are joint densities, which model interactions (Falkner et al. 2018);
+// without it every dimension has its own densities, as in the papers.
 //
 // Default numbers are those of Optuna (Akiba et al., KDD 2019). There `multivariate` is off by
 // default; Watanabe (arXiv 2304.11127) recommends it.
@@ -47,7 +47,7 @@ TRIVET_CONFIG(
     (prior_weight, "Weight of the flat prior; an observation has at most 1.", more_than(0)),
     (multivariate, "Joint densities; false: one for each dimension by itself."))
 
-// How many of n trials count as the best.
+// The number of n trials that count as the best.
 std::size_t tpe_below(std::size_t n, const TpeConfig& config);
 // Weights of n observations, the oldest first.
 std::vector<double> tpe_weights(std::size_t n);
@@ -68,7 +68,7 @@ class Tpe final : public Sampler {
   ParzenEstimator estimator(const std::vector<std::size_t>& dimensions,
                             const std::vector<std::size_t>& trials,
                             const std::vector<std::vector<double>>& units) const;
-  // Coordinates of these dimensions.
+  // Returns coordinates for these dimensions.
   std::vector<double> best_of(const ParzenEstimator& below, const ParzenEstimator& above,
                               RandomStream& draws) const;
 

@@ -37,7 +37,7 @@ std::optional<std::string> Asha::should_stop(const Trial& trial,
   }
   const std::int64_t kept = std::max<std::int64_t>(1, there / config_.reduction_factor);
   if (better < kept) return std::nullopt;
-  return "rung " + std::to_string(rung) + ": " + short_text(loss_of(loss, goal_)) + " is number " +
+  return "rung " + std::to_string(rung) + ": " + short_text(loss_of(loss, goal_)) + " is rank " +
          std::to_string(better + 1) + " of " + std::to_string(there) + " trials, and " +
          std::to_string(kept) + (kept == 1 ? " continues" : " continue");
 }

@@ -2,12 +2,12 @@
 //
 // search/Asha: asynchronous successive halving (Li et al., MLSys 2020) as a rule for stopping. The
 // rungs are the steps min_steps * reduction_factor^k, k = 0, 1, ... A trial's result at a rung is
-// its first measurement there or later. At the highest rung that a trial has reached it goes on
-// while it is among the best floor(m / reduction_factor) of the m trials that have been there, or
-// the best of them all; nobody waits for a rung to fill.
+// its first measurement there or later. At the highest rung that it has reached, a trial continues
+// while it is among the best floor(m / reduction_factor) of the m trials that reached the rung, or
+// is the best of them. No trial waits for a rung to fill.
 //
-// Ranks are taken anew at every look, so a trial between two rungs stops, too, when later trials
-// push it out. Trials with equal results share the better rank.
+// Ranks are recomputed at every check, so a trial between two rungs also stops when later trials
+// are better. Trials with equal results share the better rank.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class Asha final : public Stopper {
  private:
   // The highest rung at or below a step; 0: none.
   std::int64_t rung_below(std::int64_t step) const;
-  // Infinity for a number that is not finite.
+  // Infinity if the number is not finite.
   std::optional<double> loss_at(const Trial& trial, std::int64_t rung) const;
 
   Config config_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stoppers ask of a trial's measurements. Numbers that are not finite count as the worst.
+// Queries on a trial's measurements, for stoppers. Numbers that are not finite count as the worst.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace trivet::search {
 
-// Less is better; infinity for a value that is not a number.
+// Less is better; infinity for NaN.
 double measured_loss(const Measurement& measurement, Goal goal);
 // The last step that was measured; -1 before the first.
 std::int64_t reached_step(const Trial& trial);
-// A value for people: four significant digits.
+// Formats a value with four significant digits.
 std::string short_text(double value);
 
 }  // namespace trivet::search

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CurveWatch: wakes a supervisor as soon as a trial has measured something, so that a hopeless one
-// is stopped then and not at the next look, a second later.
+// CurveWatch: wakes a supervisor as soon as a trial has a new measurement, so that a hopeless trial
+// stops at once and not at the next poll, a second later.
 //
 //   CurveWatch watch(supervision.wake_fd);
 //   poll(watch.fd());      // readable: the other one is, or a file that was followed has grown
@@ -8,7 +8,7 @@
 //   watch.follow(file);    // first, so that nothing is missed between the two
 //   read(file);
 //
-// A file system that tells nobody of changes, and a system without watches left, cost that second.
+// On a file system without change notification, or without free watches, the supervisor polls.
 #pragma once
 
 #include <filesystem>
@@ -19,8 +19,8 @@ namespace trivet::search {
 
 class CurveWatch {
  public:
-  // `other` is a file descriptor to wake for, too, and must outlive it; -1: none. Throws RunError
-  // when the system has no more file descriptors.
+  // `other` is another file descriptor to wake for and must outlive the watch; -1: none. Throws
+  // RunError if the system is out of file descriptors.
   explicit CurveWatch(int other);
   CurveWatch(const CurveWatch&) = delete;
   CurveWatch& operator=(const CurveWatch&) = delete;
@@ -28,7 +28,7 @@ class CurveWatch {
   int fd() const noexcept { return all_.get(); }
   // Wakes once, when the file changes or is made.
   void follow(const std::filesystem::path& file) const;
-  // Takes what has been told. That of `other` is its owner's to take.
+  // Clears pending notifications, except those of `other`, which belong to its owner.
   void quiet() const;
 
  private:

@@ -47,7 +47,7 @@ std::string read_from(const UniqueFd& file, std::uint64_t offset, std::uint64_t 
   return read_up_to(file, std::min<std::uint64_t>(end - offset, kMostAtOnce), path);
 }
 
-// Null stands for what is not finite.
+// Null means not finite.
 std::optional<double> number_of(const Value* value) {
   if (value == nullptr) return std::nullopt;
   if (value->is_integer() || value->is_float()) return value->as_float();
@@ -63,7 +63,7 @@ std::optional<Value> parsed(std::string_view line, const std::filesystem::path& 
   }
 }
 
-// JSON has no such numbers, but Python writes them: NaN, Infinity and -Infinity become null.
+// Replaces NaN, Infinity and -Infinity by null: JSON has no such numbers, but Python writes them.
 std::string with_null_for_infinite(std::string_view line) {
   std::string text;
   bool quoted = false;
@@ -85,22 +85,22 @@ std::string with_null_for_infinite(std::string_view line) {
   return text;
 }
 
-// As JSON has it, or nearly so.
+// Parses JSON, also with Python's NaN and Infinity.
 std::optional<Value> record_in(std::string_view line, const std::filesystem::path& file) {
-  std::optional<Value> record = parsed(line, file);
-  if (!record) record = parsed(with_null_for_infinite(line), file);
+  std::optional<Value> record = parse_line(line, file);
+  if (!record) record = parse_line(with_null_for_infinite(line), file);
   if (record && record->is_table()) return record;
   return std::nullopt;
 }
 
-// That of an evaluation where it does not say.
+// A record without a kind is an evaluation.
 std::string kind_of(const Value& record) {
   const Value* kind = record.find("kind");
   if (kind == nullptr) return "eval";
   return kind->is_string() ? kind->as_string() : std::string();
 }
 
-// Programs that are no runs may write the numbers beside the step.
+// Programs other than runs may write the numbers next to the step.
 const Value& values_of(const Value& record) {
   const Value* values = record.find("values");
   return values != nullptr && values->is_table() ? *values : record;
@@ -145,7 +145,8 @@ bool MeasurementReader::update() {
 }
 
 bool MeasurementReader::take(std::string_view line) {
-  // Most lines are records of training; to parse those would be most of the work.
+  // Skips other lines unparsed: most lines are training records, and parsing them would take most
+  // of the time.
   if (line.find(objective_.name) == std::string_view::npos) return false;
   const std::optional<Value> record = record_in(line, file_);
   if (!record || kind_of(*record) != objective_.kind) return false;

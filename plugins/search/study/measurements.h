@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MeasurementReader: follows one number through the metrics.jsonl of a run that goes on meanwhile.
+// MeasurementReader: follows one number in the metrics.jsonl of a running job.
 //
 //   UnitCurve curve(unit.directory, parse_objective("accuracy"));
 //   curve.update();
@@ -9,9 +9,9 @@
 //   {"step": 100, "kind": "eval", "values": {"accuracy": 0.9}}     a record of a run
 //   {"step": 100, "accuracy": 0.9}                                 the same
 //
-// UnitCurve: the same of all files in which jobs of a unit measure. The file belongs to another
-// program: lines that are no records are left out. A run that continues from a checkpoint drops the
-// records of later steps and writes them anew; they are replaced here.
+// UnitCurve: the same for all files that the jobs of a unit write. The files belong to other
+// programs, so lines that are not records are skipped. A run that continues from a checkpoint drops
+// the records of later steps and writes them again; they are replaced here, too.
 #pragma once
 
 #include <cstdint>
@@ -26,21 +26,21 @@
 
 namespace trivet::search {
 
-// Which number of metrics.jsonl: the `values` NAME of records of a kind.
+// Selects a number in metrics.jsonl: NAME in the `values` of records of a kind.
 struct Objective {
   std::string kind, name;
 };
-// "accuracy" and "eval/accuracy": of evaluations; "train/training_loss": of training records.
+// "accuracy" and "eval/accuracy": from evaluations; "train/training_loss": from training.
 Objective parse_objective(std::string_view text);
 
 class MeasurementReader {
  public:
   MeasurementReader(std::filesystem::path file, Objective objective);
 
-  // Reads what is new; true when that changed the measurements. A file that is not there has none.
-  // Throws RunError when it cannot be read.
+  // Reads new lines; returns whether the measurements changed. A missing file has none. Throws
+  // RunError if the file cannot be read.
   bool update();
-  // By step, each step once. A record without a finite number is NaN.
+  // By step, one per step. A record without a finite number is NaN.
   const std::vector<Measurement>& measurements() const { return measurements_; }
 
  private:
@@ -49,7 +49,7 @@ class MeasurementReader {
   std::filesystem::path file_;
   Objective objective_;
   ino_t inode_ = 0;
-  std::uint64_t offset_ = 0;  // behind the last whole line
+  std::uint64_t offset_ = 0;  // end of the last complete line
   std::vector<Measurement> measurements_;
 };
 
@@ -65,8 +65,8 @@ class UnitCurve {
   std::vector<Measurement> measurements_;
 };
 
-// "eval/accuracy", "train/training_loss", ...: the numbers in the last records of a unit, for
-// people. Of files that cannot be read there are none.
+// "eval/accuracy", "train/training_loss", ...: the numbers in a unit's last records, for messages.
+// Unreadable files have none.
 std::vector<std::string> numbers_seen(const std::filesystem::path& unit);
 
 }  // namespace trivet::search

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::chrono::steady_clock::duration kLongestWait = std::chrono::seconds(1);
 
-// Few points that have every bound and every choice among them.
+// A few points that cover every bound and every choice.
 std::vector<SearchPoint> extremes(const SearchSpace& space) {
   std::int64_t count = 2;
   for (const Dimension& dimension : space.dimensions()) {
@@ -46,7 +46,7 @@ std::vector<SearchPoint> extremes(const SearchSpace& space) {
   return points;
 }
 
-// Calls `call` behind everything that is recorded, as long as it lives.
+// Runs `call` after every record during its lifetime.
 class Telling {
  public:
   Telling(SearchRecords& records, std::function<void()> call) : records_(records) {
@@ -74,7 +74,7 @@ void SearchConfig::validate(Diagnostics& diagnostics) const {
   const auto is_plain = [](char c) { return c != '"' && c != '\\' && c != '\n'; };
   if (objective.empty()) diagnostics.add("objective", "names no metric", "\"eval/accuracy\"");
   if (!std::all_of(objective.begin(), objective.end(), is_plain)) {
-    diagnostics.add("objective", "no metric has quotes, backslashes or line ends in its name");
+    diagnostics.add("objective", "a metric's name has no quotes, backslashes or line ends");
   }
   if (!orchestrator) diagnostics.add("orchestrator", "a search needs one to run its trials");
   if (!sampler) diagnostics.add("sampler", "a search needs one", "search/Tpe, search/Random");
@@ -92,11 +92,11 @@ SearchOrchestrator::SearchOrchestrator(const Config& config, OrchestratorContext
       context_(context),
       space_(config.space),
       records_(context_.records),
-      // The supervisor of the search is that of the orchestrator below, too.
+      // The search and the orchestrator below share one supervisor.
       inner_context_{context_.experiment_directory, records_, [] {}, context_.program},
       inner_(make(config_.orchestrator, inner_context_)) {}
 
-// The units are not known yet; those at the ends of the space stand for them.
+// The units are not known yet; the extremes of the space are checked instead.
 void SearchOrchestrator::check(std::span<const launch::WorkUnit>, Diagnostics& diagnostics) {
   SamplerContext sampler{.space = space_, .goal = config_.goal, .seed = config_.seed};
   make(config_.sampler, sampler)->ask(0, {});
@@ -140,8 +140,8 @@ void SearchOrchestrator::refresh(std::span<const std::int64_t> wids) {
   inner_->refresh(wids);
 }
 
-// A cluster may be out of reach for a while. All that a search knows is recorded, so it begins anew
-// where it was.
+// A cluster may be unreachable for a while. The search records its whole state, so it resumes where
+// it was.
 void SearchOrchestrator::supervise(const Supervision& supervision) {
   std::string failed;
   while (true) {
@@ -150,7 +150,7 @@ void SearchOrchestrator::supervise(const Supervision& supervision) {
       break;
     } catch (const RunError& failure) {
       if (inner_->has_supervisor()) throw;
-      std::fprintf(stderr, "the search continues when this is over: %s\n",
+      std::fprintf(stderr, "the search continues when this error is resolved: %s\n",
                    failure.message().c_str());
     }
     const Clock::time_point next = Clock::now() + refresh_interval();
@@ -161,7 +161,7 @@ void SearchOrchestrator::supervise(const Supervision& supervision) {
   }
   if (failed.empty()) return;
   write_goal(failed);
-  throw RunError(failed, {.hint = "objective names the number to look at"});
+  throw RunError(failed, {.hint = "objective names the number to optimize"});
 }
 
 std::string SearchOrchestrator::search(const Supervision& supervision) {
@@ -209,7 +209,7 @@ std::string SearchOrchestrator::search(const Supervision& supervision) {
   return stopped || is_cancelled ? std::string() : runner.failure();
 }
 
-// For those who look at the search from outside.
+// For programs that watch the search.
 void SearchOrchestrator::write_goal(const std::string& failure) const {
   const Objective objective = parse_objective(config_.objective);
   Value goal = Value::table({{"objective", objective.kind + "/" + objective.name},
@@ -219,7 +219,7 @@ void SearchOrchestrator::write_goal(const std::string& failure) const {
   replace_file(context_.experiment_directory / "search.json", to_json(goal) + "\n");
 }
 
-// Of those that were told to save and that the cluster has not started again by itself.
+// Resumes units that were preempted and that the cluster has not restarted itself.
 void SearchOrchestrator::launch_preempted(const std::vector<std::int64_t>& wids) {
   records_.refresh();
   std::set<std::int64_t> waiting;
@@ -235,8 +235,7 @@ void SearchOrchestrator::launch_preempted(const std::vector<std::int64_t>& wids)
   if (!units.empty()) inner_->launch(units);
 }
 
-// For an orchestrator that has no supervisor: a cluster runs the units, and knows of them when it
-// is asked.
+// For an orchestrator without a supervisor: a cluster runs the units, and their states are polled.
 void SearchOrchestrator::wait_for_units(const Supervision& supervision) {
   Clock::time_point next = Clock::now();
   while (!supervision.should_stop()) {
@@ -258,7 +257,7 @@ SearchOrchestrator::Clock::duration SearchOrchestrator::refresh_interval() const
       std::chrono::duration<double>(config_.refresh_interval.seconds));
 }
 
-// At most so long: something may have been written without a word to the supervisor.
+// Limits the sleep, since records may change without a notification.
 void SearchOrchestrator::sleep_until(Clock::time_point time, const Supervision& supervision) {
   const Clock::duration left = std::min<Clock::duration>(kLongestWait, time - Clock::now());
   const auto wait = std::chrono::ceil<std::chrono::milliseconds>(left);

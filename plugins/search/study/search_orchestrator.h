@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// search/Orchestrator: runs an experiment whose work units are not known at first: each is a trial
-// of a search for good hyper-parameters, made from what the trials before it have reached.
+// search/Orchestrator: runs a search for good hyper-parameters. Each work unit is a trial, chosen
+// from the results of earlier trials.
 //
 //   [xp.orchestrator]
 //   type = "search/Orchestrator"
@@ -16,17 +16,16 @@
 //   space."task.model.hidden_dims" = { choice = [[128], [256], [256, 128]] }
 //
 // The objective is a number that the trial's job writes to metrics.jsonl in its directory,
-// {wu_dir}, or an evaluation of its own to continuous_eval/ in it; a trial is worth the last one. A
-// trial fails when a job of it does, or when there is no number. Stopped trials are cancelled
-// units; the reason stands in their state.
+// {wu_dir}, or that a separate evaluation job writes to continuous_eval/ in it. The last value is
+// the trial's result. A trial fails if one of its jobs fails, or if there is no value. Stopped
+// trials are canceled units; their state contains the reason.
 //
-// A search in which no trial has a value ends with an error, in supervisor.log. search.json says
-// what is searched for, and that error when it has come to it: {"objective", "goal", "trials",
-// "failure"}.
+// A search in which no trial has a value ends with an error, in supervisor.log. search.json records
+// the goal, and the error if there is one: {"objective", "goal", "trials", "failure"}.
 //
-// All that the search knows is in the experiment's directory (study.h): killed at any moment, it
-// goes on with the same trials. Raising `trials` in an experiment that has ended and launching into
-// the same xid adds trials to it.
+// The experiment's directory holds the whole state of the search (study.h): killed at any moment,
+// it resumes with the same trials. To add trials to an experiment that has ended, raise `trials`
+// and launch into the same xid.
 #pragma once
 
 #include <chrono>
@@ -95,7 +94,7 @@ class SearchOrchestrator final : public Orchestrator {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // What is wrong with it in the end; empty: nothing.
+  // Returns the final error of the search; empty if there is none.
   std::string search(const Supervision& supervision);
   void write_goal(const std::string& failure = {}) const;
   void launch_preempted(const std::vector<std::int64_t>& wids);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SearchRecords: the records of an experiment as the orchestrator below a search sees them. They
-// are the host's, but for two things: units of trials that the search has stopped count as
-// cancelled, and the search is told as soon as something was recorded.
+// SearchRecords: the records of an experiment for the orchestrator below a search. They are the
+// host's records with two changes: units of stopped trials count as canceled, and the search is
+// notified of new records.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ namespace trivet::search {
 
 class SearchRecords final : public launch::UnitRecords {
  public:
-  // `records` must outlive it.
+  // `records` must outlive this object.
   explicit SearchRecords(launch::UnitRecords& records) : records_(records) {}
 
-  // Called behind record(); may call anything here.
+  // Runs after record(); may call anything here.
   void on_record(std::function<void()> call) { on_record_ = std::move(call); }
-  // The unit is to be cancelled; the events of that say why.
+  // Cancels the unit; its events contain the reason.
   void stop(std::int64_t wid, std::string why) { stopped_[wid] = std::move(why); }
 
   std::vector<launch::WorkUnit> units() override { return records_.units(); }

@@ -47,7 +47,7 @@ void Study::read() {
     try {
       line = value_from_json(text.substr(size_, end - size_), where);
     } catch (const RunError&) {
-      // The machine went down while the last line was written.
+      // The machine crashed while the last line was written.
       if (end + 1 == text.size()) return;
       throw;
     }
@@ -88,7 +88,7 @@ void Study::take(const Value& line, const std::string& where) {
   ended_.push_back(trial.number);
 }
 
-// In the order of the space, for the same point is to make the same unit.
+// In the order of the space, so that the same point makes the same unit.
 SearchPoint Study::point_from(const Value& table) const {
   SearchPoint point;
   for (const std::string& path : paths_) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Study: the trials of a search, kept in a journal, so that a search that was killed goes on with
-// the same trials:
+// Study: the trials of a search, kept in a journal, so that a killed search resumes with the same
+// trials:
 //
 //   XP_DIR/search.jsonl
 //   {"trial": 0, "state": "running", "point": {"trainer.learning_rate": 0.01}, "time": 1763690431.2}
 //   {"trial": 0, "state": "complete", "wid": 1, "value": 0.25, "detail": "", "time": ...}
 //
-// A line is on the disk before anybody acts on it. A last line that is not whole, which a killed
-// process has left, does not count and is overwritten. One process writes at a time.
+// A line is on the disk before the search acts on it. An incomplete last line, left by a killed
+// process, is ignored and overwritten. One process writes at a time.
 #pragma once
 
 #include <cstdint>
@@ -25,26 +25,26 @@ namespace trivet::search {
 
 class Study {
  public:
-  // Reads what there is. Throws RunError for a file that cannot be read, and for a line that does
-  // not follow from those before it.
+  // Reads the journal. Throws RunError if it cannot be read, or if a line does not follow from the
+  // lines before it.
   Study(std::filesystem::path journal, const SearchSpace& space);
 
   // By number.
   std::span<const Trial> trials() const { return trials_; }
-  // The unit of a trial that has ended (0: it got none) and why it ended, for people.
+  // The unit of an ended trial (0: none) and the reason of its end, for people.
   struct Ending {
     std::int64_t wid = 0;
     std::string detail;
   };
   const Ending& ending(std::int64_t number) const;
-  // As samplers want it: those that ended, in the order in which they did, then those that run.
+  // The order for samplers: ended trials in the order in which they ended, then running ones.
   std::vector<Trial> history() const;
-  // How many of the last trials that ended have failed, one after the other.
+  // The number of most recently ended trials in a row that failed.
   std::int64_t failures_in_a_row() const;
 
   const Trial& begin(SearchPoint point);
   void set_measurements(std::int64_t number, std::vector<Measurement> measurements);
-  // The trial must run.
+  // The trial must be running.
   void end(std::int64_t number, TrialState state, std::optional<double> value, Ending ending);
 
  private:
@@ -54,10 +54,10 @@ class Study {
   void append(const Value& line);
 
   std::filesystem::path journal_;
-  std::uint64_t size_ = 0;          // of its whole lines
+  std::uint64_t size_ = 0;          // of its complete lines
   std::vector<std::string> paths_;  // of the space, in its order
   std::vector<Trial> trials_;
-  std::vector<Ending> endings_;      // of each
+  std::vector<Ending> endings_;      // per trial
   std::vector<std::int64_t> ended_;  // numbers
 };
 

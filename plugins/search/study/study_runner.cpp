@@ -20,7 +20,7 @@ SweepItem item_of(const SearchPoint& point) {
   return {.args = point};
 }
 
-// Enough to find the name that was meant.
+// Enough to find the intended name.
 std::string seen_text(const WorkUnit& unit) {
   constexpr std::size_t kMost = 20;
   const std::vector<std::string> names = numbers_seen(unit.directory);
@@ -80,7 +80,7 @@ bool StudyRunner::wants_more() const {
   return plan_.max_failures == 0 || study_.failures_in_a_row() < plan_.max_failures;
 }
 
-// What an earlier process has begun: units that it could not make any more, curves to compare with,
+// Adopts the trials of an earlier process: units that it could not make, curves to compare with,
 // and units that it could not cancel.
 void StudyRunner::take_up() {
   taken_up_ = true;
@@ -103,8 +103,7 @@ void StudyRunner::take_up() {
   }
 }
 
-// Values may each be in order and not fit together, such as 32 examples in 5 parts: the trial has
-// failed.
+// Valid values may not fit together, such as 32 examples in 5 parts: the trial fails.
 void StudyRunner::add_unit(std::int64_t number) {
   const Trial& trial = study_.trials()[static_cast<std::size_t>(number)];
   try {
@@ -126,7 +125,7 @@ void StudyRunner::look_at(std::int64_t number) {
   };
   if (!is_running()) return;
   const WorkUnit& unit = units_.at(number).unit;
-  // The state first: what a job has written before its end is there then.
+  // Reads the state first, so that everything a job wrote before its end is seen.
   const std::optional<JobState> state = final_state(unit);
   if (!state && stopper_ != nullptr && calls_.follow) {
     for (const auto& file : launch::metrics_files(unit.directory)) calls_.follow(file);
@@ -135,14 +134,14 @@ void StudyRunner::look_at(std::int64_t number) {
   if (state) {
     note_end(number, *state);
   } else if (records_.is_cancelled(launch::kWholeExperiment)) {
-    // Whoever cancelled the search may not have known of this unit.
+    // The command that canceled the search may not have known of this unit.
     if (!records_.is_cancelled(unit.wid)) cancel(unit, "the search was cancelled");
   } else if (stopper_ != nullptr) {
     stop_if_hopeless(number);
   }
 }
 
-// That of all jobs: completed when each is.
+// The state of all jobs together: completed if each is.
 std::optional<JobState> StudyRunner::final_state(const WorkUnit& unit) const {
   JobState state = JobState::completed;
   for (const launch::Job& job : unit.jobs) {
@@ -198,7 +197,7 @@ void StudyRunner::ask() {
     const std::int64_t number = std::ssize(study_.trials());
     study_.begin(sampler_.ask(number, study_.history()));
     add_unit(number);
-    // A point that was tried before has its result already.
+    // A point that was tried before already has its result.
     look_at(number);
   }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StudyRunner: what a search does whenever something may have changed: it reads the curves of the
-// trials that run, notes those that have ended, stops those that will not become good, and makes
-// units of new ones.
+// StudyRunner: one step of a search, to run after any change. Reads the curves of running trials,
+// records ended ones, stops hopeless ones, and makes units of new ones.
 #pragma once
 
 #include <cstdint>
@@ -28,29 +27,29 @@ struct StudyPlan {
   Goal goal = Goal::min;
   std::int64_t trials = 0;
   std::int64_t parallel = 1;
-  std::int64_t max_failures = 0;  // in a row; 0: any number
+  std::int64_t max_failures = 0;  // in a row; 0: no limit
 };
 
-// What is done with units; the first two are called with those that are recorded.
+// Operations on units. The first two are called with recorded units.
 struct UnitCalls {
   std::function<void(const launch::WorkUnit&)> launch;
   std::function<void(std::int64_t wid)> cancel;
-  // The metrics.jsonl of a running trial that a stopper looks at, before it is read. May be empty.
+  // Called with the metrics.jsonl of a running trial before a stopper reads it. May be empty.
   std::function<void(const std::filesystem::path& curve)> follow{};
 };
 
 class StudyRunner {
  public:
-  // `stopper` may be null. All references must outlive it.
+  // `stopper` may be null. All references must outlive the runner.
   StudyRunner(const StudyPlan& plan, Study& study, const Sampler& sampler, const Stopper* stopper,
               SearchRecords& records, UnitCalls calls);
 
-  // One look at everything. Calls of it from within, by what it calls, do nothing. Throws what the
-  // sampler, the stopper and the records throw.
+  // Checks everything once. Does nothing if it is called from within its own callbacks. Throws what
+  // the sampler, the stopper and the records throw.
   void step();
-  // Whether all trials have ended and no more are asked for.
+  // Whether all trials have ended and no more are wanted.
   bool is_done() const;
-  // What is wrong with a search that is done and has no value; empty for one that has.
+  // Returns why a finished search has no value; empty if it has one.
   std::string failure() const;
 
  private:
@@ -79,7 +78,7 @@ class StudyRunner {
   SearchRecords& records_;
   const UnitCalls calls_;
   const Objective objective_;
-  std::map<std::int64_t, Unit> units_;  // by the number of the trial
+  std::map<std::int64_t, Unit> units_;  // by trial number
   bool taken_up_ = false, busy_ = false;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds added tokens in text: the leftmost one, and of those that begin there the longest.
+// Finds added tokens in text: the leftmost one; of several at one position the longest.
 #pragma once
 
 #include <array>
@@ -21,12 +21,12 @@ class AddedTokens {
     std::size_t begin, length;
     std::int32_t id;
   };
-  // The first one in `text`. [any-thread]
+  // Finds the first added token in `text`. [any-thread]
   std::optional<Match> find(std::string_view text) const;
 
  private:
-  std::vector<AddedToken> tokens_;                             // the longest first
-  std::array<std::vector<std::size_t>, 256> by_first_byte_{};  // positions in tokens_
+  std::vector<AddedToken> tokens_;                             // longest first
+  std::array<std::vector<std::size_t>, 256> by_first_byte_{};  // indices into tokens_
 };
 
 }  // namespace trivet::tokenizers

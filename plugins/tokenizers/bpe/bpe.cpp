@@ -20,7 +20,7 @@ BpeVocabulary read(const BpeConfig& config) {
   return read_tokenizer_json(read_text(config.file.text), config.file.text);
 }
 
-std::vector<AddedToken> matched(const BpeVocabulary& vocabulary, bool special_ones) {
+std::vector<AddedToken> select_added(const BpeVocabulary& vocabulary, bool special_ones) {
   std::vector<AddedToken> tokens = vocabulary.added;
   std::erase_if(tokens, [&](const AddedToken& token) { return token.special && !special_ones; });
   return tokens;
@@ -34,7 +34,7 @@ void BpeConfig::validate(Diagnostics& diagnostics) const {
   diagnostics.add(
       "file",
       file.empty() ? "must be set, or both vocab and merges"
-                   : "is set, and vocab or merges are, too",
+                   : "is set together with vocab or merges",
       "file = \"tokenizer.json\", or vocab = \"vocab.json\" with merges = \"merges.txt\"");
 }
 
@@ -45,7 +45,7 @@ Bpe::Bpe(BpeVocabulary vocabulary, const Config& config)
       match_special_tokens_(config.match_special_tokens),
       tokens_(vocabulary_),
       merges_(vocabulary_),
-      matched_(matched(vocabulary_, config.match_special_tokens)),
+      matched_(select_added(vocabulary_, config.match_special_tokens)),
       ids_(special_ids(config, [&](const std::string& name) { return added_id(name); })) {}
 
 std::int32_t Bpe::vocabulary_size() const {

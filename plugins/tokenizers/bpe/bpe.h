@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tokenizers/Bpe: byte-level byte pair encoding as GPT-2 has it (Radford et al. 2019). The tokens
-// of tokenizer.json, or of vocab.json and merges.txt; ids are those that the tools of these files
-// give.
+// tokenizers/Bpe: GPT-2's byte-level byte pair encoding (Radford et al. 2019). Reads
+// tokenizer.json, or vocab.json and merges.txt. Ids equal those of the tools for these files.
 //
 //   tokenizer = { type = "tokenizers/Bpe", file = "tokenizer.json" }
 //
@@ -50,7 +49,7 @@ class Bpe final : public Tokenizer {
  public:
   using Config = BpeConfig;
   explicit Bpe(const Config& config);
-  // Of a vocabulary that check_vocabulary() lets pass.
+  // The vocabulary must pass check_vocabulary().
   Bpe(BpeVocabulary vocabulary, const Config& config);
 
   std::int32_t vocabulary_size() const override;

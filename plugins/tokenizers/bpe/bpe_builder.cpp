@@ -13,10 +13,10 @@
 namespace trivet::tokenizers {
 
 void BpeBuilder::add_token(const std::string& characters, std::int64_t id) {
-  // Ids have no gap, so that one which is too large for a vocabulary is missing below.
+  // Ids have no gap, so an id that is too large for the vocabulary leaves a lower one missing.
   if (id < 0 || id >= std::numeric_limits<std::int32_t>::max())
     throw InputError(
-        fmt::format("{}: the id {} of \"{}\" is no token id", source_, id, characters));
+        fmt::format("{}: the id {} of \"{}\" is not a token id", source_, id, characters));
   const auto number = static_cast<std::int32_t>(id);
   const auto [position, fresh] = by_id_.emplace(number, characters);
   if (!fresh) {
@@ -24,7 +24,7 @@ void BpeBuilder::add_token(const std::string& characters, std::int64_t id) {
                                  position->second, characters, id));
   }
   if (!ids_.emplace(characters, number).second)
-    throw InputError(fmt::format("{}: the token \"{}\" is given twice", source_, characters));
+    throw InputError(fmt::format("{}: the token \"{}\" occurs twice", source_, characters));
 }
 
 void BpeBuilder::add_added(AddedToken token) {
@@ -61,7 +61,7 @@ void BpeBuilder::finish_tokens() {
       throw InputError(
           fmt::format("{}: the token \"{}\" is not in the characters for bytes", source_,
                       characters),
-          {.hint = "only byte-level vocabularies are read, in which a space is \"\u0120\""});
+          {.hint = "only byte-level vocabularies are supported, in which a space is \"\u0120\""});
     }
     vocabulary_.tokens.push_back(*bytes);
   }
@@ -74,7 +74,7 @@ std::optional<std::int32_t> BpeBuilder::find(const std::string& characters) cons
 
 std::int32_t BpeBuilder::merge_part(const std::string& characters) const {
   if (const auto id = find(characters)) return *id;
-  throw InputError(fmt::format("{}: merge {} names \"{}\", which is no token", source_,
+  throw InputError(fmt::format("{}: merge {} names \"{}\", which is not a token", source_,
                                vocabulary_.merges.size() + 1, characters));
 }
 

@@ -16,7 +16,7 @@ std::uint64_t pair_key(std::int32_t left, std::int32_t right) {
          static_cast<std::uint32_t>(right);
 }
 
-// A token of the word; one that was merged into its left neighbor has the id -1.
+// A token of the word. After a merge into its left neighbor it has the id -1.
 struct Piece {
   std::int32_t id;
   std::size_t before, next;
@@ -58,7 +58,7 @@ std::int32_t BpeMerges::byte_id(unsigned char byte) const {
   if (bytes_[byte] >= 0) return bytes_[byte];
   if (unknown_ >= 0) return unknown_;
   throw InputError(fmt::format("the vocabulary has no token for the byte 0x{:02X}", byte),
-                   {.hint = "it lacks a part of the byte alphabet, and an unknown token"});
+                   {.hint = "it lacks part of the byte alphabet and has no unknown token"});
 }
 
 void BpeMerges::encode(std::string_view word, std::vector<std::int32_t>& ids) const {

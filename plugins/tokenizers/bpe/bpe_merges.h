@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Byte pair encoding of one word (Sennrich et al. 2016, over bytes as in GPT-2): the word's bytes
-// are tokens; of all neighbors that a merge names, those of the earliest merge become one token,
-// the leftmost first, until no merge applies.
+// Byte pair encoding of one word (Sennrich et al. 2016, over bytes as in GPT-2). The word's bytes
+// are the first tokens. Then the neighbors with the earliest merge become one token, the leftmost
+// first, until no merge applies.
 //
-// Candidates wait in a heap by merge and position, and tokens are a linked list: O(n log n) for n
-// bytes, where looking through all neighbors after each merge takes O(n^2).
+// Candidates are in a heap by merge and position, and tokens are a linked list: O(n log n) for n
+// bytes. A scan of all neighbors after each merge would take O(n^2).
 #pragma once
 
 #include <array>
@@ -20,11 +20,11 @@ namespace trivet::tokenizers {
 
 class BpeMerges {
  public:
-  // Of a vocabulary that check_vocabulary() lets pass.
+  // The vocabulary must pass check_vocabulary().
   explicit BpeMerges(const BpeVocabulary& vocabulary);
 
-  // Appends the word's tokens. Throws InputError for a byte that is no token where the vocabulary
-  // has no unknown one. [any-thread]
+  // Appends the word's tokens. Throws InputError for a byte without a token if the vocabulary has
+  // no unknown token. [any-thread]
   void encode(std::string_view word, std::vector<std::int32_t>& ids) const;
 
  private:
@@ -37,7 +37,7 @@ class BpeMerges {
 
   std::array<std::int32_t, 256> bytes_{};  // -1: no token
   std::int32_t unknown_ = -1;
-  boost::unordered_flat_map<std::uint64_t, Merge> merges_;  // by the two ids
+  boost::unordered_flat_map<std::uint64_t, Merge> merges_;  // keyed by both ids
 };
 
 }  // namespace trivet::tokenizers

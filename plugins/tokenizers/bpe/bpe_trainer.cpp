@@ -30,7 +30,7 @@ struct Word {
 
 struct PairInfo {
   std::int64_t count = 0;
-  std::vector<std::uint32_t> words{};  // that may have it, some twice
+  std::vector<std::uint32_t> words{};  // that may contain it, some twice
 };
 
 struct PairCandidate {
@@ -91,8 +91,8 @@ class Trainer {
     return static_cast<std::int32_t>(vocabulary_.tokens.size() - 1);
   }
 
-  // Adds a word's pairs to the counts, `sign` = 1, or takes them away, -1. Of those that are added
-  // the word may be new to pairs with the token `made`, or to all.
+  // Adds a word's pairs to the counts (`sign` = 1) or subtracts them (-1). When adding, the word is
+  // recorded for pairs with the token `made`, or for all pairs.
   void count_pairs(std::uint32_t position, int sign, std::int32_t made) {
     const Word& word = words_[position];
     for (std::size_t i = 0; i + 1 < word.ids.size(); ++i) {
@@ -115,7 +115,7 @@ class Trainer {
     }
   }
 
-  // Candidates whose count has changed since they were offered were offered again.
+  // A candidate whose count has changed has been offered again.
   std::optional<Pair> next() {
     while (!candidates_.empty()) {
       const PairCandidate best = candidates_.top();
@@ -130,7 +130,7 @@ class Trainer {
     const std::string bytes = vocabulary_.tokens[static_cast<std::size_t>(pair.first)] +
                               vocabulary_.tokens[static_cast<std::size_t>(pair.second)];
     if (taken_.contains(bytes)) return;
-    // Other merges may have made the same bytes before.
+    // Another merge may have made the same bytes before.
     const auto [made, fresh] = made_.try_emplace(bytes, 0);
     if (fresh) made->second = add_token(bytes);
     vocabulary_.merges.push_back(pair);
@@ -157,10 +157,10 @@ class Trainer {
   BpeVocabulary vocabulary_;
   std::vector<Word> words_;
   boost::unordered_flat_map<Pair, PairInfo> pairs_;
-  boost::unordered_flat_set<Pair> changed_;  // since candidates were offered
+  boost::unordered_flat_set<Pair> changed_;  // since the last offer
   std::priority_queue<PairCandidate> candidates_;
-  std::unordered_map<std::string, std::int32_t> made_;  // tokens of merges
-  std::set<std::string> taken_;  // bytes whose characters are the name of a special token
+  std::unordered_map<std::string, std::int32_t> made_;  // tokens made by merges
+  std::set<std::string> taken_;  // bytes whose characters equal the name of a special token
 };
 
 }  // namespace
@@ -173,7 +173,7 @@ void check_training(const BpeTraining& training) {
                         : find_invalid_utf8(token)              ? "is not UTF-8"
                         : token.find('\n') != std::string::npos ? "has a line end"
                         : bytes && bytes->size() == 1           ? "is the name of a byte"
-                        : !seen.insert(token).second            ? "is given twice"
+                        : !seen.insert(token).second            ? "occurs twice"
                                                                 : nullptr;
     if (fault != nullptr) throw UsageError("the special token \"" + token + "\" " + fault);
   }
@@ -182,8 +182,8 @@ void check_training(const BpeTraining& training) {
       training.vocabulary_size > std::numeric_limits<std::int32_t>::max()) {
     throw UsageError(
         fmt::format("a vocabulary of {} tokens is impossible", training.vocabulary_size),
-        {.hint = fmt::format("the 256 bytes and the special tokens are {}, which is "
-                             "the least",
+        {.hint = fmt::format("the minimum is {}: the 256 bytes and the special "
+                             "tokens",
                              least)});
   }
 }

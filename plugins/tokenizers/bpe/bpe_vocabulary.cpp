@@ -21,7 +21,7 @@ void check_added(const BpeVocabulary& vocabulary, const std::string& source) {
   for (const AddedToken& token : vocabulary.added) {
     if (token.content.empty()) throw InputError(source + ": an added token is empty");
     if (!contents.insert(token.content).second)
-      throw InputError(source + ": the added token \"" + token.content + "\" is given twice");
+      throw InputError(source + ": the added token \"" + token.content + "\" occurs twice");
     if (!is_id(vocabulary, token.id) ||
         vocabulary.tokens[static_cast<std::size_t>(token.id)] != token.content)
       throw InputError(fmt::format("{}: the added token \"{}\" has the id {} of another token",
@@ -37,10 +37,10 @@ void check_merges(const BpeVocabulary& vocabulary, const std::string& source) {
     const std::string& first = vocabulary.tokens.at(static_cast<std::size_t>(left));
     const std::string& second = vocabulary.tokens.at(static_cast<std::size_t>(right));
     if (!ids.find(first + second))
-      throw InputError(fmt::format("{}: merge {} makes {}, which is no token", source, i + 1,
+      throw InputError(fmt::format("{}: merge {} makes {}, which is not a token", source, i + 1,
                                    shown_token(first + second)));
     if (!seen.emplace(left, right).second)
-      throw InputError(fmt::format("{}: merge {} of {} and {} comes twice", source, i + 1,
+      throw InputError(fmt::format("{}: merge {} of {} and {} occurs twice", source, i + 1,
                                    shown_token(first), shown_token(second)));
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a byte-level BPE tokenizer consists of, however it was read or made.
+// The parts of a byte-level BPE tokenizer, read from files or trained.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,26 @@
 
 namespace trivet::tokenizers {
 
-// A token that is found in text before the text is cut into words.
+// A token that is matched in text before the text is split into words.
 struct AddedToken {
   std::int32_t id = 0;
   std::string content{};
-  bool special = true;  // no text, but a mark such as the end of a text
+  bool special = true;  // not text, but a marker such as the end of a text
 };
 
 struct BpeVocabulary {
-  std::vector<std::string> tokens{};  // by id, as bytes; of added tokens the content
-  // Pairs of ids in the order in which they are merged; their bytes in a row are a token, too.
+  std::vector<std::string> tokens{};  // by id, as bytes; the content for added tokens
+  // Pairs of ids in the order of merging. Their concatenated bytes are a token, too.
   std::vector<std::pair<std::int32_t, std::int32_t>> merges{};
   std::vector<AddedToken> added{};        // by id
-  std::optional<std::int32_t> unknown{};  // for bytes that are no token
+  std::optional<std::int32_t> unknown{};  // for bytes without a token
   bool split_words = true;                // by GPT-2's rule; else the text is one word
-  bool add_prefix_space = false;          // to a text that does not begin with one
+  bool add_prefix_space = false;          // to a text that does not start with one
   bool ignore_merges = false;             // a word that is a token is that token
 };
 
-// Tokens by their bytes. Where an added token has the bytes of one that merges make, the latter.
+// Finds tokens by their bytes. If an added token and a merged token have the same bytes, finds the
+// merged one.
 class TokenIds {
  public:
   explicit TokenIds(const BpeVocabulary& vocabulary);
@@ -39,11 +40,11 @@ class TokenIds {
   std::unordered_map<std::string, std::int32_t> ids_;
 };
 
-// Throws InputError, which begins with `source`, unless the ids of added tokens are those of their
-// contents, merges make tokens, and no merge comes twice. The ids in merges must be in range.
+// Throws InputError, which starts with `source`, unless the ids of added tokens match their
+// contents, merges make tokens, and no merge occurs twice. The ids in merges must be in range.
 void check_vocabulary(const BpeVocabulary& vocabulary, const std::string& source);
 
-// What a message calls a token: quoted, and as it stands in files.
+// A token for messages: quoted, and written as in files.
 std::string shown_token(const std::string& bytes);
 
 }  // namespace trivet::tokenizers

@@ -23,7 +23,7 @@ void read_merges(std::string_view text, const std::string& source, BpeBuilder& b
     const std::size_t space = merge.find(' ');
     if (space == std::string_view::npos || merge.find(' ', space + 1) != std::string_view::npos) {
       throw InputError(
-          fmt::format("{}:{}: two tokens with a space between them were expected", source, line));
+          fmt::format("{}:{}: expected two tokens separated by a space", source, line));
     }
     builder.add_merge(std::string(merge.substr(0, space)), std::string(merge.substr(space + 1)));
   }
@@ -36,11 +36,11 @@ BpeVocabulary read_gpt2_files(const std::filesystem::path& vocab,
                               const std::optional<std::vector<std::string>>& special_tokens) {
   const std::string source = vocab.string();
   const nlohmann::json tokens = parse_json(read_text(vocab), source);
-  if (!tokens.is_object()) throw InputError(source + ": an object of tokens and ids was expected");
+  if (!tokens.is_object()) throw InputError(source + ": expected an object of tokens and ids");
   BpeBuilder builder(source + " with " + merges.string());
   for (const auto& [text, id] : tokens.items()) {
     if (!id.is_number_integer())
-      throw InputError(source + ": the id of \"" + text + "\" is no integer");
+      throw InputError(source + ": the id of \"" + text + "\" is not an integer");
     builder.add_token(text, id.get<std::int64_t>());
   }
   const std::vector<std::string> usual = {"<|endoftext|>"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two files that GPT-2 came with: vocab.json (encoder.json), {"token": id, ...}, and merges.txt
-// (vocab.bpe), a merge a line behind an optional line "#version: ...".
+// GPT-2's two files: vocab.json (encoder.json), {"token": id, ...}, and merges.txt (vocab.bpe), one
+// merge per line after an optional line "#version: ...".
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@
 
 namespace trivet::tokenizers {
 
-// The special tokens must be in the vocabulary; unset: "<|endoftext|>" if it is there. Throws
+// The special tokens must be in the vocabulary. Unset means "<|endoftext|>" if it exists. Throws
 // InputError with file and line.
 BpeVocabulary read_gpt2_files(const std::filesystem::path& vocab,
                               const std::filesystem::path& merges,

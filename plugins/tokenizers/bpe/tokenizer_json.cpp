@@ -22,7 +22,7 @@ class Reader {
       : file_(file), source_(source), builder_(source) {}
 
   BpeVocabulary read() {
-    if (!file_.is_object()) fail("is no tokenizer.json: an object was expected");
+    if (!file_.is_object()) fail("is not a tokenizer.json: expected an object");
     const Json& model = field_of(file_, "model");
     check_model(model);
     read_tokens(model);
@@ -60,8 +60,8 @@ class Reader {
   }
 
   void check_model(const Json& model) const {
-    if (!model.is_object()) fail("there is no \"model\"");
-    // Files from before version 0.10 of the library do not say it.
+    if (!model.is_object()) fail("\"model\" is missing");
+    // Files from before version 0.10 of the library lack the type.
     if (const std::string type = type_of(model); !type.empty() && type != "BPE")
       fail_kind("model", model);
     for (const char* name : {"continuing_subword_prefix", "end_of_word_suffix"}) {
@@ -78,7 +78,7 @@ class Reader {
     const bool fits =
         value.is_number_unsigned() &&
         value.get<std::uint64_t>() <= std::uint64_t{std::numeric_limits<std::int32_t>::max()};
-    if (!fits) fail(what + " has the id " + shown_json(value) + ", which is no token id");
+    if (!fits) fail(what + " has the id " + shown_json(value) + ", which is not a token id");
     return value.get<std::int64_t>();
   }
 
@@ -100,7 +100,7 @@ class Reader {
     for (const char* field : {"single_word", "lstrip", "rstrip"}) {
       if (flag(token, field, false))
         fail(fmt::format("\"{}\" of the added token {} is not supported", field, name),
-             "it would drop blanks of the text, or depend on the words beside it");
+             "it would drop blanks of the text, or depend on adjacent words");
     }
     builder_.add_added({.id = static_cast<std::int32_t>(id(field_of(token, "id"), name)),
                         .content = content.get<std::string>(),
@@ -114,13 +114,13 @@ class Reader {
         const auto& text = merge.get_ref<const std::string&>();
         const std::size_t space = text.find(' ');
         if (space == std::string::npos)
-          fail("the merge " + shown_json(merge) + " has no two parts");
+          fail("the merge " + shown_json(merge) + " does not have two parts");
         builder_.add_merge(text.substr(0, space), text.substr(space + 1));
       } else if (merge.is_array() && merge.size() == 2 && merge[0].is_string() &&
                  merge[1].is_string()) {
         builder_.add_merge(merge[0].get<std::string>(), merge[1].get<std::string>());
       } else {
-        fail("the merge " + shown_json(merge) + " is no pair of tokens");
+        fail("the merge " + shown_json(merge) + " is not a pair of tokens");
       }
     }
   }
@@ -128,13 +128,13 @@ class Reader {
   void read_unknown(const Json& unknown) {
     if (unknown.is_null()) return;
     const auto id = unknown.is_string() ? builder_.find(unknown.get<std::string>()) : std::nullopt;
-    if (!id) fail("\"unk_token\" " + shown_json(unknown) + " is no token");
+    if (!id) fail("\"unk_token\" " + shown_json(unknown) + " is not a token");
     builder_.vocabulary().unknown = id;
   }
 
   void read_pre_tokenizer(const Json& value) {
     const Json* step = &value;
-    // A sequence of one is that one.
+    // A sequence of one element equals that element.
     if (type_of(value) == "Sequence") {
       const Json& steps = field_of(value, "pretokenizers");
       if (!steps.is_array() || steps.size() != 1) fail_kind("pre_tokenizer", value);

@@ -9,11 +9,11 @@
 namespace trivet::tokenizers {
 namespace {
 
-std::string quoted(const std::string& text) {
+std::string quote(const std::string& text) {
   return nlohmann::json(text).dump();
 }
 
-// Each on a line of its own, between `open` and `close`.
+// Puts each item on its own line, between `open` and `close`.
 std::string lines(const std::vector<std::string>& items, const char* open, const char* close,
                   int indent) {
   if (items.empty()) return std::string(open) + close;
@@ -33,8 +33,7 @@ class Writer {
   }
 
   std::string text() const {
-    // As the library writes it for GPT-2; of these fields only the two of "pre_tokenizer" matter
-    // to ids.
+    // The fields that the library writes for GPT-2. Only the two in "pre_tokenizer" affect ids.
     return fmt::format(
         R"({{
   "version": "1.0",
@@ -75,8 +74,8 @@ class Writer {
 }}
 )",
         lines(added(), "[", "]", 2), vocabulary_.add_prefix_space, vocabulary_.split_words,
-        vocabulary_.unknown ? quoted(name(*vocabulary_.unknown)) : "null",
-        vocabulary_.ignore_merges, lines(tokens(), "{", "}", 4), lines(merges(), "[", "]", 4));
+        vocabulary_.unknown ? quote(name(*vocabulary_.unknown)) : "null", vocabulary_.ignore_merges,
+        lines(tokens(), "{", "}", 4), lines(merges(), "[", "]", 4));
   }
 
  private:
@@ -88,7 +87,7 @@ class Writer {
       items.push_back(
           fmt::format(R"({{"id": {}, "content": {}, "single_word": false, "lstrip": false, )"
                       R"("rstrip": false, "normalized": {}, "special": {}}})",
-                      token.id, quoted(token.content), !token.special, token.special));
+                      token.id, quote(token.content), !token.special, token.special));
     }
     return items;
   }
@@ -96,23 +95,23 @@ class Writer {
   std::vector<std::string> tokens() const {
     std::vector<std::string> items;
     for (std::size_t id = 0; id < names_.size(); ++id)
-      items.push_back(fmt::format("{}: {}", quoted(names_[id]), id));
+      items.push_back(fmt::format("{}: {}", quote(names_[id]), id));
     return items;
   }
 
   std::vector<std::string> merges() const {
     std::vector<std::string> items;
     for (const auto& [left, right] : vocabulary_.merges) {
-      // Only an added token has a blank in its name.
+      // Only added tokens have a blank in their name.
       const bool blank = (name(left) + name(right)).find(' ') != std::string::npos;
-      items.push_back(blank ? fmt::format("[{}, {}]", quoted(name(left)), quoted(name(right)))
-                            : quoted(name(left) + " " + name(right)));
+      items.push_back(blank ? fmt::format("[{}, {}]", quote(name(left)), quote(name(right)))
+                            : quote(name(left) + " " + name(right)));
     }
     return items;
   }
 
   const BpeVocabulary& vocabulary_;
-  std::vector<std::string> names_;  // by id, as files have them
+  std::vector<std::string> names_;  // by id, written as in files
 };
 
 }  // namespace

@@ -14,19 +14,19 @@ namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
-std::vector<AddedToken> added(const std::vector<std::string>& contents) {
+std::vector<AddedToken> make_added(const std::vector<std::string>& contents) {
   std::vector<AddedToken> tokens;
   for (const std::string& content : contents) tokens.push_back({.content = content});
   return tokens;
 }
 
-// The last line end behind something that is none: a word begins there, whatever follows. 0: there
-// is no such position.
+// Returns the last line end after a character that is not one: a word starts there, whatever
+// follows. 0 if there is none.
 std::size_t last_cut(std::string_view text) {
   std::size_t at = text.rfind('\n');
   while (at != std::string_view::npos && at > 0) {
     const unsigned char before = static_cast<unsigned char>(text[at - 1]);
-    // A byte of a longer character might be a part of white space.
+    // A byte of a multi-byte character might be part of white space.
     if (before > ' ' && before < 0x7F) return at;
     at = text.rfind('\n', at - 1);
   }
@@ -36,7 +36,7 @@ std::size_t last_cut(std::string_view text) {
 }  // namespace
 
 WordCounts::WordCounts(const std::vector<std::string>& special_tokens)
-    : special_(added(special_tokens)) {}
+    : special_(make_added(special_tokens)) {}
 
 void WordCounts::add(std::string_view text) {
   bytes_ += text.size();
@@ -65,7 +65,7 @@ void WordCounts::add_file(const std::filesystem::path& file) {
   std::string text;
   for (bool more = true; more;) {
     const std::size_t held = text.size();
-    // Twice as much each time that there is no place to cut.
+    // Doubles the size each time that there is no position to cut.
     text.resize(held + std::max(held, kPieceBytes));
     const std::size_t count = in.read(std::span(text).subspan(held));
     text.resize(held + count);

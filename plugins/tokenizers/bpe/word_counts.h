@@ -18,13 +18,13 @@ namespace trivet::tokenizers {
 
 class WordCounts {
  public:
-  // Text that spells a special token is cut there, and the token is not counted. They are such that
-  // check_training() of bpe_trainer.h takes them.
+  // Text is cut at special tokens, and these are not counted. They must pass check_training() of
+  // bpe_trainer.h.
   explicit WordCounts(const std::vector<std::string>& special_tokens);
 
   void add(std::string_view text);
-  // Reads the file, compressed or not, piece by piece, cut where no word is. Throws InputError when
-  // it cannot be read or is no text.
+  // Reads the file, compressed or not, in pieces cut between words. Throws InputError if it cannot
+  // be read or is not text.
   void add_file(const std::filesystem::path& file);
 
   std::uint64_t bytes() const { return bytes_; }  // of all texts

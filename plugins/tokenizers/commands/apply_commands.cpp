@@ -17,12 +17,12 @@
 namespace trivet::tokenizers {
 namespace {
 
-constexpr OptionSpec kEncodeOptions[] = {{.name = "tokens", .doc = "A line for each token"}};
+constexpr OptionSpec kEncodeOptions[] = {{.name = "tokens", .doc = "Print one token per line"}};
 
 struct Given {
   Arguments arguments;
   std::unique_ptr<Tokenizer> tokenizer;
-  std::vector<std::string> rest;  // behind the tokenizer
+  std::vector<std::string> rest;  // after the tokenizer
 };
 
 Given parse(std::span<const std::string> words, std::span<const OptionSpec> options,
@@ -50,8 +50,8 @@ std::string standard_input() {
   return text;
 }
 
-// Quoted, on one line; bytes that are no UTF-8 as U+FFFD.
-std::string shown(const std::string& text) {
+// Quoted, on one line; invalid UTF-8 becomes U+FFFD.
+std::string quote(const std::string& text) {
   return to_json(Value(text));
 }
 
@@ -63,10 +63,10 @@ void print_ids(const std::vector<std::int32_t>& ids) {
 
 void print_tokens(const Tokenizer& tokenizer, const std::vector<std::int32_t>& ids) {
   for (const std::int32_t id : ids)
-    print(fmt::format("{:>7}  {}\n", id, shown(tokenizer.token_text(id))));
+    print(fmt::format("{:>7}  {}\n", id, quote(tokenizer.token_text(id))));
 }
 
-// Ids between blanks or commas.
+// Ids separated by blanks or commas.
 std::vector<std::int32_t> ids_of(std::string_view text) {
   constexpr std::string_view kBetween = " \t\r\n,";
   std::vector<std::int32_t> ids;
@@ -77,7 +77,7 @@ std::vector<std::int32_t> ids_of(std::string_view text) {
     std::int32_t id = 0;
     const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     if (error != std::errc() || stop != word.data() + word.size())
-      throw InputError("'" + std::string(word.substr(0, 50)) + "' is no token id");
+      throw InputError("'" + std::string(word.substr(0, 50)) + "' is not a token id");
     ids.push_back(id);
     text.remove_prefix(word.size());
   }
@@ -87,10 +87,10 @@ std::string special_tokens(const Tokenizer& tokenizer) {
   std::string text;
   for (std::int32_t id = 0; id < tokenizer.vocabulary_size(); ++id) {
     if (!tokenizer.is_special(id)) continue;
-    text += fmt::format("  {} {}", id, shown(tokenizer.token_text(id)));
-    if (id == tokenizer.bos_id()) text += " begins a text";
+    text += fmt::format("  {} {}", id, quote(tokenizer.token_text(id)));
+    if (id == tokenizer.bos_id()) text += " starts a text";
     if (id == tokenizer.eos_id()) text += id == tokenizer.bos_id() ? ", ends it" : " ends a text";
-    if (id == tokenizer.pad_id()) text += " fills up";
+    if (id == tokenizer.pad_id()) text += " pads a text";
     if (id == tokenizer.unknown_id()) text += " is unknown";
     text += '\n';
   }
@@ -136,7 +136,7 @@ void run_info(std::span<const std::string> words, CommandContext& context) {
     report += fmt::format(
         "{}: {} bytes, {} tokens, {}, {}\n", file, text.size(), ids.size(),
         ids.empty() ? "no token" : fmt::format("{:.3f} bytes per token", share),
-        tokenizer.decode(ids) == text ? "the text comes back" : "another text comes back");
+        tokenizer.decode(ids) == text ? "decodes to the same text" : "decodes to another text");
   }
   print(report);
 }

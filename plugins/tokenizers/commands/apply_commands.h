@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// trivet tokenizer encode, decode and info: what a tokenizer does.
+// trivet tokenizer encode, decode and info: apply and describe a tokenizer.
 #pragma once
 
 #include <span>

@@ -24,7 +24,8 @@ Choice from_table(const Value& table, const std::string& where) {
   return Choice(type->as_string(), std::move(fields));
 }
 
-// Is, or begins with, a key of a tokenizer: its kind is asked where it is used.
+// Whether the value is a key of a tokenizer or a table that has one. The kind is checked where it
+// is used.
 bool is_tokenizer(const Value& value) {
   const Value* type = value.is_table() ? value.find("type") : nullptr;
   if (type == nullptr || !type->is_string()) return false;
@@ -36,7 +37,7 @@ bool is_tokenizer(const Value& value) {
   }
 }
 
-// All tables of tokenizers in a config, with their locations; the same one counts once.
+// Collects all tables of tokenizers in a config with their locations; equal ones count once.
 void collect(const Value& value, const std::string& path,
              std::vector<std::pair<std::string, const Value*>>& found) {
   if (is_tokenizer(value)) {
@@ -82,7 +83,7 @@ Choice from_folder(const fs::path& folder) {
     return Choice("tokenizers/Bpe",
                   Value::table({{"vocab", text("vocab.json")}, {"merges", text("merges.txt")}}));
   }
-  throw UsageError(folder.string() + " has no tokenizer.json, nor vocab.json and merges.txt");
+  throw UsageError(folder.string() + " has neither tokenizer.json nor vocab.json and merges.txt");
 }
 
 Choice choice_of(const std::string& name, CommandContext& context) {

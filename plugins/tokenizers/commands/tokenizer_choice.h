@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user calls a tokenizer: a file, a folder, a key, a table of JSON, or a location in a
-// config.
+// Finds the tokenizer that a user names: by a file, a folder, a key, a JSON table, or a location in
+// a config.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace trivet::tokenizers {
 
-// Throws UsageError when the name fits nothing, and what making the tokenizer throws.
+// Throws UsageError if the name matches nothing, and any error of making the tokenizer.
 std::unique_ptr<Tokenizer> chosen_tokenizer(const std::string& name, CommandContext& context);
 
 }  // namespace trivet::tokenizers

@@ -25,23 +25,23 @@ std::string manual() {
        trivet tokenizer decode TOKENIZER [ID ...]
        trivet tokenizer info TOKENIZER [TEXTFILE ...]
 
-Makes tokenizers, and shows what they do.
+Trains, applies and describes tokenizers.
 
 TOKENIZER is
   a file              tokenizer.json, or the .model of SentencePiece
   a folder            with tokenizer.json, or GPT-2's vocab.json and merges.txt
   a key               tokenizers/Bytes
   a table of JSON     '{"type": "tokenizers/Characters", "files": ["corpus.txt"]}'
-  a location in a config configs/lm.toml:task.train_input.tokenizer; without a location the only
-                      tokenizer in it
+  a location in a config configs/lm.toml:task.train_input.tokenizer; without a location, the only
+                      tokenizer in the file
 
-train learns a vocabulary from text files:
+train makes a vocabulary from text files:
 )" + train_options_text() +
          R"(
-encode prints the ids of each TEXT in a line, or those of standard input; with --tokens a line
-for each token. decode prints the text of IDs, or of those on standard input: then without a line
-end, so that 'encode | decode' gives the same bytes. A TEXT that begins with '-' stands behind '--'.
-info prints size, special tokens and fingerprint, and for each TEXTFILE how many bytes a token has.
+encode prints the ids of each TEXT, or of standard input, on one line; with --tokens one line per
+token. decode prints the text of IDs, or of ids on standard input. In the latter case it adds no
+line end, so that 'encode | decode' restores the same bytes. Put '--' before a TEXT that begins
+with '-'. info prints size, special tokens and fingerprint, and the bytes per token of each TEXTFILE.
 )";
 }
 

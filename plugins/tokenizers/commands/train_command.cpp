@@ -21,17 +21,17 @@ namespace trivet::tokenizers {
 namespace {
 
 constexpr OptionSpec kOptions[] = {
-    {.name = "output", .letter = 'o', .value = "FILE", .doc = "Where the vocabulary goes"},
+    {.name = "output", .letter = 'o', .value = "FILE", .doc = "The file for the vocabulary"},
     {.name = "type",
      .value = "TYPE",
      .doc = "bpe (the default): a tokenizer.json; characters: the text of an alphabet"},
-    {.name = "vocab-size", .value = "N", .doc = "Of bpe: the number of all tokens"},
+    {.name = "vocab-size", .value = "N", .doc = "bpe: the number of all tokens"},
     {.name = "min-frequency",
      .value = "N",
-     .doc = "Of bpe: pairs that come less often are not merged; default: 2"},
+     .doc = "bpe: does not merge less frequent pairs; default: 2"},
     {.name = "special",
      .value = "TOKEN",
-     .doc = "Of bpe: a special token such as <|endoftext|>",
+     .doc = "bpe: a special token such as <|endoftext|>",
      .repeatable = true},
 };
 
@@ -57,13 +57,13 @@ void train_bpe_file(const Arguments& arguments, const std::vector<std::string>& 
   WordCounts words(training.special_tokens);
   for (const std::string& file : files) words.add_file(file);
   const auto counts = words.sorted();
-  if (counts.empty()) throw InputError("there is no text to learn from: the files are empty");
+  if (counts.empty()) throw InputError("there is no text to train on: the files are empty");
   const BpeVocabulary vocabulary = train_bpe(counts, training);
   replace_file(output, tokenizer_json_text(vocabulary));
   fmt::print("{}: {} tokens from {} bytes, {} different words\n", output, vocabulary.tokens.size(),
              words.bytes(), counts.size());
   if (std::ssize(vocabulary.tokens) < training.vocabulary_size) {
-    fmt::print("fewer than {}: no further pair comes {} times\n", training.vocabulary_size,
+    fmt::print("fewer than {}: no other pair occurs {} times\n", training.vocabulary_size,
                std::max<std::int64_t>(training.min_frequency, 1));
   }
 }
@@ -72,7 +72,7 @@ void write_alphabet(const Arguments& arguments, const std::vector<std::string>& 
                     const std::string& output) {
   for (const char* name : {"vocab-size", "min-frequency", "special"}) {
     if (arguments.has(name))
-      throw UsageError(fmt::format("--{} is for --type bpe: an alphabet has all characters", name));
+      throw UsageError(fmt::format("--{} needs --type bpe: an alphabet has all characters", name));
   }
   std::string all;
   for (const std::string& file : files) {
@@ -98,7 +98,7 @@ void run_train(std::span<const std::string> words, CommandContext&) {
   const std::vector<std::string> files = arguments.plain();
   const std::string* output = arguments.last("output");
   if (output == nullptr) throw UsageError("--output FILE is missing");
-  if (files.empty()) throw UsageError("there is no text file to learn from");
+  if (files.empty()) throw UsageError("no text file to train on");
   const std::string* type = arguments.last("type");
   if (type == nullptr || *type == "bpe") {
     train_bpe_file(arguments, files, *output);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// trivet tokenizer train: a vocabulary from text files.
+// trivet tokenizer train: makes a vocabulary from text files.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ namespace trivet::tokenizers {
 
 void run_train(std::span<const std::string> words, CommandContext& context);
 
-// Its options, as lines of a help page.
+// The options as lines of a help page.
 std::string train_options_text();
 
 }  // namespace trivet::tokenizers

@@ -18,7 +18,7 @@ std::string Bytes::decode(std::span<const std::int32_t> ids) const {
     if (id < 256) {
       text += static_cast<char>(id);
     } else {
-      text += marks_.text(id);
+      text += special_tokens_.text(id);
     }
   }
   return text;
@@ -26,13 +26,13 @@ std::string Bytes::decode(std::span<const std::int32_t> ids) const {
 
 std::string Bytes::fingerprint() const {
   FingerprintText text("tokenizers/Bytes 1");
-  marks_.add_to(text);
+  special_tokens_.add_to(text);
   return text.digest();
 }
 
 ConfigOf<Tokenizer> Bytes::store(const std::filesystem::path&) const {
   BytesConfig config;
-  marks_.write_to(config);
+  special_tokens_.write_to(config);
   return config;
 }
 

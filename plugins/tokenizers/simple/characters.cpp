@@ -44,14 +44,16 @@ std::vector<char32_t> distinct_characters(std::string_view text) {
 void CharactersConfig::validate(Diagnostics& diagnostics) const {
   if (alphabet.empty() && files.empty()) {
     diagnostics.add("alphabet", "must be set, or files",
-                    "files = [\"corpus.txt\"] takes the characters of a text");
+                    "files = [\"corpus.txt\"] uses the characters of a text");
   } else if (const auto offset = find_invalid_utf8(alphabet)) {
     diagnostics.add("alphabet", fmt::format("is not UTF-8 at byte {}", *offset));
   }
 }
 
 Characters::Characters(const Config& config)
-    : unknown_(config.unknown), alphabet_(alphabet_of(config)), marks_(config, fallback_end()) {}
+    : unknown_(config.unknown),
+      alphabet_(alphabet_of(config)),
+      special_tokens_(config, fallback_end()) {}
 
 std::int32_t Characters::fallback_end() const {
   switch (unknown_) {
@@ -83,9 +85,9 @@ std::vector<std::int32_t> Characters::encode(std::string_view text) const {
       const std::string what = point.length > 0
                                    ? fmt::format("the character U+{:04X} at byte {}",
                                                  static_cast<std::uint32_t>(point.value), at)
-                                   : fmt::format("byte {}, which is no UTF-8,", at);
+                                   : fmt::format("byte {}, which is not UTF-8,", at);
       throw InputError(what + " is not in the tokenizer's alphabet",
-                       {.hint = "unknown = \"bytes\" takes any text"});
+                       {.hint = "unknown = \"bytes\" accepts any text"});
     }
     at += length;
   }
@@ -100,7 +102,7 @@ std::string Characters::decode(std::span<const std::int32_t> ids) const {
     if (id < size()) {
       append_utf8(alphabet_[static_cast<std::size_t>(id)], text);
     } else if (id >= fallback_end()) {
-      text += marks_.text(id);
+      text += special_tokens_.text(id);
     } else if (unknown_ == UnknownCharacter::bytes) {
       text += static_cast<char>(id - size());
     } else {
@@ -118,7 +120,7 @@ std::string Characters::fingerprint() const {
   FingerprintText text("tokenizers/Characters 1");
   for (const char32_t character : alphabet_) text.add(static_cast<std::int64_t>(character));
   text.add(std::int64_t{fallback_end() - size()});
-  marks_.add_to(text);
+  special_tokens_.add_to(text);
   return text.digest();
 }
 
@@ -126,7 +128,7 @@ ConfigOf<Tokenizer> Characters::store(const std::filesystem::path&) const {
   CharactersConfig config;
   for (const char32_t character : alphabet_) append_utf8(character, config.alphabet);
   config.unknown = unknown_;
-  marks_.write_to(config);
+  special_tokens_.write_to(config);
   return config;
 }
 

@@ -5,35 +5,36 @@
 //   tokenizer = { type = "tokenizers/Characters", alphabet = "abcdefghijklmnopqrstuvwxyz ,.\n" }
 //   tokenizer = { type = "tokenizers/Characters", files = ["corpus.txt"] }
 //
-// Ids follow code points: the alphabet's lowest is 0. Then come 256 ids for bytes, or <unk>, as
-// `unknown` says, then the special tokens that the config asks for. With unknown = "bytes" every
-// byte string comes back, UTF-8 or not; with "token" what the alphabet lacks comes back as <unk>,
-// one for each character or byte that belongs to none.
+// Ids follow code points: the alphabet's lowest is 0. Then come 256 ids for bytes, or <unk>,
+// depending on `unknown`, then the special tokens that the config requests. With unknown = "bytes"
+// decoding restores every byte string, UTF-8 or not. With "token" each character that the alphabet
+// lacks, and each byte that is not part of a character, becomes <unk>.
 #pragma once
 
 #include <vector>
 
-#include "tokenizers/text/mark_tokens.h"
+#include "tokenizers/text/builtin_special_tokens.h"
 #include "trivet/tokenizer.h"
 
 namespace trivet::tokenizers {
 
-// What becomes of a character that is not in the alphabet.
+// How to encode a character that is not in the alphabet.
 enum class UnknownCharacter {
-  bytes,  // a token for each of its bytes
-  token,  // one token <unk>
-  error,  // encode() throws InputError
+  bytes,  // as one token per byte
+  token,  // as one token <unk>
+  error,  // not at all: encode() throws InputError
 };
 TRIVET_ENUM(UnknownCharacter, bytes, token, error)
 
-struct CharactersConfig : MarkTokensConfig {
+struct CharactersConfig : BuiltinSpecialTokensConfig {
   std::string alphabet;
   std::vector<Path> files;
   UnknownCharacter unknown = UnknownCharacter::bytes;
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(CharactersConfig, MarkTokensConfig, (alphabet, "The characters, in any order."),
+TRIVET_CONFIG(CharactersConfig, BuiltinSpecialTokensConfig,
+              (alphabet, "The characters, in any order."),
               (files,
                "Text files (plain, gzip or zstd) whose characters are added to the alphabet. Bytes "
                "that are not UTF-8 are ignored."),
@@ -47,12 +48,12 @@ class Characters final : public Tokenizer {
   using Config = CharactersConfig;
   explicit Characters(const Config& config);
 
-  std::int32_t vocabulary_size() const override { return marks_.end(); }
+  std::int32_t vocabulary_size() const override { return special_tokens_.end(); }
   std::vector<std::int32_t> encode(std::string_view text) const override;
   std::string decode(std::span<const std::int32_t> ids) const override;
-  std::optional<std::int32_t> bos_id() const override { return marks_.bos(); }
-  std::optional<std::int32_t> eos_id() const override { return marks_.eos(); }
-  std::optional<std::int32_t> pad_id() const override { return marks_.pad(); }
+  std::optional<std::int32_t> bos_id() const override { return special_tokens_.bos(); }
+  std::optional<std::int32_t> eos_id() const override { return special_tokens_.eos(); }
+  std::optional<std::int32_t> pad_id() const override { return special_tokens_.pad(); }
   std::optional<std::int32_t> unknown_id() const override;
   std::string fingerprint() const override;
   ConfigOf<Tokenizer> store(const std::filesystem::path& folder) const override;
@@ -63,7 +64,7 @@ class Characters final : public Tokenizer {
 
   UnknownCharacter unknown_;
   std::vector<char32_t> alphabet_;  // sorted
-  MarkTokens marks_;
+  BuiltinSpecialTokens special_tokens_;
 };
 
 }  // namespace trivet::tokenizers

@@ -17,7 +17,7 @@ constexpr bool is_printable(int byte) {
 
 struct Tables {
   std::array<char32_t, 256> character{};
-  std::array<int, kFirstStandIn + kStandIns> byte{};  // -1: stands for none
+  std::array<int, kFirstStandIn + kStandIns> byte{};  // -1: no byte
 };
 
 constexpr Tables make_tables() {

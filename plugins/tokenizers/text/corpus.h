@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts that tokenizers learn from: files, compressed or not (trivet/os/input_file.h).
+// Texts for training tokenizers: files, compressed or not (trivet/os/input_file.h).
 #pragma once
 
 #include <filesystem>
@@ -7,11 +7,11 @@
 
 namespace trivet::tokenizers {
 
-// What to do with a file that is no text.
+// The hint for a file that is not text.
 inline constexpr const char* kNoTextHint =
-    "tokenizers learn from text; tokenizers/Bytes takes any bytes and learns nothing";
+    "tokenizers train on text; tokenizers/Bytes accepts any bytes and needs no training";
 
-// The file's text. Throws InputError when it cannot be read, is no text or has more than a GiB.
+// Returns the file's text. Throws InputError if it cannot be read, is not text or exceeds one GiB.
 std::string read_corpus(const std::filesystem::path& file);
 
 }  // namespace trivet::tokenizers

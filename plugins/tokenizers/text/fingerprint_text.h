@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text whose digest is a tokenizer's fingerprint: every part with its length, so that no two
-// lists of parts are one text.
+// The text whose digest is a tokenizer's fingerprint. Each part is stored with its length, so that
+// different lists of parts give different texts.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace trivet::tokenizers {
 
 class FingerprintText {
  public:
-  // Tells algorithms apart; another version where the same data gives other ids than before.
+  // Distinguishes algorithms. Change the version if the same data gives other ids than before.
   explicit FingerprintText(std::string_view algorithm) { add(algorithm); }
 
   void add(std::string_view part) {

@@ -12,7 +12,7 @@ enum class Class { letter, number, space, other };
 
 struct Character {
   Class kind = Class::other;
-  std::size_t length = 0;  // 0 behind the end
+  std::size_t length = 0;  // 0 at the end
 };
 
 bool is_white_space(char32_t c) {
@@ -46,7 +46,7 @@ Character character_at(std::string_view text, std::size_t at) {
                            : Character{class_of(point.value), point.length};
 }
 
-// The end of the characters of one class that begin at `at`.
+// The end of the run of characters of one class that starts at `at`.
 std::size_t run_end(std::string_view text, std::size_t at, Class kind) {
   while (true) {
     const Character next = character_at(text, at);
@@ -61,8 +61,8 @@ std::size_t contraction_length(std::string_view text) {
   return 0;
 }
 
-// The whole run at the end of the text. Before something else its last character is left to what
-// follows, unless it is the only one.
+// The whole run at the end of the text. Before other text the last character is left to the next
+// word, unless it is the only one.
 std::size_t space_length(std::string_view text) {
   std::size_t end = 0, last = 0;
   for (Character next = character_at(text, 0); next.length > 0 && next.kind == Class::space;

@@ -19,21 +19,21 @@ constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& source) {
-  std::vector<std::set<std::string>> keys;  // seen so far, of each object that is open
+  std::vector<std::set<std::string>> keys;  // keys so far of each open object
   const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth > kMaxDepth) throw InputError(source + ": nested too deep");
+    if (depth > kMaxDepth) throw InputError(source + ": nested too deeply");
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key &&
         !keys.back().insert(parsed.get_ref<const std::string&>()).second)
-      throw InputError(source + ": the key " + shown_json(parsed) + " comes twice");
+      throw InputError(source + ": the key " + shown_json(parsed) + " occurs twice");
     return true;
   };
   try {
     return Json::parse(text, check);
   } catch (const Json::exception& failure) {
     throw InputError(source + " is not JSON: " + failure.what(),
-                     {.hint = "the file may be cut off, or be of another kind"});
+                     {.hint = "the file may be cut off, or not be JSON"});
   }
 }
 

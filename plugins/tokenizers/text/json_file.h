@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON of tokenizers' files, where a key that comes twice is an error: two tokens would be one.
+// Parses JSON of tokenizers' files. A duplicate key is an error: it would merge two tokens.
 #pragma once
 
 #include <filesystem>
@@ -9,20 +9,20 @@
 
 namespace trivet::tokenizers {
 
-// Throws InputError, which begins with `source`, for what is not JSON, is nested more than 100 deep
-// or has a key twice.
+// Throws InputError, which starts with `source`, if the text is not JSON, is nested more than 100
+// deep or has a duplicate key.
 nlohmann::json parse_json(std::string_view text, const std::string& source);
 
-// A field of an object; null where it is missing, and of what is no object.
+// Returns a field of an object; null if it is missing or `object` is not an object.
 const nlohmann::json& field_of(const nlohmann::json& object, const char* name);
 
-// Of an object: the field "type"; empty where there is none.
+// Returns the field "type" of an object; empty if it is missing.
 std::string type_of(const nlohmann::json& object);
 
-// The value as JSON, for messages: its first part where it is long.
+// Returns the value as JSON for messages, shortened if it is long.
 std::string shown_json(const nlohmann::json& value);
 
-// The file's text. Throws InputError when it cannot be read or has more than a GiB.
+// Returns the file's text. Throws InputError if it cannot be read or exceeds one GiB.
 std::string read_text(const std::filesystem::path& file);
 
 }  // namespace trivet::tokenizers

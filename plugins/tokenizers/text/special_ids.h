@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tokens begin, end and fill texts: files of vocabularies do not say it.
+// The tokens that start, end and pad texts, which vocabulary files do not define.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct SpecialIds {
   std::optional<std::int32_t> bos{}, eos{}, pad{};
 };
 
-// `find` tells the id of a special token. Throws ConfigError for a token that is named and missing.
+// `find` returns the id of a special token. Throws ConfigError if a named token does not exist.
 SpecialIds special_ids(const SpecialTokensConfig& config,
                        const std::function<std::optional<std::int32_t>(const std::string&)>& find);
 

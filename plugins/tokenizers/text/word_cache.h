@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tokens of words that came before: a text repeats its words, and most are short.
+// Caches the tokens of earlier words: texts repeat words, and most are short.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace trivet::tokenizers {
 // [any-thread]
 class WordCache {
  public:
-  // Appends the tokens of the word; `encode(word, ids)` is asked for those it has not kept.
+  // Appends the tokens of the word. Calls `encode(word, ids)` for words that are not cached.
   template <class Encode>
   void append(std::string_view word, std::vector<std::int32_t>& ids, const Encode& encode) {
     if (word.size() > kMaxBytes) return encode(word, ids);
@@ -36,7 +36,7 @@ class WordCache {
   }
 
  private:
-  // Some 10 MB at most: the words of a large text that come often are among the first of them.
+  // Some 10 MB at most. Frequent words of a large text are among its first words.
   static constexpr std::size_t kMaxWords = 65536, kMaxBytes = 64;
   struct Hash : std::hash<std::string_view> {
     using is_transparent = void;

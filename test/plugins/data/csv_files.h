@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSV files written by a test, and what data/Csv makes of them.
+// Helpers that write CSV files and read them with data/Csv.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace trivet::test {
 
-// One file in a folder of its own, and the config that reads it.
+// One file in its own folder, and the config that reads it.
 class CsvFile {
  public:
   explicit CsvFile(const std::string& text) : file_(dir_.write("table.csv", text)) {
@@ -35,7 +35,7 @@ class CsvFile {
 
 using Cells = std::vector<std::vector<std::string>>;
 
-// The texts of all rows that the input is about.
+// The texts of all rows that the input selects.
 inline Cells cells_of(data::CsvInput input) {
   Cells rows;
   input.scan([&](const TableRow& row) {
@@ -45,7 +45,7 @@ inline Cells cells_of(data::CsvInput input) {
   return rows;
 }
 
-// What an InputError says that `body` throws; empty when it throws none. Any other error fails the
+// The message of the InputError that `body` throws; empty without one. Any other error fails the
 // test.
 template <class F>
 std::string complaint_of(F&& body) {
@@ -57,7 +57,7 @@ std::string complaint_of(F&& body) {
   }
 }
 
-// What reading all rows of the file complains about.
+// The error message of reading all rows of the file.
 inline std::string complaint_about(const CsvFile& file) {
   return complaint_of([&] { cells_of(file.input()); });
 }

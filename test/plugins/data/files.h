@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small data files for the tests of the data plugin, and what its inputs make of them.
+// Small data files for the tests of the data plugin, and helpers that read them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace trivet::test {
 
 void write_file(const std::filesystem::path& path, const std::string& bytes);
 
-// An IDX file of this type and these extents, with whatever data.
+// An IDX file of this type and these extents, with any data.
 std::string idx(const std::vector<std::uint32_t>& extents, const std::string& elements,
                 int type = 8);
 // n images of 2 x 2 pixels whose first two pixels are the number of the image, low byte first.
@@ -40,7 +40,8 @@ void note(const Batch& batch, Seen& seen);
 // Of the next `batches` batches, or all to the end of the data.
 Seen take(Input& input, std::int64_t batches = -1);
 
-// What `body` complains about; empty when it does not. Anything but an InputError fails the test.
+// The message of the InputError that `body` throws; empty without one. Any other error fails the
+// test.
 template <class F>
 std::string input_error(F&& body) {
   try {
@@ -51,8 +52,8 @@ std::string input_error(F&& body) {
   }
 }
 
-// What making the input and taking its first batch complains about, in training and in evaluation:
-// the same, or the test fails.
+// The error message of making the input and taking its first batch. Training and evaluation must
+// give the same message.
 template <class T>
 std::string complaint(const typename T::Config& config) {
   std::vector<std::string> texts;

@@ -10,11 +10,11 @@ namespace {
 constexpr std::int32_t kFirstByte = 10;
 
 struct LettersConfig : TokenizerConfig {
-  bool marks = true;
+  bool special_tokens = true;
   std::int32_t vocabulary = kFirstByte + 256;
   std::int32_t wrong_id = '!' + kFirstByte;
 };
-TRIVET_CONFIG(LettersConfig, TokenizerConfig, (marks, "Has BOS and EOS."),
+TRIVET_CONFIG(LettersConfig, TokenizerConfig, (special_tokens, "Has BOS and EOS."),
               (vocabulary, "What it says."), (wrong_id, "For an exclamation mark."))
 
 class Letters final : public Tokenizer {
@@ -43,7 +43,7 @@ class Letters final : public Tokenizer {
 
  private:
   std::optional<std::int32_t> mark(std::int32_t id) const {
-    return config_.marks ? std::optional(id) : std::nullopt;
+    return config_.special_tokens ? std::optional(id) : std::nullopt;
   }
   Config config_;
 };
@@ -60,9 +60,9 @@ void register_letters() {
 }
 
 char shown(std::int32_t id) {
-  constexpr std::string_view marks = ".^$#######";
-  static_assert(marks.size() == kFirstByte);
-  return id >= kFirstByte ? static_cast<char>(id - kFirstByte) : marks.at(id);
+  constexpr std::string_view special = ".^$#######";
+  static_assert(special.size() == kFirstByte);
+  return id >= kFirstByte ? static_cast<char>(id - kFirstByte) : special.at(id);
 }
 
 template <class T, class Show>
@@ -87,9 +87,9 @@ void append(std::vector<std::string>& to, const std::vector<std::string>& from) 
 
 }  // namespace
 
-ConfigOf<Tokenizer> letters(bool marks) {
+ConfigOf<Tokenizer> letters(bool special_tokens) {
   register_letters();
-  return {"letters/Bytes", Value::table({{"marks", marks}})};
+  return {"letters/Bytes", Value::table({{"special_tokens", special_tokens}})};
 }
 
 ConfigOf<Tokenizer> wrong_letters(std::int32_t vocabulary, std::int32_t wrong_id) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tokenizer small enough to compute with by hand, and the rows of language models' batches as
-// texts.
+// A tokenizer that is small enough for computation by hand, and the rows of language model batches
+// as text.
 #pragma once
 
 #include <filesystem>
@@ -15,12 +15,13 @@
 namespace trivet::test {
 
 // "letters/Bytes": a byte b is the id b + 10; 0, 1 and 2 are padding, BOS and EOS, unless
-// `marks` = false. `vocabulary` is what it says it has; `wrong_id` is what it makes of "!".
-ConfigOf<Tokenizer> letters(bool marks = true);
+// `special_tokens` = false. `vocabulary` is the size that it reports; `wrong_id` is its id of "!".
+ConfigOf<Tokenizer> letters(bool special_tokens = true);
 ConfigOf<Tokenizer> wrong_letters(std::int32_t vocabulary, std::int32_t wrong_id);
 
-// A batch of such ids: each row as a text with one character a position. ids and labels: '^' BOS,
-// '$' EOS, '.' for 0, '#' for what is no byte, else the byte. The others: their digits.
+// A batch of such ids: each row as text with one character per position. ids and labels: '^' BOS,
+// '$' EOS, '.' for 0, '#' for other ids that are not bytes, else the byte. Other fields: their
+// digits.
 struct SequenceRows {
   std::vector<std::string> ids, labels, weights, paddings, segment_ids, segment_pos, label_bytes;
 };
@@ -30,7 +31,7 @@ SequenceRows all_rows(Input& input);
 // All tokens of a batch's rows as one text, for comparisons.
 std::string fingerprint(const Batch& batch);
 
-// Text files in a folder of their own, and a config that reads them in rows of 8, 2 a batch.
+// Text files in their own folder, and a config that reads them in rows of 8, 2 per batch.
 class TextFolder {
  public:
   explicit TextFolder(const std::vector<std::string>& texts);

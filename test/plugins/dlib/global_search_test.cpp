@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlib's global search: what every sampler promises, and what its steps lead to.
+// dlib's global search: the contract of samplers, and the results of its steps.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -40,7 +40,7 @@ std::size_t different_points(const std::vector<Trial>& history) {
 
 }  // namespace
 
-TEST_CASE("dlib's search that gets the history anew asks for the same points") {
+TEST_CASE("dlib's search proposes the same points for the same history") {
   check_resumes(kMake);
 }
 
@@ -48,13 +48,13 @@ TEST_CASE("dlib's search for the most is that for the least of the negative") {
   check_goals(kMake);
 }
 
-TEST_CASE("dlib's search asks for points of the space, whatever became of the trials before") {
+TEST_CASE("dlib's search proposes points of the space after any results") {
   check_points_of_space(kMake);
 }
 
 TEST_CASE("dlib's search asks for different points at the same time") {
   check_parallel_points(kMake);
-  // From the first on: nothing has ended yet.
+  // From the first point on: no trial has ended yet.
   const auto sampler = sampler_of(branin_space());
   std::vector<Trial> running;
   for (int number = 0; number < 8; ++number) {
@@ -63,7 +63,7 @@ TEST_CASE("dlib's search asks for different points at the same time") {
   CHECK(different_points(running) == 8);
 }
 
-TEST_CASE("dlib's search begins in the middle of every range, on its scale") {
+TEST_CASE("dlib's search starts in the middle of every range, on its scale") {
   const SearchPoint first = sampler_of(mixed_space())->ask(0, {});
   CHECK(number_of(first, 0) == Approx(std::pow(10, -2.5)));  // 1e-5 to 1, by logarithm
   CHECK(number_of(first, 1) == Approx(0.25));
@@ -79,10 +79,10 @@ TEST_CASE("dlib's search goes other ways with another seed") {
   CHECK(one[1].point != other[1].point);
 }
 
-TEST_CASE("dlib's quadratic and its bound take turns") {
+TEST_CASE("dlib's quadratic and its bound alternate") {
   const auto sampler = sampler_of(branin_space());
   const std::vector<Trial> history = run_search(*sampler, branin, 12);
-  // Nothing about the top of a quadratic is random; the bound is looked at in random locations.
+  // The maximum of the quadratic is not random; the bound is evaluated at random points.
   CHECK(sampler->ask(12, history) == sampler->ask(14, history));
   CHECK(sampler->ask(13, history) != sampler->ask(12, history));
   CHECK(sampler->ask(13, history) != sampler->ask(15, history));
@@ -91,7 +91,7 @@ TEST_CASE("dlib's quadratic and its bound take turns") {
 TEST_CASE("dlib's quadratic finds the bottom of a parabola of logarithms") {
   DimensionConfig rate;
   rate.log_uniform = {1e-6, 1};
-  // A parabola has a bottom at which a quadratic through three points arrives at once.
+  // A quadratic through three points reaches the bottom of a parabola at once.
   const Function parabola = [](const SearchPoint& point) {
     return std::pow(std::log10(number_of(point, 0)) + 4, 2);
   };
@@ -112,7 +112,7 @@ TEST_CASE("dlib's quadratic moves integers") {
 TEST_CASE("dlib's search tries no integer twice while there are others") {
   DimensionConfig depth;
   depth.int_ = {0, 20};
-  // No parabola: quadratics promise improvement between the integers around the best one.
+  // Not a parabola: quadratics predict improvement between the integers around the best one.
   const Function valley = [](const SearchPoint& point) {
     return std::pow(std::abs(number_of(point, 0) - 7.3), 1.5);
   };
@@ -121,7 +121,7 @@ TEST_CASE("dlib's search tries no integer twice while there are others") {
   }
 }
 
-TEST_CASE("dlib's search settles for a point again when there are no others") {
+TEST_CASE("dlib's search repeats a point if there are no others") {
   DimensionConfig flag;
   flag.choice = std::vector<Value>{true, false};
   const auto history = run_search(
@@ -135,7 +135,7 @@ TEST_CASE("to dlib's search a trial that failed is as bad as the worst") {
   double worst = 0;
   for (const Trial& trial : history) worst = std::max(worst, *trial.value);
   std::vector<Trial> as_worst = history;
-  // Where the quadratic leads to, so that what it is told of this point matters.
+  // The next point of the quadratic, so that the result of this point matters.
   const SearchPoint point = sampler->ask(20, history);
   history.push_back({.number = 20, .state = TrialState::failed, .point = point});
   as_worst.push_back(complete_trial(20, point, worst));
@@ -146,7 +146,7 @@ TEST_CASE("to dlib's search a trial that failed is as bad as the worst") {
   }
 }
 
-TEST_CASE("dlib's search goes on from nothing but failures") {
+TEST_CASE("dlib's search continues after nothing but failures") {
   const auto sampler = sampler_of(mixed_space());
   std::vector<Trial> history;
   for (int number = 0; number < 10; ++number) {
@@ -171,7 +171,7 @@ TEST_CASE("dlib's search is not held up by a choice of one") {
   const auto fixed = sampler_of(SearchSpace(config));
   CHECK(text_of(fixed->ask(0, {})) == "task=\"only\" ");
 
-  // Beside others it changes nothing.
+  // Together with others it has no effect.
   config["x"].uniform = {-5, 10};
   config["y"].uniform = {0, 15};
   const Function function = [](const SearchPoint& point) { return branin({point[1], point[2]}); };
@@ -213,7 +213,7 @@ TEST_CASE("dlib's search is made by its key, and its settings matter") {
   CHECK(last(Value::table({{"pure_random_search_probability", 1.0}})) != usual);
   CHECK(last(Value::table({{"monte_carlo_upper_bound_samples", 10}})) != usual);
   CHECK(last(Value::table({{"relative_noise_magnitude", 1.0}})) != usual);
-  // None promises that much, so all are.
+  // No improvement is that large, so all steps are random.
   CHECK(last(Value::table({{"solver_epsilon", 1e9}})) != usual);
 }
 

@@ -56,13 +56,13 @@ struct Heads {
   std::function<bool(std::size_t, std::size_t)> sees = [](std::size_t, std::size_t) {
     return true;
   };
-  // What becomes of one head of a query or of a key at position i before they meet.
+  // Transforms one head of a query or key at position i before the product.
   std::function<Row(const Row&, std::size_t, bool)> prepared = [](const Row& head, std::size_t,
                                                                   bool) { return head; };
-  // What becomes of q k / sqrt(d) of head, query i and key j.
+  // Transforms q k / sqrt(d) of head, query i and key j.
   std::function<double(double, std::size_t, std::size_t, std::size_t)> scored =
       [](double score, std::size_t, std::size_t, std::size_t) { return score; };
-  // What becomes of a weight after the softmax.
+  // Transforms a weight after the softmax.
   std::function<double(double, std::size_t, std::size_t, std::size_t)> weighed =
       [](double weight, std::size_t, std::size_t, std::size_t) { return weight; };
 };
@@ -77,8 +77,8 @@ inline Rows head_of(const Rows& x, std::size_t at, std::size_t depth, const Head
   return heads;
 }
 
-// Vaswani et al. 2017: softmax(q k^T / sqrt(d)) v, head by head.
-// Keys and values are made of `source`.
+// Vaswani et al. 2017: softmax(q k^T / sqrt(d)) v, head by head. Keys and values come from
+// `source`.
 inline Rows attention(const Rows& x, const Rows& source, const Weights& weight, const Heads& h) {
   const Rows q = affine(x, weight("query/w"), weight("query/b"));
   const Rows k = affine(source, weight("key/w"), weight("key/b"));

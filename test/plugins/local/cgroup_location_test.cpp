@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where cgroups may be made: what the kernel tells of hierarchies, and which directory is chosen.
+// Locations for cgroups: parsing of the kernel's hierarchies, and the choice of a directory.
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -15,13 +15,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Of systemd on one hierarchy of v2.
+// systemd with one v2 hierarchy.
 const std::string kGroupsV2 = "0::/user.slice/user-1000.slice/session-3.scope\n";
 const std::string kMountsV2 =
     "24 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
     "30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
 
-// Of systemd on v1: each controller at a hierarchy of its own.
+// systemd on v1: a hierarchy per controller.
 const std::string kGroupsV1 =
     "12:cpu,cpuacct:/user.slice\n"
     "5:memory:/user.slice/user-0.slice/session-1.scope\n"
@@ -31,7 +31,7 @@ const std::string kMountsV1 =
     "35 31 0:32 / /sys/fs/cgroup/cpu,cpuacct rw shared:4 - cgroup cgroup rw,cpu,cpuacct\n"
     "36 31 0:33 / /sys/fs/cgroup/memory rw shared:5 master:2 - cgroup cgroup rw,memory\n";
 
-// A tree of v2 in which memory is handed out where it says so.
+// A v2 tree that delegates memory where configured.
 struct FakeTree {
   void add(const std::string& group, const std::string& handed_out) {
     dir.write(group + "/cgroup.procs", "");
@@ -87,7 +87,7 @@ TEST_CASE("a container sees a part of a hierarchy") {
   CHECK_FALSE(memory_hierarchy("0::/../other\n", kMountsV2));
 }
 
-TEST_CASE("where there is no memory controller, none is found") {
+TEST_CASE("without a memory controller no hierarchy is found") {
   CHECK_FALSE(memory_hierarchy("", kMountsV2));
   CHECK_FALSE(memory_hierarchy(kGroupsV2, ""));
   CHECK_FALSE(memory_hierarchy(kGroupsV2, kMountsV1));
@@ -143,11 +143,11 @@ TEST_CASE("v2: a cgroup with a limit is not left, nor is a service") {
 TEST_CASE("v1: the process's own cgroup is chosen, unless limits do not reach into it") {
   const TempDir dir;
   const MemoryHierarchy hierarchy{.version = 1, .mount = dir.path(), .own = dir / "own"};
-  CHECK_THAT(find_cgroup_location(hierarchy).why_not, Contains("may not make cgroups in"));
+  CHECK_THAT(find_cgroup_location(hierarchy).why_not, Contains("cannot create cgroups in"));
   dir.write("own/cgroup.procs", "");
   CHECK(find_cgroup_location(hierarchy).parent == dir / "own");
   dir.write("own/memory.use_hierarchy", "1\n");
   CHECK(find_cgroup_location(hierarchy).parent == dir / "own");
   dir.write("own/memory.use_hierarchy", "0\n");
-  CHECK_THAT(find_cgroup_location(hierarchy).why_not, Contains("do not hold"));
+  CHECK_THAT(find_cgroup_location(hierarchy).why_not, Contains("do not apply"));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the local orchestrator makes of jobs that fail, are cancelled, or outlive their supervisor.
+// The local orchestrator with jobs that fail, are canceled, or outlive their supervisor.
 #include <catch2/catch.hpp>
 
 #include <chrono>
@@ -23,7 +23,7 @@ using Catch::Contains;
 
 namespace {
 
-// Counts its runs in a file and gives the number as $RUN.
+// Counts its runs in a file and sets $RUN to the number.
 const std::string kCounted = "echo run >> runs; RUN=$(wc -l < runs); ";
 const std::string kUntilGo = ": > up; while [ ! -e go ]; do sleep 0.01; done; echo done >> log";
 
@@ -34,7 +34,7 @@ void kill_now(pid_t child) {
 
 }  // namespace
 
-TEST_CASE("local: a job that fails is tried again as often as it says, in a new directory each") {
+TEST_CASE("local: a failed job is retried as often as configured, each time in a new directory") {
   LocalExperiment experiment({kCounted + "echo try $RUN; [ $RUN = 3 ]"});
   Job& job = experiment.units[0].jobs[0];
   job.retries = 2;
@@ -48,7 +48,7 @@ TEST_CASE("local: a job that fails is tried again as often as it says, in a new 
                                  "1/main pending 2", "1/main running 3", "1/main completed 3"});
 }
 
-TEST_CASE("local: a job that goes on failing has failed, and others are done nevertheless") {
+TEST_CASE("local: a job that keeps failing fails for good, and others run") {
   LocalExperiment experiment({kCounted + "exit 1", "echo other"});
   experiment.units[0].jobs[0].retries = 1;
   experiment.supervise();
@@ -75,7 +75,7 @@ TEST_CASE("local: a preempted job is started again without having a retry") {
   CHECK(experiment.records().history()[1] == "1/main preempted 1");
 }
 
-TEST_CASE("local: jobs that cannot be started have failed and say why") {
+TEST_CASE("local: jobs that cannot start fail with the reason") {
   LocalExperiment experiment({"", "exit 0", "exit 0"});
   experiment.units[0].jobs[0].argv = {"/no/such/program"};
   experiment.dir.write("file", "");
@@ -145,7 +145,7 @@ TEST_CASE("local: units are cancelled without a supervisor, too") {
   CHECK(experiment.state(3) == JobState::pending);
 }
 
-TEST_CASE("local: a job goes on without its supervisor, and the next one takes it up") {
+TEST_CASE("local: a job runs on without its supervisor, and the next one adopts it") {
   LocalExperiment experiment({kUntilGo, "echo second >> log"});
   experiment.config.max_parallel = 1;
   const pid_t supervisor = experiment.start_supervisor();
@@ -171,7 +171,7 @@ TEST_CASE("local: a job goes on without its supervisor, and the next one takes i
   CHECK(experiment.state(2) == JobState::completed);
 }
 
-TEST_CASE("local: a supervisor that is told to stop leaves its jobs alone") {
+TEST_CASE("local: a supervisor that is asked to stop does not end its jobs") {
   LocalExperiment experiment({kUntilGo});
   experiment.supervise([&] { return experiment.has("up"); });
   const Job& job = experiment.units[0].jobs[0];
@@ -205,8 +205,7 @@ TEST_CASE("local: a lost job is tried again when it has a retry") {
   CHECK(experiment.status(1).failures == 1);
 }
 
-TEST_CASE(
-    "local: what happens without a supervisor gets into the records when they are looked at") {
+TEST_CASE("local: refresh records what happened without a supervisor") {
   LocalExperiment experiment({kUntilGo, "exit 0"});
   experiment.config.max_parallel = 1;
   const pid_t supervisor = experiment.start_supervisor();
@@ -253,7 +252,7 @@ TEST_CASE("local: units that are added while it works are done, too") {
   CHECK(experiment.state(2) == JobState::completed);
 }
 
-TEST_CASE("local: a job that has failed is tried again when somebody asks for it") {
+TEST_CASE("local: a failed job runs again after a retry") {
   LocalExperiment experiment({kCounted + "[ $RUN = 2 ]", "while [ ! -e go ]; do sleep 0.01; done"});
   FileRecords records = experiment.records();
   const auto ask = [&] {
@@ -317,7 +316,7 @@ class FullDisk final : public UnitRecords {
 
 }  // namespace
 
-TEST_CASE("local: what cannot be recorded on a full disk is recorded later, and nothing twice") {
+TEST_CASE("local: events that a full disk rejects are recorded later, once") {
   LocalExperiment experiment({"echo one >> log", "exit 3", "echo three >> log"});
   experiment.config.max_parallel = 1;
   FileRecords files = experiment.records();
@@ -345,7 +344,7 @@ TEST_CASE("local: supervisors killed at random moments do every unit exactly onc
   std::uniform_int_distribution<int> microseconds(0, 60'000);
   for (int i = 0; i < kKills; ++i) {
     const pid_t supervisor = experiment.start_supervisor();
-    // The moment is what is tried here; there is no fact to wait for.
+    // Tests a random moment, so there is no condition to wait for.
     std::this_thread::sleep_for(std::chrono::microseconds(microseconds(random)));
     kill_now(supervisor);
   }

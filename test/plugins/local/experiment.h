@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An experiment for tests of the local orchestrator: units of shell scripts, records in files, and
-// a ledger of its own, so that other experiments on the machine do not count.
+// its own ledger, so that other experiments on the machine do not matter.
 #pragma once
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ class LocalExperiment {
  public:
   explicit LocalExperiment(std::vector<std::string> scripts = {}) {
     ::setenv("XDG_RUNTIME_DIR", dir.path().c_str(), 1);
-    // More than any of the tests takes at once, whatever the machine has.
+    // More than any test uses, on any machine.
     config.cores = 64;
     for (std::string& script : scripts) add_unit(std::move(script));
   }

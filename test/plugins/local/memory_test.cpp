@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that take more memory than they declare, in real cgroups. Where this machine allows none,
-// the tests warn, and look at what stands for it.
+// Jobs that exceed their declared memory, in real cgroups. If this machine allows none, the tests
+// warn and check the fallback.
 #include <catch2/catch.hpp>
 
 #include <csignal>
@@ -29,10 +29,10 @@ constexpr std::int64_t kLimit = 32 << 20;
 // tail keeps a line, and this one has no end.
 const std::string kTakesTooMuch = "head -c 200m /dev/zero | tail > /dev/null; ";
 const std::string kUntilGo = ": > up; while [ ! -e go ]; do sleep 0.01; done; ";
-// What a job says of where it is: "NUMBER:memory:/PATH" or "0::/PATH".
+// Writes the job's cgroup: "NUMBER:memory:/PATH" or "0::/PATH".
 const std::string kWhere = "cat /proc/self/cgroup > where; ";
 
-// Asked once: whoever asks also tidies up.
+// Called once, since the call also cleans up.
 const local::CgroupLocation& location() {
   static const local::CgroupLocation found = local::cgroup_location();
   return found;
@@ -50,7 +50,7 @@ struct LimitedExperiment : LocalExperiment {
       : LocalExperiment(std::move(scripts)) {
     for (WorkUnit& unit : units) unit.jobs[0].memory_bytes = kLimit;
   }
-  // The directory of the cgroup that the job has said it was in; empty: in none of its own.
+  // The directory of the cgroup that the job reported; empty if it had none of its own.
   fs::path cgroup() const {
     const std::string where = text("where");
     const std::size_t name = where.find("/trivet-");
@@ -61,7 +61,7 @@ struct LimitedExperiment : LocalExperiment {
 
 }  // namespace
 
-TEST_CASE("local: a job that takes more memory than it declares has failed, as often as it may") {
+TEST_CASE("local: a job that exceeds its declared memory fails, after its retries") {
   if (!has_cgroups()) return;
   LimitedExperiment experiment(
       {kWhere + "echo run >> runs; " + kTakesTooMuch + "exit 137", "echo other >> log"});
@@ -77,10 +77,10 @@ TEST_CASE("local: a job that takes more memory than it declares has failed, as o
   CHECK_FALSE(fs::exists(experiment.cgroup()));
 }
 
-TEST_CASE("local: a job of which one process takes too much ends whole") {
+TEST_CASE("local: a job with one process that exceeds the memory ends as a whole") {
   if (!has_cgroups()) return;
   LimitedExperiment experiment({"trap '' TERM; " + kTakesTooMuch + "while :; do sleep 0.01; done"});
-  // Where nothing else ends it.
+  // In case nothing else ends it.
   experiment.units[0].jobs[0].time_limit_seconds = 60;
   experiment.config.grace = 0;
   experiment.supervise();
@@ -89,7 +89,7 @@ TEST_CASE("local: a job of which one process takes too much ends whole") {
   CHECK(experiment.status(1).detail == "memory limit of 32 MiB");
 }
 
-TEST_CASE("local: a job that stays under its limit has a cgroup of its own, its shim has not") {
+TEST_CASE("local: a job below its limit has its own cgroup, its shim does not") {
   if (!has_cgroups()) return;
   LimitedExperiment experiment(
       {kWhere + "cat /proc/$PPID/cgroup > shim; head -c 4m /dev/zero | tail > /dev/null"});
@@ -101,7 +101,7 @@ TEST_CASE("local: a job that stays under its limit has a cgroup of its own, its 
   CHECK_THAT(experiment.text("shim"), !Contains("trivet-"));
 }
 
-TEST_CASE("local: without cgroups, and without a declared limit, nothing ends a job") {
+TEST_CASE("local: without cgroups, and without a declared limit, no job is killed") {
   LimitedExperiment experiment({kWhere + kTakesTooMuch + "echo done"});
   if (GENERATE(true, false)) {
     experiment.config.cgroups = false;
@@ -130,7 +130,7 @@ TEST_CASE("local: cancelling and the time limit end a job in a cgroup as any oth
   if (experiment.has("where")) CHECK_FALSE(fs::exists(experiment.cgroup()));
 }
 
-TEST_CASE("local: the limit holds when the supervisor is gone, and the next one tells of it") {
+TEST_CASE("local: the limit holds without a supervisor, and the next one reports it") {
   if (!has_cgroups()) return;
   LimitedExperiment experiment({kWhere + kUntilGo + kTakesTooMuch + "exit 137"});
   const pid_t supervisor = experiment.start_supervisor();
@@ -147,7 +147,7 @@ TEST_CASE("local: the limit holds when the supervisor is gone, and the next one 
   CHECK_FALSE(fs::exists(experiment.cgroup()));
 }
 
-TEST_CASE("local: what a killed shim has left is removed by the next supervisor") {
+TEST_CASE("local: the next supervisor removes what a killed shim left") {
   if (!has_cgroups()) return;
   LimitedExperiment experiment({kWhere + kUntilGo});
   const pid_t supervisor = experiment.start_supervisor();
@@ -164,7 +164,7 @@ TEST_CASE("local: what a killed shim has left is removed by the next supervisor"
   CHECK_FALSE(fs::exists(left));
 }
 
-TEST_CASE("local: where no cgroup may be made, jobs run and the supervisor says so once") {
+TEST_CASE("local: without permission for cgroups, jobs run and the supervisor reports it once") {
   LimitedExperiment experiment({"echo one >> log", "echo two >> log"});
   experiment.config.max_parallel = 1;
   constexpr uid_t kNobody = 65534;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which order the local orchestrator starts jobs, and what it gives them.
+// The order in which the local orchestrator starts jobs, and their resources.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using Catch::Contains;
 
 namespace {
 
-// Says so when it is not alone.
+// Reports if another job runs at the same time.
 constexpr const char* kAlone =
     "mkdir busy || echo overlap >> log; echo one >> log; sleep 0.03; rmdir busy";
 
@@ -47,7 +47,7 @@ TEST_CASE("local: the config survives the way to a file and back") {
   check_round_trip(config);
 }
 
-TEST_CASE("local: units run in order, one after the other where there is room for one") {
+TEST_CASE("local: units run in order, one at a time if only one fits") {
   LocalExperiment experiment;
   for (int wid = 1; wid <= 5; ++wid) experiment.add_unit("echo " + std::to_string(wid) + " >> log");
   const std::string how =
@@ -68,7 +68,7 @@ TEST_CASE("local: units run in order, one after the other where there is room fo
   for (int wid = 1; wid <= 5; ++wid) CHECK(experiment.state(wid) == JobState::completed);
 }
 
-TEST_CASE("local: units of a higher priority start first, those of the same in order") {
+TEST_CASE("local: units of a higher priority start first, equal ones in order") {
   LocalExperiment experiment;
   constexpr std::int64_t kPriorities[] = {25, 200, 115, 200, 25};
   for (const std::int64_t priority : kPriorities) {
@@ -88,7 +88,7 @@ TEST_CASE("local: units of a higher priority start first, those of the same in o
   }
 }
 
-TEST_CASE("local: jobs that want all of the machine run one after the other") {
+TEST_CASE("local: jobs that need the whole machine run one at a time") {
   LocalExperiment experiment({kAlone, kAlone, kAlone});
   experiment.config.cores = 4;
   for (WorkUnit& unit : experiment.units) unit.jobs[0].cores = 4;
@@ -114,7 +114,7 @@ TEST_CASE("local: two experiments of one user share the machine") {
 }
 
 TEST_CASE("local: jobs of a unit start together, and only together") {
-  // Each waits until the other is there.
+  // Each waits until the other has started.
   const std::string a = ": > a$N; while [ ! -e b$N ]; do sleep 0.01; done";
   const std::string b = ": > b$N; while [ ! -e a$N ]; do sleep 0.01; done";
   LocalExperiment experiment;
@@ -139,7 +139,7 @@ TEST_CASE("local: jobs of a unit start together, and only together") {
         std::min(location_of("1/main completed 1"), location_of("1/second completed 1")));
 }
 
-TEST_CASE("local: a job waits for those that it is after, and is skipped when they fail") {
+TEST_CASE("local: a job waits for its dependencies, and is skipped if they fail") {
   LocalExperiment experiment;
   experiment.add_unit("sleep 0.05; echo main >> log");
   const auto add = [&](const std::string& name, AfterKind kind, const std::string& other,
@@ -174,7 +174,7 @@ TEST_CASE("local: a job may start when another has started") {
   CHECK(experiment.state(1, "beside") == JobState::completed);
 }
 
-TEST_CASE("local: jobs get GPUs of their own, and those without see none") {
+TEST_CASE("local: jobs get their own GPUs, and jobs without see none") {
   ::setenv("CUDA_VISIBLE_DEVICES", "4,7", 1);
   const std::string tell = "echo \"$CUDA_VISIBLE_DEVICES\" > ";
   LocalExperiment experiment({tell + "a", tell + "b", tell + "c", tell + "d"});
@@ -190,7 +190,7 @@ TEST_CASE("local: jobs get GPUs of their own, and those without see none") {
   CHECK((experiment.text("b") == "7\n" || experiment.text("b") == "4\n"));
 }
 
-TEST_CASE("local: a job runs on as many cores as it takes, and is told") {
+TEST_CASE("local: a job is pinned to its cores, and its environment has the number") {
   LocalExperiment experiment({"nproc > cores; echo $OMP_NUM_THREADS > threads"});
   experiment.config.cores = 0;
   experiment.supervise();
@@ -206,20 +206,20 @@ TEST_CASE("local: jobs that no room will ever hold are refused before anything s
   SECTION("cores") {
     for (WorkUnit& unit : experiment.units) unit.jobs[0].cores = 3;
     CHECK(problems_of(experiment) ==
-          "jobs.main.cores: the job takes 3 cores, this machine has 2 cores for it\n");
+          "jobs.main.cores: the job needs 3 cores, but this machine has 2 cores for it\n");
   }
   SECTION("memory") {
     experiment.units[1].jobs[0].memory_bytes = std::int64_t{2} << 30;
-    CHECK_THAT(problems_of(experiment), Contains("jobs.main.memory: the job takes 2048 MiB of "
-                                                 "memory, this machine has 1024 MiB for it"));
+    CHECK_THAT(problems_of(experiment), Contains("jobs.main.memory: the job needs 2048 MiB of "
+                                                 "memory, but this machine has 1024 MiB for it"));
   }
   SECTION("GPUs") {
     experiment.units[1].jobs[0].gpus = 999;
-    CHECK_THAT(problems_of(experiment), Contains("jobs.main.gpus: the job takes 999 GPUs"));
+    CHECK_THAT(problems_of(experiment), Contains("jobs.main.gpus: the job needs 999 GPUs"));
   }
   SECTION("together") {
     experiment.add_job("second", "exit 0").cores = 2;
-    CHECK_THAT(problems_of(experiment), Contains("jobs of a unit start together and take 3 cores"));
+    CHECK_THAT(problems_of(experiment), Contains("jobs of a unit start together and need 3 cores"));
     experiment.units.back().jobs.back().after = {{AfterKind::afterok, "main"}};
     CHECK(problems_of(experiment).empty());
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ledger that experiments on one machine share, and the room that it leaves for a job.
+// The ledger that experiments on one machine share, and the capacity left for a job.
 #include <catch2/catch.hpp>
 
 #include <csignal>
@@ -89,7 +89,7 @@ TEST_CASE("ledger: a process id that is used again is another process") {
   CHECK(ResourceLedger::Page(ledger, {}).others().empty());
 }
 
-TEST_CASE("ledger: rows of others stay when somebody writes, own ones are what is written") {
+TEST_CASE("ledger: a write keeps the others' rows and replaces its own") {
   const TempDir dir;
   const Sleeper one, two;
   write_rows(dir / "l", {row_of(one.owner(), 1)});
@@ -102,7 +102,7 @@ TEST_CASE("ledger: rows of others stay when somebody writes, own ones are what i
   CHECK(page.others()[0].owner == one.owner());
 }
 
-TEST_CASE("ledger: those that wait are served in their order") {
+TEST_CASE("ledger: waiting supervisors are served in order") {
   const TempDir dir;
   const Sleeper first, second;
   ResourceLedger ledger(dir / "l");
@@ -159,10 +159,10 @@ TEST_CASE("ledger: a directory that others could have made is refused") {
     fs::create_directory(dir / "elsewhere");
     fs::create_directory_symlink(dir / "elsewhere", dir / "l");
   }
-  CHECK_THROWS_WITH(ResourceLedger(dir / "l"), Contains("not a directory of this user alone"));
+  CHECK_THROWS_WITH(ResourceLedger(dir / "l"), Contains("other users can access it"));
 }
 
-TEST_CASE("ledger: writing wakes those who wait") {
+TEST_CASE("ledger: a write wakes waiting supervisors") {
   const TempDir dir;
   const Sleeper shim;
   ResourceLedger waits(dir / "l");
@@ -178,7 +178,7 @@ TEST_CASE("ledger: writing wakes those who wait") {
   CHECK(has_news());
 }
 
-TEST_CASE("room: what runs takes its part") {
+TEST_CASE("capacity: running jobs use their share") {
   Capacity capacity(kMachine, kLimits,
                     {{.owner = {}, .taken = {2, 600, 1}, .cpus = {0, 2}, .gpus = {"x"}}}, {}, {});
   CHECK(capacity.ask({1, 400, 1}, 1));
@@ -189,18 +189,18 @@ TEST_CASE("room: what runs takes its part") {
   CHECK_FALSE(capacity.waits_for_others());
 }
 
-TEST_CASE("room: a job that finds none is not overtaken by one that takes what it waits for") {
+TEST_CASE("capacity: a job that does not fit is not overtaken by one that needs the same") {
   Capacity capacity(kMachine, kLimits,
                     {{.owner = {}, .taken = {1, 0, 2}, .cpus = {0}, .gpus = {"x", "y"}}}, {}, {});
   CHECK_FALSE(capacity.ask({2, 0, 1}, 1));
-  // One core is left beside those two, and no GPU.
+  // One core and no GPU are left.
   CHECK(capacity.ask({1, 0, 0}, 1));
   capacity.take({1, 0, 0});
   CHECK_FALSE(capacity.ask({1, 0, 0}, 1));
   CHECK(capacity.is_full());
 }
 
-TEST_CASE("room: experiments keep to their own limits and to what others leave") {
+TEST_CASE("capacity: experiments respect their own limits and the others' use") {
   const Limits limits{{2, 1000, 2}, 2, true};
   SECTION("own limit") {
     Capacity capacity(kMachine, limits,
@@ -218,7 +218,7 @@ TEST_CASE("room: experiments keep to their own limits and to what others leave")
   SECTION("others that have all") {
     Capacity capacity(kMachine, limits, {},
                       {{.owner = {}, .taken = {4, 0, 0}, .cpus = {}, .gpus = {}}}, {});
-    // The first must ask, or nobody knows that it waits.
+    // The first must ask, or its wait is unknown.
     CHECK_FALSE(capacity.is_full());
     CHECK_FALSE(capacity.ask({1, 0, 0}, 1));
     CHECK(capacity.waits_for_others());
@@ -235,7 +235,7 @@ TEST_CASE("room: experiments keep to their own limits and to what others leave")
   }
 }
 
-TEST_CASE("room: cores are bound only where there are enough for all") {
+TEST_CASE("capacity: cores are pinned only if there are enough for all") {
   const Allocation unbound{.owner = {}, .taken = {2, 0, 0}, .cpus = {}, .gpus = {}};
   Capacity capacity(kMachine, kLimits, {}, {unbound}, {});
   CHECK(capacity.take({2, 0, 0}).cpus == std::vector<int>{0, 1});

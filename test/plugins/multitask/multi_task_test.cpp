@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several tasks trained together: what a step is made of, what the logs say, and where each input
-// goes on.
+// Several tasks trained together: the parts of a step, the logs, and the positions of the inputs.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -54,7 +53,7 @@ Value two(double first = 1, double second = 1) {
       {{"model", mlp(6)}, {"tasks", Value::array({entry("a", 1, first), entry("b", 2, second)})}});
 }
 
-// All that a trainer would have around a task.
+// The parts that a trainer has around a task.
 struct Bench {
   Bench(const std::string& key, Value fields,
         const ConfigOf<Optimizer>& optimizer = ConfigOf<Optimizer>("optim/Sgd"), EmaConfig ema = {})
@@ -153,7 +152,7 @@ std::string problems_of(const Value& fields) {
 
 }  // namespace
 
-TEST_CASE("every task of a continuous evaluation finds the files of its own") {
+TEST_CASE("every task of a continuous evaluation finds its own files") {
   for (const char* plugin : {"multitask", "tabular", "nn", "data"}) test::use_plugin(plugin);
   const test::TempDir temp;
   const std::string file =
@@ -202,7 +201,7 @@ TEST_CASE("a step of interleaved training is the step of the task that was drawn
   CHECK(*step.logs.find(name + "/training_loss") == static_cast<double>(expected.loss.item()));
 }
 
-TEST_CASE("a step of interleaved training hands on what its task tells") {
+TEST_CASE("a step of interleaved training returns its task's output") {
   Bench bench("multitask/Interleaved", two());
   FpropContext context;
   context.summaries.want();
@@ -240,7 +239,7 @@ TEST_CASE("a joint step is one update by the weighted sum of the losses") {
   }
 }
 
-TEST_CASE("metrics of training are those of the tasks that were trained") {
+TEST_CASE("training metrics are those of the trained tasks") {
   Bench bench("multitask/Interleaved", two());
   const auto input = bench.input(Phase::training);
   const Batch batch = *input->get_next();
@@ -257,7 +256,7 @@ TEST_CASE("metrics of training are those of the tasks that were trained") {
   CHECK(other.metrics[0]->result().empty());
 }
 
-TEST_CASE("an evaluation gives the numbers of each task as it gives them alone") {
+TEST_CASE("an evaluation reports each task's numbers as the task alone would") {
   Bench joint("multitask/Joint", two(2, 0.5)), interleaved("multitask/Interleaved", two(2, 0.5));
   Bench a("vision/ImageClassification", single_with_model(1));
   Bench b("vision/ImageClassification", single_with_model(2));
@@ -306,7 +305,7 @@ TEST_CASE("eval_steps limits each task's evaluation") {
   CHECK_FALSE(data->get_next()->child("a").empty());
 }
 
-TEST_CASE("inputs that are restored give the batches that would have come") {
+TEST_CASE("restored inputs continue with the same batches") {
   const std::string key = GENERATE("multitask/Interleaved", "multitask/Joint");
   const Phase phase = GENERATE(Phase::training, Phase::evaluation);
   INFO(key << (phase == Phase::training ? " training" : " evaluation"));
@@ -362,7 +361,7 @@ TEST_CASE("the end of one task's data ends joint training") {
   CHECK(batches == 3);
 }
 
-TEST_CASE("a task's own model lies below its name, the shared one has its own paths") {
+TEST_CASE("variables of a task's own model are below its name, the shared model's are not") {
   Value fields = two();
   fields.set_path("tasks[1].task.model", mlp(2));
   Bench bench("multitask/Joint", fields);
@@ -373,8 +372,8 @@ TEST_CASE("a task's own model lies below its name, the shared one has its own pa
   CHECK(bench.learner->step() == 1);
 }
 
-TEST_CASE("a step of one task leaves the variables of the others and their slots as they are") {
-  // Both go on moving weights whose gradient is 0.
+TEST_CASE("a step of one task does not change the variables and slots of others") {
+  // Both keep changing weights whose gradient is 0.
   const std::string name = GENERATE("optim/Sgd", "optim/AdamW");
   Value settings = Value::table({{"weight_decay", 0.1}});
   if (name == "optim/Sgd") settings.set("momentum", 0.9);
@@ -413,7 +412,7 @@ TEST_CASE("a step of one task leaves the variables of the others and their slots
   CHECK(bench.learner->step() == 12);
 }
 
-TEST_CASE("a joint step in parts is the step of the whole batch") {
+TEST_CASE("a joint step in parts equals the step of the whole batch") {
   Value fields = two(2, 0.5);
   const std::int64_t rows = GENERATE(4, 5, 7);
   const bool even = rows == 4;
@@ -465,7 +464,7 @@ TEST_CASE("a step of one task is cut as the task cuts its own batches") {
   for (std::size_t i = 0; i < a.size(); ++i) CHECK(b[i] == Approx(a[i]).margin(1e-5));
 }
 
-TEST_CASE("a joint batch is cut into no more parts than its smallest task has rows") {
+TEST_CASE("a joint batch has at most as many parts as its smallest task has rows") {
   Value fields = two();
   fields.set_path("tasks[1].task.train_input.batch_size", 2);
   Bench bench("multitask/Joint", fields);
@@ -490,13 +489,13 @@ TEST_CASE("the first loss of several tasks is that of one of them, or of all") {
   CHECK_THAT(first(joint).reason, Contains("a: ln(3)") && Contains("b: ln(3)"));
 }
 
-TEST_CASE("lists of tasks that make no sense are refused with the position") {
+TEST_CASE("invalid lists of tasks are refused with the position") {
   CHECK_THAT(problems_of(Value::table({{"tasks", Value::array({})}})), Contains("task.tasks"));
   Value fields = two();
   fields.set_path("tasks[1].name", "a");
   CHECK_THAT(problems_of(fields), Contains("task.tasks[1].name") && Contains("two tasks"));
   fields.set_path("tasks[1].name", "a/b");
-  CHECK_THAT(problems_of(fields), Contains("task.tasks[1].name") && Contains("'a/b' is no name"));
+  CHECK_THAT(problems_of(fields), Contains("task.tasks[1].name") && Contains("'a/b' is not a"));
   fields = two();
   fields.set_path("tasks[0].eval_steps", 0);
   CHECK_THAT(problems_of(fields), Contains("task.tasks[0].eval_steps"));

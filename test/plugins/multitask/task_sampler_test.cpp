@@ -22,7 +22,7 @@ void check(const std::vector<double>& values, const std::vector<double>& expecte
 
 }  // namespace
 
-TEST_CASE("a uniform sampler takes no heed of weights") {
+TEST_CASE("a uniform sampler ignores weights") {
   const TaskSampler sampler({.method = Sampling::uniform}, {1, 2, 5});
   check(sampler.probabilities(0), {1 / 3.0, 1 / 3.0, 1 / 3.0});
 }

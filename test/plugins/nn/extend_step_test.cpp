@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoding with a cache gives what fprop gives for the whole sequence.
+// Decoding with a cache matches fprop on the whole sequence.
 #include <catch2/catch.hpp>
 
 #include "plugins/training_step.h"
@@ -69,7 +69,7 @@ std::vector<Value> layers() {
   };
 }
 
-// The positions of x, and of what the context holds, in chunks of `sizes`.
+// Feeds the positions of x and of the context in chunks of `sizes`.
 std::vector<float> in_chunks(const LayerFixture& fixture, const Tensor& x,
                              const FpropContext& whole, const std::vector<std::int64_t>& sizes) {
   const auto cache = trivet::make_cache(fixture.layer(), "layer", x.dim(0), x.dim(1));
@@ -100,7 +100,7 @@ Tensor rows(const LayerFixture& fixture, const std::vector<T>& values) {
 
 }  // namespace
 
-TEST_CASE("extend_step gives what fprop gives, in chunks of any sizes") {
+TEST_CASE("extend_step matches fprop, in chunks of any sizes") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   for (const Value& config : layers()) {
     INFO(backend << " " << trivet::to_toml(config));
@@ -142,7 +142,7 @@ TEST_CASE("extend_step knows positions, segments, paddings and prefixes as fprop
   check(prefixed, {4, 3});
 }
 
-TEST_CASE("rows with prompts of different lengths give what each gives alone") {
+TEST_CASE("rows with prompts of different lengths give the results of each alone") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const LayerFixture fixture =
       made(backend,
@@ -228,7 +228,7 @@ TEST_CASE("cross-attention makes keys and values of the encoder's output once") 
                       trivet::ops::slice(wanted, 0, 2, 3).to_host<float>()) < kTolerance);
 }
 
-TEST_CASE("layers that cannot decode with a cache, and caches that are full, say so") {
+TEST_CASE("layers that cannot decode with a cache, and full caches, are errors") {
   const LayerFixture pooled =
       made("tiny/Backend",
            with("nn/Sequential", {{"layers", Value::array({"nn/Relu", "nn/GlobalAvgPool2d"})}}));

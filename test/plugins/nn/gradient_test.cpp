@@ -107,8 +107,7 @@ ConfigOf<Layer> config_of(Value value) {
   return {key, std::move(value)};
 }
 
-// Values that are at least 0.1 apart, in a random order: no step of a difference changes which is
-// the largest.
+// Values at least 0.1 apart, in random order: no difference step changes the maximum.
 std::vector<float> spread_values(std::int64_t n) {
   const trivet::Permutation order(trivet::RngKey(4), static_cast<std::uint64_t>(n));
   std::vector<float> values;
@@ -121,7 +120,7 @@ std::vector<float> spread_values(std::int64_t n) {
 
 }  // namespace
 
-TEST_CASE("gradients of layers are those of central differences") {
+TEST_CASE("gradients of layers match central differences") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   for (const Case& layer : cases()) {
     INFO(backend << " " << layer.name);
@@ -148,7 +147,7 @@ TEST_CASE("the gradient of Relu is 1 above 0 and 0 below, alone and fused") {
                                                fused.tensor({-1, -0.5f, 0.5f, 1}, {4, 1})) == "");
 }
 
-TEST_CASE("the gradient of Embedding adds up where an id stands twice") {
+TEST_CASE("the gradient of Embedding adds up for a repeated id") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   LayerFixture fixture(
       backend, {"nn/Embedding",
@@ -160,9 +159,9 @@ TEST_CASE("the gradient of Embedding adds up where an id stands twice") {
 }
 
 TEST_CASE("the layer check finds a wrong gradient") {
-  // Dropout is a function of its input only while the key stays: training and a rate of 0.5 pass
-  // above. A layer whose weight never reaches the output has gradient 0 and passes, too; one that
-  // hides its weight from the tape does not.
+  // Dropout is a function of its input only for a fixed key: training with a rate of 0.5 passes
+  // above. A layer whose weight never reaches the output has gradient 0 and passes, too. A layer
+  // that hides its weight from the tape fails.
   class Hidden final : public Layer {
    public:
     explicit Hidden(trivet::Scope& scope) : w_(scope.parameter("w", {1})) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds for every stack of a language model: the future changes no past, padding changes
-// nothing, and packed rows give what each gives alone.
+// Properties of every stack of a language model: later positions do not affect earlier ones,
+// padding has no effect, and packed rows equal separate ones.
 #include <catch2/catch.hpp>
 
 #include "support/layer_fixture.h"
@@ -38,7 +38,7 @@ Value block(const Value& attention,
   return config;
 }
 
-// Two blocks behind positions, in many forms.
+// Two blocks after positions, in many forms.
 std::vector<Value> stacks() {
   const Value plain = attention({}),
               rotary = attention({{"use_rotary_position_emb", true}, {"qk_norm", true}}),
@@ -107,7 +107,7 @@ TEST_CASE("a future position never changes a past one") {
   }
 }
 
-TEST_CASE("padding changes nothing, on whichever side it stands") {
+TEST_CASE("padding on either side has no effect") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   for (const Value& config : stacks()) {
     INFO(backend << " " << trivet::to_toml(config));
@@ -124,7 +124,7 @@ TEST_CASE("padding changes nothing, on whichever side it stands") {
   }
 }
 
-TEST_CASE("packed rows give what each gives alone") {
+TEST_CASE("packed rows give the results of each alone") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   for (const Value& config : stacks()) {
     INFO(backend << " " << trivet::to_toml(config));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers in double, position by position, and what their tests compare with that.
+// Recurrent layers in double, position by position, and helpers to compare with them.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace trivet::test::recurrent {
 inline constexpr double kTolerance = 1e-5;
 inline constexpr std::size_t kIn = 3, kOut = 4, kLength = 6;
 
-// A layer whose biases, which start at 0, do something.
+// A layer with nonzero biases (they start at 0).
 class Made : public LayerFixture {
  public:
   Made(const std::string& backend, const std::string& key,
@@ -117,7 +117,7 @@ inline Cell gru(const Made& layer) {
   };
 }
 
-// What zoneout makes of a state on average.
+// The mean of a state under zoneout.
 inline Cell zoned_out(const Cell& cell, double share) {
   return [cell, share](const Row& x, const Row& state) {
     Row next = cell(x, state);

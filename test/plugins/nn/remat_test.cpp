@@ -93,7 +93,7 @@ TEST_CASE("rematerialization changes no bit of a step") {
       backend, [&](const char* policy) { return repeat(dropping, policy); }, numbers);
   check_policy(
       backend, [&](const char* policy) { return repeat(shared, policy); }, numbers);
-  // The input is used beside the stack, too: its gradient is summed in the same order.
+  // The input is also used outside the stack: its gradient is summed in the same order.
   check_policy(
       backend,
       [&](const char* policy) {
@@ -193,7 +193,7 @@ TEST_CASE("auxiliary losses, summaries and states pass through rematerialization
   CHECK(states("save_nothing") == states("save_everything"));
 }
 
-TEST_CASE("planned steps take less memory where activations are computed again") {
+TEST_CASE("planned steps use less memory if activations are recomputed") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   std::map<std::string, std::uint64_t> most;
   const auto run = [&](const char* policy) {

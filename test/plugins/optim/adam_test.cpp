@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Adam takes from Praxis, clip_threshold and epsilon_root, against the formulas in double; and
-// that without them the backend's kernel does the update.
+// Adam's options from Praxis, clip_threshold and epsilon_root, against the formulas in double;
+// without them the backend's kernel does the update.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -159,7 +159,7 @@ TEST_CASE("Adam's first update of one number is 1, or as large as clip_threshold
 }
 
 // The number starts at 0, so that it shows the updates with all their digits.
-TEST_CASE("Adam's first updates are those of float64 for every beta2") {
+TEST_CASE("Adam's first updates match float64 for every beta2") {
   const std::string backend = any_backend();
   Options options;
   options.beta2 = GENERATE(0.9, 0.999, 0.9999, 0.99999, 0.999999);
@@ -181,9 +181,9 @@ TEST_CASE("Adam's first updates are those of float64 for every beta2") {
   }
 }
 
-TEST_CASE("Adam's epsilon_root stands under the root, behind the bias correction") {
+TEST_CASE("Adam adds epsilon_root under the root, after the bias correction") {
   const std::string backend = any_backend();
-  // 0.5 / sqrt(0.25 + 0.75); in front of the correction it would be 0.5 / sqrt(0.25 + 750).
+  // 0.5 / sqrt(0.25 + 0.75); before the correction it would be 0.5 / sqrt(0.25 + 750).
   CHECK(after_one(backend, "Adam", Value::table({{"epsilon_root", 0.75}})) == Approx(0.95));
   CHECK(after_one(backend, "AdamW",
                   Value::table({{"epsilon_root", 0.75}, {"weight_decay", 0.1}})) == Approx(0.94));
@@ -246,7 +246,7 @@ TEST_CASE("Adam without clip_threshold, epsilon_root and amsgrad is the backend'
   CHECK(by_adam.slots[1].to_bytes() == by_kernel.slots[1].to_bytes());
 }
 
-TEST_CASE("an update takes a gradient that is a view, and no other view, type or shape") {
+TEST_CASE("an update accepts a gradient that is a view, and no other view, type or shape") {
   const auto device = trivet::test::open_device(any_backend());
   const auto numbers = [&](const trivet::Shape& shape) {
     const auto values = trivet::test::random_values(shape.size(), 5);

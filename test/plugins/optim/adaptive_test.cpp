@@ -123,15 +123,14 @@ TEST_CASE("Lamb's weight decay is part of the step that is scaled") {
              {1.7325259667199142, 4.5195215671960725});
 }
 
-TEST_CASE("what is left out of Lamb's adaptation steps as Adam does") {
+TEST_CASE("variables excluded from Lamb's adaptation step as in Adam") {
   Value fields = Value::table({{"weight_decay", 0.01}});
   fields.set("exclude_from_layer_adaptation", Value::array({"w"}));
   check_pair("Lamb", fields, {2.8970000999999, 3.996}, {2.82709736927037, 4.066417629751472},
              {2.749360701053358, 4.102653262872783});
 }
 
-TEST_CASE(
-    "what is left out of decay is left out of adaptation, too, unless a list says otherwise") {
+TEST_CASE("variables excluded from decay are excluded from adaptation unless it has its own list") {
   // Without decay and adaptation Lamb is Adam: the first step is lr.
   Value fields = Value::table({{"weight_decay", 0.01}});
   fields.set("exclude_from_weight_decay", Value::array({"w"}));
@@ -166,7 +165,7 @@ TEST_CASE("Lars with popular momentum looks ahead, too") {
              {2.9876640025697565, 4.009320497557383}, {2.9780822058358214, 4.012182720387124});
 }
 
-TEST_CASE("what is left out of Lars' adaptation has a trust of 1, as have norms of 0") {
+TEST_CASE("variables excluded from Lars' adaptation, and norms of 0, have a trust of 1") {
   Value fields = Value::table({{"eeta", 0.02}});
   fields.set("exclude_from_layer_adaptation", Value::array({"w"}));
   check_pair("Lars", fields, {2.9, 4.0}, {2.81, 4.2}, {2.679, 4.33});
@@ -176,7 +175,7 @@ TEST_CASE("what is left out of Lars' adaptation has a trust of 1, as have norms 
   check(still.update({0, 0}), {3, 4});
 }
 
-TEST_CASE("Adafactor keeps means over rows and columns, or all squares of what is small") {
+TEST_CASE("Adafactor keeps means over rows and columns, or all squares of small variables") {
   const Values start{1, -2, 3, 4, 5, -6}, first{1, 2, 3, 4, 5, 6}, second{-1, 0.5f, 2, 0, 1, -3};
   const auto two_updates = [&](Value fields) {
     Variable matrix(any_backend(), {2, 3}, start, "Adafactor", std::move(fields));
@@ -197,7 +196,8 @@ TEST_CASE("Adafactor keeps means over rows and columns, or all squares of what i
          4.852203933637932, -5.896372253984794});
 }
 
-TEST_CASE("Adafactor's slots are as small as it says, and axes before the last two are matrices") {
+TEST_CASE(
+    "Adafactor's slots have the documented sizes, and axes before the last two are matrices") {
   Variable stack(any_backend(), {2, 3, 5}, Values(30, 1), "Adafactor",
                  Value::table({{"min_dim_size_to_factor", 2}}));
   const auto slots = stack.learner->slots();
@@ -219,7 +219,7 @@ TEST_CASE("Adafactor's slots are as small as it says, and axes before the last t
   CHECK(small.learner->slots()[1].first == "w/m");
 }
 
-TEST_CASE("gradients of zero leave all of them where they are") {
+TEST_CASE("zero gradients change no variable") {
   const std::string name = GENERATE("Lamb", "Lars", "Lion", "Adagrad", "RmsProp", "Adafactor");
   Variable pair(any_backend(), {2}, {3, 4}, name, Value::table());
   check(pair.update({0, 0}), {3, 4});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optimizers: three updates of one number against values worked out from the formulas in double,
-// and what must hold for any gradients.
+// and properties for any gradients.
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
@@ -43,7 +43,7 @@ class Changing final : public trivet::Schedule {
   }
 };
 
-// Hands each variable over by itself.
+// Updates each variable separately.
 class PerVariable final : public Optimizer {
  public:
   explicit PerVariable(std::unique_ptr<Optimizer> inner) : inner_(std::move(inner)) {}
@@ -196,7 +196,7 @@ TEST_CASE("a pattern of weight decay that fits no variable is named") {
     for (const char* field : {"exclude_from_weight_decay", "include_in_weight_decay"}) {
       CHECK_THAT(refused(name, field),
                  Catch::Contains(std::string("trainer.optimizer.") + field) &&
-                     Catch::Contains("'bais' is found in the path of no variable"));
+                     Catch::Contains("'bais' matches the path of no variable"));
     }
   }
   CHECK_THAT(refused("Lamb", "exclude_from_layer_adaptation"),
@@ -207,8 +207,7 @@ TEST_CASE("Adam is the textbook one, with epsilon inside the bias correction") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   check(three_updates(backend, optimizer("Adam", Value::table())), 0.900000002, 0.9366103542405654,
         0.8946447927181046);
-  // A large epsilon tells its positions apart: outside the correction the first value would be
-  // 0.98635.
+  // A large epsilon shows its position: outside the correction the first value would be 0.98635.
   check(three_updates(backend, optimizer("Adam", Value::table({{"epsilon", 0.1}}))),
         0.9166666666666666, 0.9491666742648452, 0.9101494815304508);
 }
@@ -274,7 +273,7 @@ TEST_CASE("one update of a merged segment is that of its variables, bit for bit"
   CHECK(merged.bytes(merged_learner) == apart.bytes(apart_learner));
 }
 
-TEST_CASE("weights, slots and the step are all that an optimizer needs to go on exactly") {
+TEST_CASE("weights, slots and the step suffice to resume an optimizer exactly") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const auto& [name, fields] = GENERATE(from_range(all_optimizers()));
   INFO(backend << " " << name);
@@ -297,7 +296,7 @@ TEST_CASE("weights, slots and the step are all that an optimizer needs to go on 
   CHECK(resumed.bytes(resumed_learner) == straight.bytes(straight_learner));
 }
 
-TEST_CASE("decay leaves out what is excluded, and includes win") {
+TEST_CASE("decay excludes patterns, and includes win") {
   Fixture fixture("tiny/Backend");
   const auto group = [&](const Optimizer& optimizer, const char* path) {
     return optimizer.group_of(*fixture.store.find(path));
@@ -316,7 +315,7 @@ TEST_CASE("decay leaves out what is excluded, and includes win") {
   CHECK(group(*matrices, "body/b") == 1);
 }
 
-TEST_CASE("what is left out of decay is updated without it") {
+TEST_CASE("variables excluded from decay are updated without it") {
   Fixture fixture("tiny/Backend");
   Value fields = Value::table({{"weight_decay", 1.0}});
   fields.set("exclude_from_weight_decay", Value::array({"body/b"}));
@@ -339,7 +338,7 @@ TEST_CASE("slots are named, and there are none without momentum") {
         std::vector<std::string>{"m", "v", "v_max"});
 }
 
-TEST_CASE("optimizers refuse what makes no sense, naming the field") {
+TEST_CASE("optimizers refuse invalid settings, naming the field") {
   CHECK_THROWS_WITH(optimizer("Sgd", Value::table({{"nesterov", true}})),
                     Catch::Contains("nesterov") && Catch::Contains("momentum"));
   Value fields = Value::table();

@@ -36,7 +36,7 @@ std::string error_of(const std::string& name, Value fields) {
 
 }  // namespace
 
-TEST_CASE("a constant schedule is constant, and a bare number stands for it") {
+TEST_CASE("a constant schedule is constant, and a bare number selects it") {
   check(*schedule("Constant", Value::table({{"value", 0.1}})), {{0, 0.1}, {1000000, 0.1}});
   const auto item = trivet::registry().for_number("schedule");
   REQUIRE(item.has_value());
@@ -77,7 +77,7 @@ TEST_CASE("an exponential schedule falls by its rate every decay_steps") {
   check(*schedule("Exponential", fields), {{199, 0.096}, {200, 0.095}});
 }
 
-TEST_CASE("a polynomial schedule falls as a power of what is left, once or in cycles") {
+TEST_CASE("a polynomial schedule falls as a power of the remaining steps, once or in cycles") {
   Value fields =
       Value::table({{"initial_value", 0.1}, {"final_value", 0.001}, {"decay_steps", 10}});
   fields.set("power", 2.0);
@@ -173,7 +173,7 @@ TEST_CASE("lists of a step cosine schedule that do not fit are refused") {
   Value fields = Value::table();
   fields.set("boundaries", Value::array({0, 100}));
   fields.set("values", Value::array({1.0}));
-  CHECK_THAT(error_of("StepCosine", fields), Catch::Contains("wants 2 values"));
+  CHECK_THAT(error_of("StepCosine", fields), Catch::Contains("needs 2 values"));
   fields.set("boundaries", Value::array({}));
   CHECK_THAT(error_of("StepCosine", fields), Catch::Contains("at least one"));
 }
@@ -183,8 +183,8 @@ TEST_CASE("lists of a piecewise schedule that do not fit are refused") {
   fields.set("boundaries", Value::array({30, 30}));
   fields.set("values", Value::array({1.0, 0.1}));
   const std::string text = error_of("Piecewise", fields);
-  CHECK_THAT(text, Catch::Contains("values") && Catch::Contains("wants 3 values"));
-  CHECK_THAT(text, Catch::Contains("boundaries") && Catch::Contains("must rise"));
+  CHECK_THAT(text, Catch::Contains("values") && Catch::Contains("needs 3 values"));
+  CHECK_THAT(text, Catch::Contains("boundaries") && Catch::Contains("must increase"));
 }
 
 TEST_CASE("a decay over no steps is refused") {

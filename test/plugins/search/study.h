@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A search as its tests see it: spaces, samplers made as the registry makes them, and a loop that
-// asks, measures and remembers.
+// Helpers for tests of a search: spaces, samplers made as by the registry, and a loop that asks,
+// measures and records.
 #pragma once
 
 #include <algorithm>
@@ -75,7 +75,7 @@ inline Trial complete_trial(std::int64_t number, SearchPoint point, double value
           .measurements = {}};
 }
 
-// One trial after the other.
+// Runs trials one at a time.
 inline std::vector<Trial> run_search(const Sampler& sampler, const Function& function, int trials) {
   std::vector<Trial> history;
   for (int number = 0; number < trials; ++number) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Units of a search whose jobs are played by the test: it writes their metrics and says how they
-// end.
+// Units of a search whose jobs the test simulates: it writes their metrics and sets their ends.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +16,7 @@
 
 namespace trivet::test {
 
-// Records in memory; what outlives a search that is killed.
+// Records in memory, which outlive a killed search.
 class PlayedUnits final : public launch::UnitRecords {
  public:
   std::vector<launch::WorkUnit> units() override { return units_; }
@@ -46,7 +45,7 @@ class PlayedUnits final : public launch::UnitRecords {
   bool is_cancelled(std::int64_t wid) override { return cancelled.contains(wid); }
   void refresh() override {}
 
-  // What the job of a unit does.
+  // Simulates the job of a unit.
   void measure(std::int64_t wid, std::int64_t step, double value) const {
     std::ofstream(directory(wid) / "metrics.jsonl", std::ios::app)
         << R"({"step": )" << step << R"(, "kind": "eval", "values": {"loss": )" << value << "}}\n";
@@ -60,7 +59,7 @@ class PlayedUnits final : public launch::UnitRecords {
     return dir_.path() / std::to_string(wid);
   }
 
-  // What people have asked for.
+  // Units that users have canceled.
   std::set<std::int64_t> cancelled;
   std::function<bool(const SweepItem&)> refuses;
 

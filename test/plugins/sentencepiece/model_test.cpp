@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sentencepiece/Model with models that SentencePiece's own program trains here, whose answers are
-// those of its programs spm_encode and spm_decode.
+// sentencepiece/Model with models trained here by SentencePiece's own program, against its programs
+// spm_encode and spm_decode.
 #include <catch2/catch.hpp>
 #include <optional>
 #include <sstream>
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A model of the licenses; nothing, and a word about it, where spm_train is missing.
+// A model of the licenses; nothing, with a warning, if spm_train is missing.
 std::optional<fs::path> trained(const TempDir& dir, const std::string& options) {
   if (shell("command -v spm_train").exit_code != 0) {
     SUCCEED();
@@ -45,7 +45,7 @@ const char* const kByteModel =
 
 }  // namespace
 
-TEST_CASE("a SentencePiece model gives the ids and texts of its own programs", "[tokenizers]") {
+TEST_CASE("a SentencePiece model gives the ids and texts of Google's programs", "[tokenizers]") {
   for (const char* options : {"--model_type=unigram", "--model_type=bpe", kByteModel}) {
     CAPTURE(options);
     const TempDir dir;
@@ -73,7 +73,7 @@ TEST_CASE("a SentencePiece model gives the ids and texts of its own programs", "
   }
 }
 
-TEST_CASE("a SentencePiece model tells its special pieces and the texts of all", "[tokenizers]") {
+TEST_CASE("a SentencePiece model reports its special pieces and all texts", "[tokenizers]") {
   const TempDir dir;
   const auto file = trained(dir, kByteModel);
   if (!file) return;
@@ -96,7 +96,7 @@ TEST_CASE("a SentencePiece model tells its special pieces and the texts of all",
     CHECK_THROWS_AS(model->token_text(id), InputError);
     CHECK_THROWS_AS(model->is_special(id), InputError);
   }
-  // What is UTF-8 comes back from a model that does not normalize.
+  // A model without normalization restores any UTF-8 text.
   CHECK(model->encode("").empty());
   for (const std::string text : {"the  end ", "na\u00efve \u4f60\u597d \U0001F642", "a\n\tb"})
     CHECK(model->decode(model->encode(text)) == text);
@@ -121,7 +121,7 @@ TEST_CASE("the fingerprint of a SentencePiece model is that of its file", "[toke
   CHECK(read_file(kept / "tokenizer.model") == read_file(*unigram));
 }
 
-TEST_CASE("what is no SentencePiece model is refused", "[tokenizers]") {
+TEST_CASE("a file that is not a SentencePiece model is refused", "[tokenizers]") {
   const TempDir dir;
   sentencepieces::ModelConfig config;
   config.file = Path("m.model");
@@ -132,7 +132,7 @@ TEST_CASE("what is no SentencePiece model is refused", "[tokenizers]") {
   for (const std::string text : {"", "no model at all", "\n\xff\xff\xff\xff\x0f", "{}"}) {
     CAPTURE(text);
     CHECK_THROWS_WITH(model_of(dir.write("m.model", text)),
-                      Contains("m.model") && Contains("is no SentencePiece model"));
+                      Contains("m.model") && Contains("is not a SentencePiece model"));
   }
   const auto file = trained(dir, "");
   if (!file) return;

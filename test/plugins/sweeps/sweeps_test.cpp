@@ -82,13 +82,13 @@ TEST_CASE("the lines of a sweep make their product, the first one slowest") {
 TEST_CASE("several sweeps make their product, and the later name wins") {
   CHECK(named({"default", "points"}) == "seed=1,a=1 seed=1,a=2,c=3 seed=2,a=1 seed=2,a=2,c=3");
   CHECK(named({"points", "default"}) == "a=1,seed=1 a=1,seed=2 a=2,c=3,seed=1 a=2,c=3,seed=2");
-  CHECK(named({"default", "again"}) == "seed=9 seed=9");  // nothing is taken out
+  CHECK(named({"default", "again"}) == "seed=9 seed=9");  // nothing is removed
   // "*": all, the unnamed one first, the others in alphabetical order.
   CHECK(texts(ConfigSweep({}, context({"*"})).items()) ==
         named({"default", "again", "lr", "pairs", "points"}));
 }
 
-TEST_CASE("sweeps that are not there are told with those that are") {
+TEST_CASE("unknown sweeps are reported with the known ones") {
   CHECK_THROWS_WITH(named({"nope"}), Contains("'nope'") && Contains("again, default, lr"));
   SweepContext loose;
   loose.sweeps = Value::table({{"seed", Value::array({1, 2})}});
@@ -100,7 +100,7 @@ TEST_CASE("sweeps that are not there are told with those that are") {
   CHECK(ConfigSweep({}, none).needs_names());
 }
 
-TEST_CASE("what is no sweep is refused with what it is") {
+TEST_CASE("an invalid sweep is refused with the value that was found") {
   const auto of = [](const Value& sweep) {
     SweepContext given;
     given.names = {"x"};
@@ -110,13 +110,13 @@ TEST_CASE("what is no sweep is refused with what it is") {
   CHECK_THROWS_WITH(of(3), Contains("expected a table or a list of tables, found 3"));
   CHECK_THROWS_WITH(of(Value::array({Value::table({{"a", 1}}), 2})),
                     Contains("expected a table, found 2"));
-  // A parameter may be called so.
+  // A parameter may have this name.
   CHECK(of(Value::table({{"zip", Value::array({1, 2})}})) == "zip=1 zip=2");
   CHECK(of(Value::table({{"zip", false}, {"a", Value::array({1, 2})}})) == "a=1 a=2");
   CHECK(of(Value::table()).empty());
 }
 
-TEST_CASE("a sweep makes as many work units as an experiment may have, and no more") {
+TEST_CASE("a sweep makes at most as many work units as an experiment may have") {
   const auto count = [](const Value& sweep) {
     SweepContext given;
     given.names = {"x"};
@@ -133,7 +133,7 @@ TEST_CASE("a sweep makes as many work units as an experiment may have, and no mo
   CHECK_THROWS_WITH(count(Value::table({{"a", thousand}, {"b", thousand}})), Contains(kWhy));
 }
 
-TEST_CASE("sweeps tell tags, and whether they vary the config") {
+TEST_CASE("sweeps set tags, and whether they vary the config") {
   CHECK(ConfigSweep({}, context({"lr", "pairs"})).tags() ==
         std::vector<std::string>{"sweep:lr", "sweep:pairs"});
   const SweepContext given = context({});
@@ -145,13 +145,13 @@ TEST_CASE("sweeps tell tags, and whether they vary the config") {
   }
 }
 
-TEST_CASE("lists that are zipped must be of one length") {
+TEST_CASE("zipped lists must have equal lengths") {
   SweepContext given = context({"pairs"});
   given.sweeps.find("pairs")->set("a", Value::array({1}));
   CHECK_THROWS_WITH(ConfigSweep({}, given).items(), Contains("'a' has 1 values, 'b' has 2"));
 }
 
-TEST_CASE("ranges give numbers as people would write them") {
+TEST_CASE("ranges make numbers as people would write them") {
   CHECK(values(Value::array({"a", 1})) == "\"a\" 1");
   CHECK(values(one("range", {0, 10, 3})) == "0 3 6 9");
   CHECK(values(one("range", {0, 3})) == "0 1 2");
@@ -178,8 +178,8 @@ TEST_CASE("ranges that make no sense are refused") {
   refused(one("range", {0, "a"}), "range takes numbers");
   refused(one("range", {0, 1, 0}), "must not be 0");
   refused(one("range", {0, 1e12}), "more than 1,000,000 values");
-  refused(one("linspace", {0, 1, 0}), "gives 1 to 1,000,000 values");
-  refused(one("linspace", {0, 1, 2.5}), "gives 1 to 1,000,000 values");
+  refused(one("linspace", {0, 1, 0}), "makes 1 to 1,000,000 values");
+  refused(one("linspace", {0, 1, 2.5}), "makes 1 to 1,000,000 values");
   refused(one("linspace", {0, 1, 5, 6}), "linspace takes numbers, [first, last, count]");
   refused(one("logspace", {0, 1, 3}), "numbers above 0");
   refused(one("logspace", {1, 0, 3}), "numbers above 0");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows as arrays, by an encoding; and encodings in files, good ones and others.
+// Rows encoded as arrays; and encodings in files, valid and invalid.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -17,7 +17,7 @@ using tabular::Target;
 
 namespace {
 
-// All rows of `text` as one batch, by what was learnt from `training`.
+// All rows of `text` as one batch, with the encoding learned from `training`.
 Batch encoded(const std::string& text, const std::string& training = kPeople,
               Target target = Target::number, const std::string& label = "income") {
   auto encoding =
@@ -57,7 +57,7 @@ TEST_CASE("rows become standardized numbers, indicators, ids and labels") {
         Approx(30 / std::sqrt(350.0)).epsilon(1e-6));  // f32
 }
 
-TEST_CASE("evaluation rows are encoded by the training rows, in whatever order the columns are") {
+TEST_CASE("evaluation rows use the training encoding, with columns in any order") {
   const Batch batch = encoded("more,income,city,age,code\nx,30,Rome,50,3\ny,30,Ulm,,1\n");
   const auto numbers = batch.at("numbers").to_host<float>();
   CHECK(numbers[0] == Approx(20 / std::sqrt(200.0 / 3)).epsilon(1e-6));  // f32
@@ -78,12 +78,12 @@ TEST_CASE("labels of a classification are locations among the classes") {
   CHECK(batch.at("label").to_host<std::int32_t>()[0] == 1);
 }
 
-TEST_CASE("rows that the encoding cannot take are refused by row and column") {
+TEST_CASE("rows that cannot be encoded are refused by row and column") {
   CHECK_THAT(complaint("age,code,city,income\n1,1,x,1\nold,1,x,1\n"),
-             Contains("table.csv:3: row 2, column 'age': 'old' is no number"));
+             Contains("table.csv:3: row 2, column 'age': 'old' is not a number"));
   CHECK_THAT(complaint("age,code,city,income\n1,1,x,\n"), Contains("the label is missing"));
   CHECK_THAT(complaint("age,code,city,income\n1,1,x,rich\n"),
-             Contains("the label 'rich' is no number"));
+             Contains("the label 'rich' is not a number"));
   CHECK_THAT(complaint("age,code,city,income\n1,1e300,x,1\n"),
              Contains("column 'code': the number is too large"));
   CHECK_THAT(complaint("age,code,city,income\n1,1,x,1e39\n"),
@@ -112,12 +112,12 @@ TEST_CASE("an encoding comes back from its file") {
   }
 }
 
-TEST_CASE("a file that is no encoding is refused by name") {
+TEST_CASE("a file that is not an encoding is refused by name") {
   CHECK_THROWS_WITH(changed("\"table_encoding\": 1", "\"table_encoding\": 2"),
                     Contains("table.json is not the encoding of a table: its version is not 1"));
   CHECK_THROWS_WITH(changed("\"std\": 18", "\"std\": -18"), Contains("std is not positive"));
   CHECK_THROWS_WITH(changed("\"mean\": 30.0", "\"mean\": 1e999"), Contains("table.json"));
-  CHECK_THROWS_WITH(changed("\"Ulm\"", "\"Bonn\""), Contains("values holds a text twice"));
+  CHECK_THROWS_WITH(changed("\"Ulm\"", "\"Bonn\""), Contains("values contains a duplicate text"));
   CHECK_THROWS_WITH(changed("\"numbers\"", "\"number\""), Contains("numbers"));
   CHECK_THROWS_WITH(changed("{", ""), Contains("table.json is not the encoding"));
   CHECK_THROWS_WITH(changed("\"indicator\": true", "\"indicator\": 1"), Contains("boolean"));

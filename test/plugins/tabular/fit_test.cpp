@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is learnt from training rows: kinds of columns, means, gaps, vocabularies and classes,
-// against values by hand; and tables that cannot be learnt from.
+// Learning from training rows: kinds of columns, means, gaps, vocabularies and classes, against
+// values by hand; and invalid tables.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -25,7 +25,7 @@ std::string complaint(const std::string& text, const TabularConfig& config,
   return complaint_of([&] { fitted(file, config, target); });
 }
 
-// The one column of numbers beside the label.
+// The only numeric column next to the label.
 tabular::NumberColumn column_of(const std::string& values, TabularConfig config = {}) {
   config.label = "y";
   std::string text = "x,y\n";
@@ -35,7 +35,7 @@ tabular::NumberColumn column_of(const std::string& values, TabularConfig config 
 
 }  // namespace
 
-TEST_CASE("columns of numbers and of categories are told apart, and the config may know better") {
+TEST_CASE("numeric and categorical columns are detected, and the config can override it") {
   const CsvFile file(kPeople);
   TabularConfig config = predicting("income");
   Encoding encoding = fitted(file, config);
@@ -135,16 +135,17 @@ TEST_CASE("a column that is mostly numbers is not taken for categories by a slip
   TabularConfig config;
   config.label = "y";
   CHECK_THAT(complaint("x,y\n1,1\n\"1,5\",1\n2,1\n", config),
-             Contains("table.csv:3: row 2, column 'x': '1,5' is no number") &&
+             Contains("table.csv:3: row 2, column 'x': '1,5' is not a number") &&
                  Contains("2 of the column's 3 values are") && Contains("decimal_mark"));
-  CHECK_THAT(complaint("x,y\n1e999,1\n3,1\n2,1\n", config), Contains("'1e999' is no number"));
+  CHECK_THAT(complaint("x,y\n1e999,1\n3,1\n2,1\n", config), Contains("'1e999' is not a number"));
   config.categorical = {"x"};
   CHECK(complaint("x,y\n1,1\n\"1,5\",1\n2,1\n", config).empty());
   config.categorical.clear();
   CHECK(complaint("x,y\na1,1\nb,1\n2,1\n", config).empty());
   config.numeric = {"x"};
-  CHECK_THAT(complaint("x,y\na1,1\nb,1\n2,1\n", config),
-             Contains("table.csv:2: row 1, column 'x': 'a1' is no number") && Contains("numeric"));
+  CHECK_THAT(
+      complaint("x,y\na1,1\nb,1\n2,1\n", config),
+      Contains("table.csv:2: row 1, column 'x': 'a1' is not a number") && Contains("numeric"));
 }
 
 TEST_CASE("a column without any value is refused by name") {
@@ -155,14 +156,14 @@ TEST_CASE("a column without any value is refused by name") {
       Contains("column 'x' has no value in any of the 2 training rows") && Contains("ignore"));
 }
 
-TEST_CASE("labels must be there, and be what the task predicts") {
+TEST_CASE("labels must exist and suit the task") {
   TabularConfig config;
   config.label = "y";
   CHECK_THAT(complaint("x,y\n1,2\n2,NA\n", config),
              Contains("table.csv:3: row 2, column 'y': the label is missing") &&
                  Contains("drop_missing = [\"y\"]"));
   CHECK_THAT(complaint("x,y\n1,2\n2,two\n", config),
-             Contains("the label 'two' is no number") && Contains("tabular/Classification"));
+             Contains("the label 'two' is not a number") && Contains("tabular/Classification"));
   CHECK_THAT(complaint("x,y\n1,2\n2,2\n", config, Target::classes),
              Contains("all training rows have the label '2'"));
   config.max_categories = 2;
@@ -171,7 +172,7 @@ TEST_CASE("labels must be there, and be what the task predicts") {
                  Contains("tabular/Regression"));
 }
 
-TEST_CASE("names that are no columns are refused with the nearest") {
+TEST_CASE("unknown column names are refused with the nearest") {
   const auto with = [](auto change) {
     TabularConfig config = predicting("income");
     change(config);
@@ -201,7 +202,7 @@ TEST_CASE("numbers too large for a mean are refused") {
              Contains("row 2, column 'y': the number is too large"));
 }
 
-TEST_CASE("a changed table is told by rows, columns and values") {
+TEST_CASE("a changed table is described by rows, columns and values") {
   const auto print = [](const std::string& text) {
     auto input = CsvFile(text).input();
     return tabular::fingerprint_of(input);
@@ -214,9 +215,9 @@ TEST_CASE("a changed table is told by rows, columns and values") {
   };
   CHECK(now("Ulm", "Ulm").empty());
   CHECK(now("a,20,Bonn", "\"a\",20,\"Bonn\"").empty());
-  CHECK(now("Ulm", "Bern") == "there are other values in 'city'");
-  CHECK(now("d,30,,2,60\n", "") == "there are 3 rows, there were 4");
-  CHECK(now("city", "town") == "column 'city' is gone; column 'town' is new");
+  CHECK(now("Ulm", "Bern") == "other values in 'city'");
+  CHECK(now("d,30,,2,60\n", "") == "now 3 rows, before 4");
+  CHECK(now("city", "town") == "column 'city' is missing; column 'town' is new");
 }
 
 }  // namespace tabular_fit_test

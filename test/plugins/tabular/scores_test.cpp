@@ -39,7 +39,7 @@ double area(const std::vector<float>& second_logits, const std::vector<std::int3
 
 }  // namespace
 
-TEST_CASE("rmse, mae and r2 are those of the formulas, padding left out") {
+TEST_CASE("rmse, mae and r2 match the formulas, without padding") {
   RegressionScores scores{tabular::RegressionScoresConfig{}};
   add_sample(scores);
   // Errors 1, 0, -2; the labels' squared distances from their mean add up to 2.
@@ -56,7 +56,7 @@ TEST_CASE("rmse, mae and r2 are those of the formulas, padding left out") {
   CHECK(number(scaled.result(), "price_r2") == Approx(-1.5));
 }
 
-TEST_CASE("scores go on from a saved state, and start over after a reset") {
+TEST_CASE("scores continue from a saved state, and restart after a reset") {
   RegressionScores scores{tabular::RegressionScoresConfig{}},
       other{tabular::RegressionScoresConfig{}};
   CHECK(number(scores.result(), "r2") == 0);
@@ -78,7 +78,7 @@ TEST_CASE("scores go on from a saved state, and start over after a reset") {
   CHECK(number(again.result(), "accuracy") == Approx(1.0 / 3));
 }
 
-TEST_CASE("shapes that a score cannot take are refused") {
+TEST_CASE("mismatched shapes of scores are refused") {
   RegressionScores scores{tabular::RegressionScoresConfig{}};
   CHECK_THROWS_WITH(
       scores.update_state({{"label", host_tensor<float>({1}, {1})}}, logits({1, 2}, 2)),

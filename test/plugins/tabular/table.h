@@ -10,7 +10,7 @@
 
 namespace trivet::test {
 
-// Some of everything: numbers with a gap, categories with a gap, a number that is a code, an id.
+// A bit of everything: numbers with a gap, categories with a gap, a numeric code, an id.
 inline const std::string kPeople =
     "id,age,city,code,income\n"
     "a,20,Bonn,1,10\n"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tasks for tables and their model: losses, sizes, predictions, and where the encoding of a run
-// comes from.
+// The tasks for tables and their model: losses, sizes, predictions, and the source of a run's
+// encoding.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
@@ -35,7 +35,7 @@ ConfigOf<Input> csv(const fs::path& file, const Value& more = Value::table()) {
   return {"data/Csv", std::move(fields)};
 }
 
-// A task on a table of its own, in a run directory of its own.
+// A task with its own table and run directory.
 template <class T>
 struct Fixture {
   explicit Fixture(const std::string& text = kPeople)
@@ -49,7 +49,7 @@ struct Fixture {
     config.eval_input = csv(file.path());
   }
 
-  // As a process that starts or goes on with the run; `train` as a trainer that trains.
+  // Acts as a process that starts or resumes the run; `train`: as a training one.
   T& start(bool train = true) {
     TaskContext context{*device, directory, followed};
     task.emplace(config, context);
@@ -94,7 +94,7 @@ double regression_loss(RegressionLoss loss, const std::vector<float>& predicted,
 
 }  // namespace
 
-TEST_CASE("mse, mae and Huber's loss are those of the formulas") {
+TEST_CASE("mse, mae and Huber's loss match the formulas") {
   // Errors 1, -2 and 5, weights 1, 2 and 0; Huber with delta 1.5: 1 / 2 and 1.5 (2 - 0.75).
   const auto loss = [](RegressionLoss kind) {
     return regression_loss(kind, {2, -1, 9}, {1, 1, 4}, {1, 2, 0});
@@ -104,7 +104,7 @@ TEST_CASE("mse, mae and Huber's loss are those of the formulas") {
   CHECK(loss(RegressionLoss::huber) == Approx((0.5 + 2 * 1.875) / 3).epsilon(1e-6));
 }
 
-TEST_CASE("the model is told its sizes by the table, and refuses others") {
+TEST_CASE("the table sets the model's sizes, and other sizes are refused") {
   Fixture<Regression> fixture;
   fixture.start();
   CHECK(fixture.store->find("embedding_0/table")->shape() == Shape{4, 3});  // round(1.6 * 4^0.56)
@@ -112,7 +112,7 @@ TEST_CASE("the model is told its sizes by the table, and refuses others") {
   CHECK(fixture.store->find("output/w")->shape() == Shape{5, 1});
   fixture.config.model =
       ConfigOf<Model>("tabular/Mlp", Value::table({{"output_dims", 1}, {"number_features", 7}}));
-  CHECK_THROWS_WITH(fixture.start(), Contains("number_features: is 7, but the table makes it 3"));
+  CHECK_THROWS_WITH(fixture.start(), Contains("number_features: is 7, but the table requires 3"));
   CHECK_THROWS_WITH(
       [&] {
         ParameterStore store(*fixture.device, RngKey(1));
@@ -135,7 +135,7 @@ TEST_CASE("without numbers, or without categories, a model has the other alone")
   CHECK(fixture.store->find("hidden_0/w")->shape() == Shape{1, 5});
 }
 
-TEST_CASE("the model's output is its layers' on embeddings beside numbers") {
+TEST_CASE("the model applies its layers to embeddings and numbers") {
   Fixture<Regression> fixture;
   fixture.config.model = ConfigOf<Model>(
       "tabular/Mlp", Value::table({{"hidden_dims", Value::array({})}, {"embedding_dims", 1}}));
@@ -189,12 +189,12 @@ TEST_CASE("more than two classes have no ROC curve") {
   CHECK(task.aggregate_logs(nullptr, step) == nullptr);
 }
 
-TEST_CASE("a run that goes on uses its table.json, not what the rows say now") {
+TEST_CASE("a resumed run uses its table.json, not the current rows") {
   Fixture<Regression> fixture;
   fixture.start();
   const std::string kept = read_file(fixture.run / "table.json");
   CHECK_THAT(kept, Contains("\"Bonn\""));
-  // For an evaluation the training file need not even be there.
+  // An evaluation works without the training file.
   fixture.config.train_input = csv(fixture.file.folder() / "gone.csv");
   fixture.file.rewrite("age,city,code,income\n20,Rome,1,10\n");
   fixture.start(false);
@@ -218,21 +218,22 @@ TEST_CASE("a continuous evaluation uses the encoding of the run it follows") {
   CHECK(fs::is_empty(fixture.directory));
 }
 
-TEST_CASE("a run does not go on with other training rows, and says what is other") {
+TEST_CASE("a run does not resume with other training rows, and describes the difference") {
   Fixture<Regression> fixture;
   fixture.start();
   CHECK(fixture.complaint().empty());
   std::string text = kPeople;
   text.replace(text.find("Ulm"), 3, "Aue");
   fixture.file.rewrite(text);
-  CHECK_THAT(fixture.complaint(),
-             Contains("table.csv: the training rows are not those this run started with") &&
-                 Contains("there are other values in 'city'") && Contains("start a new run"));
+  CHECK_THAT(
+      fixture.complaint(),
+      Contains("table.csv: the training rows differ from those that this run started with") &&
+          Contains("other values in 'city'") && Contains("start a new run"));
   fixture.file.rewrite(kPeople.substr(0, kPeople.find("d,30")));
-  CHECK_THAT(fixture.complaint(), Contains("there are 3 rows, there were 4"));
+  CHECK_THAT(fixture.complaint(), Contains("now 3 rows, before 4"));
 }
 
-TEST_CASE("the encoding of another run can be given, and is kept with this one") {
+TEST_CASE("a run can use the encoding of another run and keeps a copy") {
   Fixture<Regression> first;
   first.start();
   for (const bool by_directory : {true, false}) {
@@ -245,7 +246,7 @@ TEST_CASE("the encoding of another run can be given, and is kept with this one")
     CHECK(second.input(Phase::training)->get_next()->at("categories").to_host<std::int32_t>()[0] ==
           tabular::kUnseenId);
     second.file.rewrite(kPeople);
-    CHECK_THAT(second.complaint(), Contains("there are 4 rows, there were 2"));
+    CHECK_THAT(second.complaint(), Contains("now 4 rows, before 2"));
   }
   Fixture<Classification> other;
   other.config.encoding = first.run.path().string();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Event files, read back by a decoder of their format that shares nothing with the writer.
+// Event files, read back by an independent decoder.
 #include <png.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ namespace {
 
 struct Run {
   Run() : context{.directory = temp.path()} {}
-  // A writer as another process of the same run would have.
+  // A writer as in another process of the same run.
   Events writer() { return Events({}, context); }
   std::vector<fs::path> files(const char* group = "train") const {
     return test::event_files(temp.path() / "events" / group);
@@ -67,8 +67,8 @@ Tensor host_image(const Shape& shape, const std::vector<float>& values) {
   return image;
 }
 
-// What a reader keeps, file after file: a session's start drops what it comes before. Steps up to
-// 50 are to be those of the first session, the others of the second.
+// Simulates a reader, file after file: a session's start drops later steps. Steps up to 50 must be
+// from the first session, the others from the second.
 void check_steps_to_130(const std::vector<fs::path>& files) {
   std::vector<Event> kept;
   for (const fs::path& file : files) {
@@ -99,7 +99,7 @@ TEST_CASE("records of any length read back") {
     for (const std::string& record : records) file.append(record);
   }
   CHECK(test::read_records(path) == records);
-  CHECK_THROWS_AS(RecordFile(path), RunError);  // never writes behind what another has written
+  CHECK_THROWS_AS(RecordFile(path), RunError);  // never appends to another writer's file
 }
 
 TEST_CASE("scalars read back with group, step, name and value") {
@@ -158,8 +158,8 @@ TEST_CASE("a run that goes back to a checkpoint voids the steps it does again, i
   check_steps_to_130(run.files());
 }
 
-// As a run that was killed behind the checkpoint of step 50, and evaluates it when it goes on.
-TEST_CASE("what a session shows of the step it starts from is kept when a later one cuts there") {
+// As in a run that was killed after the checkpoint of step 50 and evaluates it when it resumes.
+TEST_CASE("events of a session's first step are kept when a later session cuts there") {
   Run run;
   {
     Events writer = run.writer();
@@ -174,7 +174,7 @@ TEST_CASE("what a session shows of the step it starts from is kept when a later 
   REQUIRE(kept.size() == 3);
   CHECK(kept[1].session_start);
   CHECK(kept[2].step == 50);
-  // Of the other file nothing is left but its head, which shows nothing.
+  // Only the head of the other file is left, which shows nothing.
   CHECK(run.files("train").empty());
   cut_run_records(run.temp.path(), {.step = 50, .evaluated = false});
   CHECK(run.files("eval").empty());
@@ -194,7 +194,7 @@ TEST_CASE("the config that a run shows at step 0 stays when the run goes back th
   CHECK(value_of(kept[2], "config").text == "seed = 1");
 }
 
-TEST_CASE("files are read in the order they were written, whatever the clock did") {
+TEST_CASE("files are read in the order of writing, independent of the clock") {
   Run run;
   const fs::path future =
       run.temp.write("events/train/events.out.tfevents.9000000000.elsewhere.1", "");
@@ -284,7 +284,7 @@ TEST_CASE("colors keep their order and sizes that lie are refused") {
   CHECK_THROWS_AS(encode_png(bad), Error);
 }
 
-TEST_CASE("text reads back as what TensorBoard's text page shows") {
+TEST_CASE("text reads back as TensorBoard's text page shows it") {
   Run run;
   Summaries summaries = wanted();
   summaries.text("config", "```toml\nname = \"é\"\n```\n");

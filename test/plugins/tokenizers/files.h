@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokenizers for tests: of made-up files, through the plugin as a run has them.
+// Tokenizers for tests, from generated files and made through the plugin as in a run.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ using Merges = std::vector<std::pair<std::string, std::string>>;
 // then the special tokens. The parts of merges are plain ASCII, blanks aside.
 std::string tokenizer_json(const Merges& merges, const std::vector<std::string>& special = {});
 
-// Byte strings that tokenizers get wrong: empty, blanks, contractions, every class of characters,
-// half characters.
+// Difficult byte strings: empty, blanks, contractions, every class of characters, partial
+// characters.
 std::vector<std::string> hard_texts();
 
 // Every file under /usr/share/common-licenses, with its name.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokenizer::store: the tokenizers of the plugin without the files that they were made of.
+// Tokenizer::store: the plugin's tokenizers without their original files.
 #include <catch2/catch.hpp>
 
 #include "files.h"

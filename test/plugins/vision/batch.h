@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches, outputs and logs of classifiers written down by hand, on the host.
+// Explicit batches, outputs and logs of classifiers, on the host.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ inline Batch labels(const std::vector<std::int32_t>& label, const std::vector<fl
   return batch;
 }
 
-// {"logits"} with so many classes a row.
+// {"logits"} with the given classes per row.
 inline NestedMap logits(const std::vector<float>& values, std::int64_t classes) {
   const auto rows = static_cast<std::int64_t>(values.size()) / classes;
   return {{"logits", host_tensor(values, {rows, classes})}};

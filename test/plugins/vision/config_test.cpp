@@ -15,7 +15,7 @@ namespace {
 namespace vision = trivet::vision;
 using trivet::test::check_round_trip;
 
-// What validate() says, each "field: what (hint)".
+// The diagnostics of validate(), each as "field: what (hint)".
 template <class C>
 std::vector<std::string> diagnostics(const C& config) {
   trivet::Diagnostics found;
@@ -84,7 +84,7 @@ TEST_CASE("an image shape has height, width and channels") {
   CHECK(diagnostics(vision::MlpConfig{}).empty());
 }
 
-TEST_CASE("blocks that halve the image to nothing are refused") {
+TEST_CASE("too many blocks for the image are refused") {
   vision::CnnConfig config;
   config.image_shape = {32, 7, 1};
   config.channels = {4, 4};
@@ -96,10 +96,9 @@ TEST_CASE("blocks that halve the image to nothing are refused") {
   CHECK(diagnostics(config).size() == 1);
 }
 
-TEST_CASE("a ResNet has a depth of the table or blocks of its own") {
+TEST_CASE("a ResNet has a depth of the table or its own blocks") {
   vision::ResNetConfig config;
-  CHECK(diagnostics(config) ==
-        Texts{"blocks: says of no stage how many blocks it has (set it, or depth)"});
+  CHECK(diagnostics(config) == Texts{"blocks: is empty (set it, or depth)"});
   config.depth = 50;
   CHECK(diagnostics(config).empty());
   config.depth = 20;
@@ -127,7 +126,7 @@ TEST_CASE("the filters of a ResNet's stem have a middle") {
   config.blocks = {1};
   config.stem_kernel = 4;
   CHECK(diagnostics(config) ==
-        Texts{"stem_kernel: is even, so that no pixel is its middle (use an odd number)"});
+        Texts{"stem_kernel: is even, so it has no center pixel (use an odd number)"});
 }
 
 TEST_CASE("a Vit's depth has the name that other models give it, and is still found as dims") {

@@ -20,7 +20,7 @@ using trivet::test::read_file;
 using trivet::test::TempDir;
 using trivet::vision::ConfusionMatrix;
 
-// One example of the label, predicted as such.
+// Adds one example with its label and prediction.
 void add(ConfusionMatrix& matrix, std::int32_t label, std::size_t predicted, float weight = 1,
          std::size_t classes = 4) {
   std::vector<float> row(classes);
@@ -63,7 +63,7 @@ TEST_CASE("a matrix without examples has means of 0") {
   CHECK(number(summary, "macro_recall") == 0);
 }
 
-TEST_CASE("examples of weight 0 and labels that are no class are left out") {
+TEST_CASE("examples of weight 0 and invalid labels are ignored") {
   ConfusionMatrix matrix(2);
   add(matrix, 0, 1, 0, 2);
   add(matrix, -1, 1, 1, 2);
@@ -74,7 +74,7 @@ TEST_CASE("examples of weight 0 and labels that are no class are left out") {
   CHECK(read_file(folder / "c.csv") == "label,predicted_0,predicted_1\n0,0,0\n1,0,1\n");
 }
 
-TEST_CASE("a matrix has a limit, and takes predictions of its own number of classes") {
+TEST_CASE("a matrix has a limit, and accepts predictions of its number of classes") {
   ConfusionMatrix largest(2048);
   CHECK_THROWS_WITH(ConfusionMatrix(2049),
                     Contains("2049 classes is too large") && Contains("2048"));
@@ -118,7 +118,7 @@ TEST_CASE("a csv that cannot be written is an error and leaves no half file") {
   CHECK(entries(folder / "c.csv") == 1);
 }
 
-TEST_CASE("a device that is full leaves the csv of before as it was") {
+TEST_CASE("a full device leaves the previous csv unchanged") {
   if (!fs::exists("/dev/full")) return;
   const TempDir folder;
   sample().write_csv(folder / "c.csv");

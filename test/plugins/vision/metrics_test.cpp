@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What classifiers' predictions are worth: ranks, accuracy and top k, against counts by hand.
+// Metrics of classifiers: ranks, accuracy and top k, against counts by hand.
 #include <catch2/catch.hpp>
 #include <limits>
 
@@ -54,7 +54,7 @@ TEST_CASE("of equal logits the lower class comes first") {
 TEST_CASE("a label whose logit is not a number is never among the best") {
   CHECK(rank(1, {1, kNan, 2}) == 3);
   CHECK(rank(0, {kNan, kNan, kNan}) == 3);
-  // Another class's NaN stands before nothing.
+  // Another class's NaN ranks last.
   CHECK(rank(2, {1, kNan, 2}) == 0);
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("a logit that is not a number is not predicted while another is one") 
   CHECK(predicted({kNan, kNan}) == 0);
 }
 
-TEST_CASE("a label that is no class is never a hit") {
+TEST_CASE("an invalid label is never a hit") {
   CHECK(rank(-1, {1, 2}) == 2);
   CHECK(rank(2, {1, 2}) == 2);
 }
@@ -118,7 +118,7 @@ TEST_CASE("hits add up over batches until the state is reset") {
   CHECK(number(rate.result(), "hits") == 1);
 }
 
-TEST_CASE("an example of weight 0 does not count, whatever the model says of it") {
+TEST_CASE("an example of weight 0 never counts") {
   HitRate rate("hits", 1);
   rate.update_state(labels({0, -1}, {1, 0}), logits({1, 0, kNan, kNan}, 2));
   CHECK(number(rate.result(), "hits") == 1);
@@ -150,7 +150,7 @@ TEST_CASE("a saved state without its numbers is refused") {
   CHECK_THROWS_AS(rate.restore_state(Value::table({{"hits", "one"}, {"total", 1.0}})), Error);
 }
 
-TEST_CASE("a metric answers to the name it is given") {
+TEST_CASE("a metric uses its configured name") {
   trivet::vision::AccuracyConfig config;
   config.name = "right";
   CHECK(Accuracy(config).result().find("right") != nullptr);

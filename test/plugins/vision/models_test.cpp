@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mlp and Cnn: what their parameters are called, what they give, and that they compute what their
-// parts do.
+// Mlp and Cnn: parameter names, outputs, and agreement with their parts.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -66,7 +65,7 @@ Row convolve(const Row& x, std::size_t h, std::size_t w, std::size_t in,
   return y;
 }
 
-// 2 x 2 in steps of 2; what does not fill a window is left.
+// 2 x 2 in steps of 2; incomplete windows are dropped.
 Row pool(const Row& x, std::size_t h, std::size_t w, std::size_t depth) {
   Row y;
   for (std::size_t r = 0; r < h / 2; ++r) {
@@ -120,7 +119,7 @@ TEST_CASE("an Mlp without hidden layers is a linear classifier") {
         Shapes{{"output/w", "[24, 7]"}, {"output/b", "[7]"}});
 }
 
-TEST_CASE("an Mlp gives the logits of its layers, one row an image") {
+TEST_CASE("an Mlp returns the logits of its layers, one row per image") {
   Fixture<vision::Mlp> mlp(small_mlp());
   const std::vector<float> pixels = random_values(2 * 24, 3);
   const Tensor logits = mlp.logits(pixels, {2, 4, 3, 2});
@@ -149,7 +148,7 @@ TEST_CASE("a Cnn's parameters are called after their layers") {
                                                              {"output/b", "[4]"}});
 }
 
-TEST_CASE("a Cnn halves either side downwards and takes the kernel of its config") {
+TEST_CASE("a Cnn halves odd sides downwards and uses the kernel of its config") {
   vision::CnnConfig config = small_cnn();
   config.image_shape = {4, 11, 2};  // 4 x 11 -> 2 x 5 -> 1 x 2
   config.kernel = 5;
@@ -159,7 +158,7 @@ TEST_CASE("a Cnn halves either side downwards and takes the kernel of its config
   CHECK(shapes.at("hidden/w") == "[10, 6]");
 }
 
-TEST_CASE("a Cnn gives the logits of its blocks and layers, one row an image") {
+TEST_CASE("a Cnn returns the logits of its blocks and layers, one row per image") {
   Fixture<vision::Cnn> cnn(small_cnn());
   const std::vector<float> pixels = random_values(2 * 56, 3);
   const Tensor logits = cnn.logits(pixels, {2, 7, 4, 2});
@@ -177,7 +176,7 @@ TEST_CASE("a Cnn gives the logits of its blocks and layers, one row an image") {
   CHECK(largest_error(logits.to_host<float>(), expected) < kTolerance);
 }
 
-TEST_CASE("all weights of a model start as its init says") {
+TEST_CASE("all weights of a model start as its init sets them") {
   vision::MlpConfig mlp = small_mlp();
   mlp.init = {trivet::Init::constant, 0.25};
   vision::CnnConfig cnn = small_cnn();
@@ -243,11 +242,11 @@ TEST_CASE("dropout has the rate of the config") {
   check(dropping_cnn, "hidden");
 }
 
-TEST_CASE("images of another shape are refused with both shapes and the cure") {
+TEST_CASE("images of another shape are refused with both shapes and a hint") {
   Fixture<vision::Mlp> mlp(small_mlp());
   CHECK_THROWS_WITH(mlp.logits(random_values(24, 3), {1, 3, 4, 2}),
                     Contains("vision/Mlp: expected images [B, 4, 3, 2], got f32 [1, 3, 4, 2]") &&
-                        Contains("set the model's image_shape to what the input gives"));
+                        Contains("set the model's image_shape to the shape of the input's images"));
   CHECK_THROWS_WITH(mlp.logits(random_values(24, 3), {1, 24}), Contains("got f32 [1, 24]"));
   for (const Shape& one_off : {Shape{1, 5, 3, 2}, Shape{1, 4, 4, 2}, Shape{1, 4, 3, 3}}) {
     CHECK_THROWS_WITH(mlp.logits(random_values(one_off.size(), 3), one_off),

@@ -90,7 +90,7 @@ TEST_CASE("accuracy counts examples of weight 1 whose label has the largest logi
   CHECK(top_2->result().begin()->first == "top_2_accuracy");
   CHECK(only(top_2->result()) == 1);
 
-  // Saved in the middle and restored into a fresh one, it goes on; reset starts over.
+  // Saved in the middle and restored into a new one, it continues; reset restarts it.
   const auto other = metric("vision/Accuracy", Value::table({{"name", "mine"}}));
   other->restore_state(accuracy->save_state());
   four.batch.set("label", four.labels({0, 0, 0, 0}));

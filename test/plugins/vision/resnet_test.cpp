@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResNet: what its parameters are called, how many the published networks have, and that it
-// computes the formulas, against plain loops in double.
+// ResNet: parameter names, parameter counts of the published networks, and values against plain
+// loops in double.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -150,7 +150,7 @@ vision::ResNetConfig small(vision::ResNetBlock block) {
   return config;
 }
 
-// Norms that do something.
+// Sets random norms.
 void stir(Fixture& fixture) {
   std::uint64_t seed = 50;
   for (const auto& parameter : fixture.store.parameters()) {
@@ -170,7 +170,7 @@ Images images_of(const std::vector<float>& pixels, std::size_t n, const vision::
           {pixels.begin(), pixels.end()}};
 }
 
-// Half a dozen norms in f32, one behind the other.
+// Half a dozen norms in f32 in sequence.
 constexpr double kTolerance = 1e-4;
 
 std::int64_t parameters_of(std::int64_t depth) {
@@ -279,7 +279,7 @@ TEST_CASE("with zero_init_residual every block starts as its shortcut") {
   CHECK(fixture.logits(pixels, {3, 7, 6, 2}, true).to_host<float>() == before);
 }
 
-TEST_CASE("a ResNet's filters start as he_normal unless init says otherwise") {
+TEST_CASE("a ResNet's filters start as he_normal unless init is set") {
   vision::ResNetConfig config = small(vision::ResNetBlock::basic);
   config.width = 32;
   Fixture fixture(config);

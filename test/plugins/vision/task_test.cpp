@@ -68,7 +68,7 @@ constexpr double kTolerance = 2e-6;
 
 }  // namespace
 
-TEST_CASE("weights and label smoothing enter the loss as the formula says") {
+TEST_CASE("weights and label smoothing enter the loss by the formula") {
   ImageClassificationConfig config;
   config.label_smoothing = 0.1;
   Fixture f(config);

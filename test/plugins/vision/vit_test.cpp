@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vit: what its parameters are called, how many the published networks have, and that it computes
-// the formulas, against plain loops in double.
+// Vit: parameter names, parameter counts of the published networks, and values against plain loops
+// in double.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -39,7 +39,7 @@ vision::VitConfig small(vision::VitPooling pooling) {
   return config;
 }
 
-// All weights random, so that none hides behind a 0.
+// Makes all weights random, so that a 0 hides none.
 void stir(Fixture& fixture) {
   std::uint64_t seed = 70;
   for (const auto& parameter : fixture.store.parameters()) {

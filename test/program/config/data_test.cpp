@@ -132,5 +132,5 @@ TEST_CASE("the data command reports wrong requests", "[data]") {
   refused("prepare " + config.word() + " -o /tmp/x --input task.eval_input", 2,
           "data/Synthetic cannot be prepared");
   refused("show " + config.word() + " 'task.train_input.files=[\"/no/such/file\"]'", 1,
-          "/no/such/file: there is no such file");
+          "/no/such/file: no such file");
 }

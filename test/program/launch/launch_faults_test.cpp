@@ -181,7 +181,7 @@ TEST_CASE("two jobs that each need the whole machine run in sequence") {
                            "[xp]\ntarget = '/bin/sh'\ncores = 2\n"
                            "args = ['-c', 'mkdir $0/busy && echo one >> $0/log && rmdir $0/busy', "
                            "'{wu_dir}']\n[xp.jobs.a]\n[xp.jobs.b]\n";
-  CHECK_THAT(refusal(at, launch_text(at, both)), Contains("start together and take 4 cores"));
+  CHECK_THAT(refusal(at, launch_text(at, both)), Contains("start together and need 4 cores"));
   REQUIRE(launch_text(at, both + "after = ['a']\n").exit_code == 0);
   REQUIRE(comes_true([&] { return at.all_are("completed"); }));
   CHECK(read_file(at.unit_file(1, "log")) == "one\none\n");

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <string>
 
+#include "hf_models.h"
 #include "program/run/run_fixture.h"
-#include "published_models.h"
 #include "support/paths.h"
 
 using namespace trivet::test;

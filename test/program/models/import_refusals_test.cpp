@@ -5,8 +5,8 @@
 #include <functional>
 #include <string>
 
+#include "hf_models.h"
 #include "program/run/run_fixture.h"
-#include "published_models.h"
 
 using namespace trivet::test;
 using Catch::Contains;
@@ -38,7 +38,7 @@ TEST_CASE("tensors that do not fit config.json are named") {
       {[](auto& m) { m.tensors.erase("transformer.h.1.ln_2.bias"); },
        "h.1.ln_2.bias f32 [24] is missing"},
       {[](auto& m) { m.add("transformer.h.2.ln_1.bias", {24}); },
-       "transformer.h.2.ln_1.bias f32 [24] has no place in the model"},
+       "transformer.h.2.ln_1.bias f32 [24] has no variable in the model"},
       {[](auto& m) {
          m.add("transformer.h.0.attn.c_attn.weight", {72, 24});
        },
@@ -48,11 +48,11 @@ TEST_CASE("tensors that do not fit config.json are named") {
        },
        "transformer.wpe.weight f32 [16, 24]: [20, 24] was expected by config.json"},
       {[](auto& m) { m.tensors.at("transformer.ln_f.bias").dtype = "BOOL"; },
-       "transformer.ln_f.bias bool [24]: f32, bf16 or f16 was expected"},
+       "transformer.ln_f.bias bool [24]: expected f32, bf16 or f16"},
       {[](auto& m) {
          m.add("wte.weight", {61, 24});
        },
-       "comes twice"},
+       "occurs twice"},
       {[](auto& m) {
          m.add("lm_head.weight", {61, 24});
        },
@@ -95,7 +95,7 @@ TEST_CASE("an invalid config.json, or one of another model, is rejected by its f
   check(gpt2, {{"tie_word_embeddings", "yes"}}, "not true or false");
   check(llama, {{"rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}}}}, "scaled positions");
   check(llama, {{"rope_scaling", {{"type", "linear"}, {"factor", 2.0}}}}, "scaled positions");
-  check(llama, {{"attention_bias", true}}, "\"mlp_bias\" must be as attention_bias");
+  check(llama, {{"attention_bias", true}}, "\"mlp_bias\" must equal attention_bias");
   check(llama, {{"num_key_value_heads", 3}}, "does not divide num_attention_heads = 4");
   check(llama, {{"head_dim", 7}}, "\"head_dim\" is odd");
 }
@@ -121,7 +121,7 @@ TEST_CASE("damaged and missing files are rejected") {
   }
   SECTION("no config.json, or none that can be read") {
     dir.write("gpt2/config.json", "[1]");
-    check_refused(dir, gpt2, "an object was expected");
+    check_refused(dir, gpt2, "expected an object");
     dir.write("gpt2/config.json", "{\"model_type\": ");
     check_refused(dir, gpt2, "config.json");
     dir.write("gpt2/config.json", "\xff\xfe");

@@ -8,8 +8,8 @@
 #include <sstream>
 #include <string>
 
+#include "hf_models.h"
 #include "program/run/run_fixture.h"
-#include "published_models.h"
 #include "support/layer_fixture.h"
 #include "support/paths.h"
 #include "support/plugins.h"
@@ -232,7 +232,7 @@ TEST_CASE("a model in several files is combined") {
   }
   SECTION("a file elsewhere") {
     map["model.norm.weight"] = "../model.safetensors";
-    check_refused("no file beside it");
+    check_refused("not a file next to it");
   }
   SECTION("no map") {
     map = Json::array();

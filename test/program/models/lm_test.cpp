@@ -189,9 +189,9 @@ TEST_CASE("a language model learns a text and continues it") {
     check("''", "the prompt is empty");
     alphabet.temp().write("gap.txt", "abc\n\nuvw\n");
     check("-f " + quoted((alphabet.temp() / "gap.txt").string()), "prompt 2 is empty");
-    check("--beams 4 -t 0.5 a", "beam search draws none");
-    check("--beams 4 --top-p 0.1 a", "beam search draws none");
-    check("--beams 4 --samples 2 a", "beam search draws none");
+    check("--beams 4 -t 0.5 a", "beam search does not sample");
+    check("--beams 4 --top-p 0.1 a", "beam search does not sample");
+    check("--beams 4 --samples 2 a", "beam search does not sample");
     check("--samples 0 a", "--samples takes a number of at least 1");
     // Nothing is printed for a rejected text.
     CHECK_THAT(alphabet.generate("xyz --top-p 0").output, Catch::StartsWith("error: "));
@@ -324,7 +324,7 @@ optimizer = "optim/Adam"
   const ShellResult small = trivet::test::trivet("check " + quoted((temp / "lm.toml").string()) +
                                                  " task.model.vocab_size=259");
   CHECK(small.exit_code == 2);
-  CHECK_THAT(small.output, Contains("task.model.vocab_size: is 259, and the tokenizer has 260"));
+  CHECK_THAT(small.output, Contains("task.model.vocab_size: is 259, but the tokenizer has 260"));
   REQUIRE(go_on("2").exit_code == 0);
   // 40 of the logits have no token: none of them is sampled.
   const ShellResult first = generate();

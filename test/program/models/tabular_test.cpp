@@ -135,8 +135,9 @@ TEST_CASE("a run with a changed table does not continue and reports the differen
   houses.misspell_a_district();
   const ShellResult result = run(houses.config, houses.workdir);
   CHECK(result.exit_code == 2);
-  CHECK_THAT(result.output, Contains("the training rows are not those this run started with") &&
-                                Contains("there are other values in 'district'"));
+  CHECK_THAT(result.output,
+             Contains("the training rows differ from those that this run started with") &&
+                 Contains("other values in 'district'"));
 }
 
 TEST_CASE("an evaluation uses the vocabulary of the training on another file", "[slow]") {

@@ -52,7 +52,7 @@ TEST_CASE("a tokenizer is trained, described and decodes to the text") {
   const std::string info = tokenizer("info " + file + " " + corpus).output;
   CHECK_THAT(info, StartsWith("tokens         270\n") && Contains("\n  0 \"<e>\"\n") &&
                        Contains("120 bytes, ") &&
-                       Contains(" bytes per token, the text comes back"));
+                       Contains(" bytes per token, decodes to the same text"));
   CHECK(tokenizer("info " + quoted(dir.path().string()) + " " + corpus).output == info);
   CHECK_THAT(tokenizer("info " + file + " /dev/null").output,
              Contains("0 bytes, 0 tokens, no token"));
@@ -148,13 +148,13 @@ TEST_CASE("wrong arguments for tokenizers are rejected with a hint") {
       {"encode missing.json x", "there is no tokenizer 'missing.json'", 2},
       {"encode tokenizers/Nothing x", "tokenizers/Bytes", 2},
       {"encode tokenizers/Bpe x", "must be set", 2},
-      {"encode " + quoted(dir.path().string()) + " x", "has no tokenizer.json", 2},
+      {"encode " + quoted(dir.path().string()) + " x", "has neither tokenizer.json", 2},
       {"encode '{\"file\": 1}' x", "has no \"type\"", 2},
       {"encode " + cut + " x", "is not JSON", 1},
-      {"decode tokenizers/Bytes 97 x", "'x' is no token id", 1},
+      {"decode tokenizers/Bytes 97 x", "'x' is not a token id", 1},
       {"decode tokenizers/Bytes 256", "0 to 255", 1},
       {"decode tokenizers/Bytes -- -1", "out of range", 1},
-      {"decode tokenizers/Bytes 99999999999", "no token id", 1},
+      {"decode tokenizers/Bytes 99999999999", "not a token id", 1},
       {"info tokenizers/Bytes " + (dir / "missing").string(), "cannot open", 1},
       {"train" + out, "no text file", 2},
       {"train --vocab-size 300 " + corpus, "--output FILE is missing", 2},

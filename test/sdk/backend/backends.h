@@ -15,14 +15,14 @@ struct NamedBackend {
   const tv_backend* table;
 };
 
-// The ones that ship, as they are, with mandatory functions only, and each behind addresses that
-// the host cannot reach.
+// The shipped backends: unchanged, with mandatory functions only, and with memory that the host
+// cannot access.
 const std::vector<NamedBackend>& named_backends();
 
-// The first of them; for tests of what does not depend on the backend.
+// The first of them, for tests that do not depend on the backend.
 const tv_backend* any_backend();
 
-// With two threads, so that a kernel that divides its work badly is noticed.
+// With two threads, so that a kernel that divides its work incorrectly is detected.
 std::unique_ptr<Device> open(const NamedBackend& backend);
 std::unique_ptr<Device> open_any(std::uint64_t memory_limit = 0);
 

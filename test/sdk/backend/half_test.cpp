@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 16-bit floats of trivet/backend/half.h, over all of their 65,536 patterns where that says
-// more than samples do.
+// The 16-bit floats of trivet/backend/half.h, over all of their 65,536 patterns where samples are
+// not enough.
 #include "trivet/backend/half.h"
 
 #include <bit>
@@ -41,7 +41,7 @@ double defined_value(const Format& format, std::uint16_t bits) {
   return bits & 0x8000 ? -magnitude : magnitude;
 }
 
-// How many patterns `fits` does not hold for; a CHECK each would be 65,536 of them.
+// Counts patterns for which `fits` is false; a CHECK per pattern would be 65,536 of them.
 template <class Fits>
 int misfits(std::uint32_t end, Fits fits) {
   int count = 0;
@@ -80,7 +80,7 @@ TEST_CASE("a 16-bit float that was widened narrows to its own bits, and a NaN to
   }
 }
 
-// The last step, from the largest number to where infinity begins, is a step like the others.
+// The last step, from the largest number to infinity, is a step like the others.
 TEST_CASE("narrowing rounds to the nearest number, and half-way to the even one") {
   for (const Format& format : kFormats) {
     INFO(format.name);
@@ -98,7 +98,7 @@ TEST_CASE("narrowing rounds to the nearest number, and half-way to the even one"
   }
 }
 
-TEST_CASE("what is too large for a 16-bit float becomes infinity, and NaN stays NaN") {
+TEST_CASE("values too large for a 16-bit float become infinity, and NaN stays NaN") {
   // 65504 is the largest f16, 65520 half-way to the next power of two.
   CHECK(trivet::f16_from_float(65519.996F) == 0x7bff);
   CHECK(trivet::f16_from_float(65520.0F) == 0x7c00);
@@ -109,12 +109,12 @@ TEST_CASE("what is too large for a 16-bit float becomes infinity, and NaN stays 
     CHECK(format.narrow(kInfinity) == format.infinity);
     CHECK(format.narrow(-kInfinity) == (format.infinity | 0x8000));
     CHECK((format.narrow(kNan) & 0x7fff) > format.infinity);
-    // All of its fraction is in the bits that go away.
+    // Its whole fraction is in the bits that are dropped.
     CHECK((format.narrow(std::bit_cast<float>(0x7f800001u)) & 0x7fff) > format.infinity);
   }
 }
 
-TEST_CASE("what is too small for an f16 becomes a zero of its sign") {
+TEST_CASE("values too small for an f16 become a zero of their sign") {
   CHECK(trivet::f16_from_float(0x1p-25F) == 0);  // half-way to the smallest number: even is zero
   CHECK(trivet::f16_from_float(-0x1p-25F) == 0x8000);
   CHECK(trivet::f16_from_float(0x1.8p-25F) == 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optional functions of a backend: each may be missing on its own, and the step gives the same.
+// Optional kernels of a backend: each may be missing, and the step gives the same result.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -158,7 +158,7 @@ TEST_CASE("any one optional function may be missing", "[kernels]") {
 #endif
 
 #ifdef TRIVET_TEST_CPU
-TEST_CASE("batch norm's gradient is composed where there is the forward kernel alone",
+TEST_CASE("batch norm's gradient uses the fallback if only the forward kernel exists",
           "[kernels]") {
   tv_backend table = *cpu::get();
   table.extension = [](tv_ctx* context, const char* name) -> const void* {
@@ -174,7 +174,7 @@ TEST_CASE("batch norm's gradient is composed where there is the forward kernel a
 }
 #endif
 
-TEST_CASE("a kernel that is there is used, and counted", "[kernels]") {
+TEST_CASE("an available kernel is used and counted", "[kernels]") {
   static int calls = 0;
   tv_backend table = *tiny::get();
   table.softmax_xent = [](tv_ctx*, const tv_softmax_xent*) -> tv_status {
@@ -266,7 +266,7 @@ TEST_CASE("the sum of squares is that of double", "[kernels]") {
   }
 }
 
-TEST_CASE("a device says which mandatory function a backend lacks", "[kernels]") {
+TEST_CASE("a device names the mandatory function that a backend lacks", "[kernels]") {
   tv_backend table = *tiny::get();
   table.gather_rows = nullptr;
   CHECK_THROWS_WITH(Device::open(&table, {.key = "bad/Backend"}),
@@ -279,7 +279,7 @@ TEST_CASE("a device says which mandatory function a backend lacks", "[kernels]")
                     Catch::Contains("speed"));
 }
 
-TEST_CASE("a shorter table of an older backend is taken as it is", "[kernels]") {
+TEST_CASE("a shorter table of an older backend is accepted", "[kernels]") {
   tv_backend table = *tiny::get();
   table.struct_size = offsetof(tv_backend, linear_fwd);
   std::memset(reinterpret_cast<char*>(&table) + table.struct_size, 0xff,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Meshes as configs describe them, and Pax' arithmetic of batches on them.
+// Meshes in configs, and Pax' arithmetic of batches on them.
 #include "trivet/backend/mesh.h"
 
 #include <catch2/catch.hpp>
@@ -50,8 +50,8 @@ TEST_CASE("a process has its share of the global batch as in Pax", "[mesh]") {
   using Share = std::vector<std::int64_t>;
   CHECK(share(32, 4, 1) == Share{128, 128, 1});  // C4Spmd1BAdam4Replicas
   CHECK(share(16, 32, 8) == Share{512, 64, 8});  // C4Spmd16BAdam32Replicas
-  CHECK(share(0.5, 16, 4) == Share{8, 4, 2});    // below 1: one per device of those that read
-  CHECK(share(0.25, 8, 1) == Share{2, 2, 1});    // one process reads what there is
+  CHECK(share(0.5, 16, 4) == Share{8, 4, 2});    // below 1: one per device of reading processes
+  CHECK(share(0.25, 8, 1) == Share{2, 2, 1});    // one process reads the batch
   CHECK(share(1.5, 8, 4) == Share{12, 4, 3});    // rounded up, so fewer read
   CHECK(share(0.1, 10, 1) == Share{1, 1, 1});    // 0.1 * 10 is not quite 1 in binary
 }
@@ -79,7 +79,7 @@ TEST_CASE("a mesh that makes no sense is refused by field", "[mesh]") {
   CHECK_THAT(problems_of(mesh_of({1, 4, 1}, 1.5, 2)), Catch::Contains("cannot share"));
 }
 
-TEST_CASE("the inputs' batch size must be what the mesh makes it", "[mesh]") {
+TEST_CASE("the inputs' batch size must match the mesh", "[mesh]") {
   ExperimentConfig config;
   config.mesh = mesh_of({1, 32, 1}, 16, 8);
   const auto diagnostics = [&](std::int64_t batch_size, std::int64_t hosts) {
@@ -97,7 +97,7 @@ TEST_CASE("the inputs' batch size must be what the mesh makes it", "[mesh]") {
         "task.train_input.batch_size: is 32, and mesh.percore_batch_size makes it 64 (a global "
         "batch of 512)\n");
   CHECK_THAT(diagnostics(64, 1), Catch::Contains("task.train_input.num_infeed_hosts: is 1"));
-  // A mesh that is wrong itself has no share to compare with.
+  // An invalid mesh has no share to compare with.
   config.mesh.processes = 64;
   CHECK(diagnostics(64, 8).empty());
   config.mesh = mesh_of({1LL << 62, 1LL << 62, 4}, 16);

@@ -47,7 +47,7 @@ TEST_CASE("no two pieces run at the same time with the same worker", "[tsan]") {
   CHECK(clashes == 0);
 }
 
-TEST_CASE("what a region writes is seen by the caller and by the next region", "[tsan]") {
+TEST_CASE("the caller and the next region see a region's writes", "[tsan]") {
   ThreadPool pool(3);
   std::vector<std::int64_t> values(1000, 0);  // not atomic on purpose
   for (int round = 0; round < 500; ++round) {
@@ -92,7 +92,7 @@ TEST_CASE("a call from inside a piece runs inline", "[tsan]") {
   CHECK(elsewhere == 0);
 }
 
-TEST_CASE("calls from several threads take turns", "[tsan]") {
+TEST_CASE("concurrent calls run one at a time", "[tsan]") {
   ThreadPool pool(2);
   std::vector<std::int64_t> sums(4, 0);
   std::vector<std::thread> callers;
@@ -111,7 +111,7 @@ TEST_CASE("calls from several threads take turns", "[tsan]") {
   for (const std::int64_t sum : sums) CHECK(sum == 4950 * 100);
 }
 
-TEST_CASE("denormals are zero inside a region and what they were outside", "[tsan]") {
+TEST_CASE("denormals are zero inside a region and unchanged outside", "[tsan]") {
   ThreadPool pool(2);
   volatile float tiny = 1e-30F, factor = 1e-10F;  // the product is a denormal
   std::atomic<int> kept{0};

@@ -70,7 +70,7 @@ TEST_CASE("bytes are a whole number or a text with a unit") {
   CHECK(decode<RoomConfig>(Value::table()).limit == Bytes(std::int64_t{4} << 30));
 }
 
-TEST_CASE("what is no amount of bytes is refused with the field") {
+TEST_CASE("an invalid amount of bytes is refused with the field") {
   const auto refused = [](Value value) {
     try {
       read_limit(std::move(value));

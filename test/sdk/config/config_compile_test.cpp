@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mistakes in a TRIVET_CONFIG list do not compile, and the compiler says why.
+// Mistakes in a TRIVET_CONFIG list do not compile, and the compiler's message explains them.
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -9,7 +9,7 @@
 
 namespace {
 
-// What the compiler that built this test says to a source with `body`; empty when it is content.
+// The message of the compiler that built this test for a source with `body`; empty if it compiles.
 std::string complaint(const std::string& body) {
   char name[] = "/tmp/trivet_compile_XXXXXX";
   REQUIRE(mkdtemp(name) != nullptr);
@@ -49,7 +49,7 @@ TEST_CASE("a member that is missing from the list is found") {
              Contains("A: a member or the base struct is missing from the list"));
 }
 
-TEST_CASE("a member that stands in the list twice is found") {
+TEST_CASE("a duplicate member in the list is found") {
   CHECK_THAT(complaint("struct A { int x = 0; };\n"
                        "TRIVET_CONFIG(A, trivet::NoBase, (x, \"X.\"), (x, \"X.\"))"),
              Contains("A: a member is in the list twice"));
@@ -63,7 +63,7 @@ TEST_CASE("a base struct that is not named is found") {
              Contains("B: a member or the base struct is missing"));
 }
 
-TEST_CASE("a struct that is no aggregate is refused") {
+TEST_CASE("a struct that is not an aggregate is refused") {
   CHECK_THAT(complaint("struct A { int x = 0; A(int); };\n"
                        "TRIVET_CONFIG(A, trivet::NoBase, (x, \"X.\"))"),
              Contains("A: a config is a plain struct"));
@@ -100,7 +100,7 @@ TEST_CASE("an enumerator that is missing from the list is found") {
              Contains("not handled in switch"));
 }
 
-TEST_CASE("a class that cannot be made is told why") {
+TEST_CASE("a class without a usable constructor is refused with the reason") {
   const auto plugin = [](const std::string& body, const std::string& name = "acme") {
     return complaint(
         "#include \"trivet/plugin.h\"\n#include \"trivet/schedule.h\"\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with a config is told, all at once, with location, path and a hint.
+// All errors of a config are reported together, with location, path and a hint.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -24,7 +24,7 @@ std::vector<Diagnostic> problems_of(const Value& value, std::string_view path = 
   return {};
 }
 
-// The one problem with `value` as the field `key` of Everything.
+// The only error of `value` as the field `key` of Everything.
 Diagnostic problem_with(std::string_view key, Value value) {
   Value table = Value::table({{"big", 1}});
   table.set(key, std::move(value));
@@ -65,14 +65,14 @@ TEST_CASE("a key in the wrong table is sent to the right one") {
   CHECK(diagnostics[0].hint == "it is in the wrong table: 'heads' belongs to [attention]");
 }
 
-TEST_CASE("a table in the wrong table is no key of a similar name") {
+TEST_CASE("a table in the wrong table is not a key of a similar name") {
   const auto diagnostics =
       problems_of<Block>(Value::table({{"attentoin", Value::table({{"heads", 3}})}}));
   REQUIRE(diagnostics.size() == 1);
   CHECK(diagnostics[0].hint == "did you mean 'attention'?");
 }
 
-TEST_CASE("a value of the wrong type says what was expected and what was found") {
+TEST_CASE("a value of the wrong type is reported with the expected and the found type") {
   CHECK(problem_with("flag", 1).what == "expected true or false, found an integer, 1");
   CHECK(problem_with("small", 1.5).what == "expected an integer, found a float, 1.5");
   CHECK(problem_with("real", "x").what == "expected a number, found a string, \"x\"");
@@ -142,7 +142,7 @@ TEST_CASE("an old and a new name together are refused") {
   CHECK(diagnostics[0].path == "old_words");
 }
 
-TEST_CASE("all problems are reported at once, in the order of the file") {
+TEST_CASE("all problems are reported together, in the order of the file") {
   Value table = Value::table();
   table.set("real", at("x", 9));
   table.set("flag", at(3, 2));
@@ -171,12 +171,12 @@ TEST_CASE("a bare number for a kind without an item for numbers is refused") {
   CHECK(problem.what.find("no plugin says what a bare number means") != std::string::npos);
 }
 
-TEST_CASE("a rule may speak of a location further down, which is found as far as it is written") {
+TEST_CASE("a rule may name a location further down, which is found as far as it is written") {
   const trivet::Value written = [] {
     trivet::Value inner = trivet::Value::table({{"size", 3}});
     inner.set_origin({.file = "c.toml", .line = 4, .column = 1});
     inner.find("size")->set_origin({.file = "c.toml", .line = 5, .column = 8});
-    inner.set("other", 1);  // a default stands nowhere
+    inner.set("other", 1);  // a default has no location
     return trivet::Value::table({{"inner", inner}});
   }();
   trivet::Diagnostics diagnostics;

@@ -55,7 +55,7 @@ TEST_CASE("a value for every field type arrives in its member") {
   CHECK(config.limit == 3);
   CHECK_FALSE(config.rate.has_value());
   CHECK(config.center->x == 1);
-  CHECK(config.note == "none");  // for a text "none" is a text
+  CHECK(config.note == "none");  // for a string field, "none" is a string
   CHECK_FALSE(config.gadget.has_value());
   CHECK(config.nothing.key() == "shop/Hammer");
   CHECK(config.nothing.fields() == Value::table({{"weight", 2}}));
@@ -64,7 +64,7 @@ TEST_CASE("a value for every field type arrives in its member") {
   CHECK(config.gadgets[1].path() == "gadgets[1]");
   CHECK(config.named.at("first").fields().find("weight")->as_integer() == 2);
   CHECK(config.free.find_path("a[1]")->as_string() == "b");
-  CHECK(config.long_ == 5);  // a C++ word: "long" in files
+  CHECK(config.long_ == 5);  // a C++ keyword: "long" in files
 }
 
 TEST_CASE("fields that a value leaves out keep their defaults") {
@@ -77,7 +77,7 @@ TEST_CASE("fields that a value leaves out keep their defaults") {
   CHECK(config.rate == 0.5);
 }
 
-TEST_CASE("a nested table changes only what it names") {
+TEST_CASE("a nested table changes only the fields that it names") {
   const auto config = decode<Everything>(
       Value::table({{"big", 1}, {"point", Value::table({{"tags", Value::array({4})}})}}));
   CHECK(config.point.x == 0.75);
@@ -112,7 +112,7 @@ TEST_CASE("configs differ as soon as one field differs") {
     Value other = everything_value();
     other.erase(member.key);
     INFO(member.key);
-    // "none" and null are told apart by the default: these two differ in every other case.
+    // The default decides between "none" and null: these two differ in every other case.
     CHECK_FALSE(equal(decode<Everything>(other), config));
   }
   CHECK(equal(config, Everything(config)));
@@ -134,7 +134,7 @@ TEST_CASE("an old name of a field is understood and written back under the new o
   CHECK(encode(config).find("old_words") == nullptr);
 }
 
-TEST_CASE("the schema tells everything about the fields") {
+TEST_CASE("the schema describes all fields") {
   const trivet::Schema& schema = trivet::schema_of<Everything>();
   using Form = FieldType::Form;
   CHECK(schema.name == "Everything");
@@ -177,7 +177,7 @@ TEST_CASE("the schema tells everything about the fields") {
   CHECK(trivet::range_text(*schema.find("flag")).empty());
 }
 
-TEST_CASE("the schema's defaults are those of the struct, to the last bit") {
+TEST_CASE("the schema's defaults equal the struct's, to the last bit") {
   const trivet::Schema& schema = trivet::schema_of<Everything>();
   const Value defaults = encode(Everything{});
   for (const trivet::Field& field : schema.fields) {
@@ -195,7 +195,7 @@ TEST_CASE("the schema's defaults are those of the struct, to the last bit") {
   CHECK(schema.find("real")->default_value->as_float() == 0.1);
 }
 
-TEST_CASE("filling in defaults gives the value that encoding the struct gives") {
+TEST_CASE("filling in defaults equals encoding the struct") {
   Value value = Value::table({{"big", 1}});
   trivet::fill_defaults(value, trivet::schema_of<Everything>(), nullptr);
   CHECK(equal(decode<Everything>(value), decode<Everything>(Value::table({{"big", 1}}))));
@@ -207,7 +207,7 @@ TEST_CASE("filling in defaults gives the value that encoding the struct gives") 
   CHECK(old.find_path("words[0]")->as_string() == "w");
 }
 
-TEST_CASE("structs without fields of their own are configs, too") {
+TEST_CASE("structs without fields are configs, too") {
   CHECK(trivet::schema_of<Empty>().fields.empty());
   CHECK(equal(decode<Empty>(Value()), Empty{}));
   CHECK(trivet::schema_of<OnlyInherited>().fields.size() == 1);

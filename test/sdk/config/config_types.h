@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Config structs that the config tests share: one with every type a field may have.
+// Config structs for the config tests: one has every type of field.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ TEST_CASE("an interval is a number of steps or the text of a time") {
   CHECK(read(0).every == Interval());
 }
 
-TEST_CASE("what is neither steps nor a time is refused with both forms named") {
+TEST_CASE("an interval that is neither steps nor a time is refused with both forms") {
   const auto refused = [](Value value) {
     try {
       read(std::move(value));

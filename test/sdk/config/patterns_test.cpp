@@ -25,7 +25,7 @@ TEST_CASE("no patterns match nothing") {
   CHECK_FALSE(none.found_in("a"));
 }
 
-TEST_CASE("a text that is no pattern is reported with its field") {
+TEST_CASE("an invalid pattern is reported with its field") {
   CHECK_THROWS_WITH(Patterns({"(open"}), Catch::Contains("'(open'"));
   trivet::Diagnostics diagnostics;
   trivet::check_patterns(diagnostics, "frozen", {"fine.*", "(open"});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all inputs' configs check, and how host shares are reported.
+// The checks of all inputs' configs, and errors of host shares.
 #include <catch2/catch.hpp>
 
 #include "trivet/input.h"

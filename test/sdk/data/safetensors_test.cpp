@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// safetensors files: what we write is read back by a reader made from the published layout alone
-// (huggingface/safetensors, README "Format"), and no damaged or hostile file gets past our reader.
+// safetensors files: written files are read back by a reader made from the published layout alone
+// (huggingface/safetensors, README "Format"), and the reader refuses damaged and hostile files.
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -46,7 +46,7 @@ std::string little_endian(std::uint64_t number) {
   return text;
 }
 
-// A file with this header and data, whatever they say.
+// A file with any header and data.
 std::string file_of(const std::string& header, const std::string& data) {
   return little_endian(header.size()) + header + data;
 }
@@ -57,7 +57,7 @@ std::string entry_json(const std::string& name, const std::string& dtype, const 
          ",\"data_offsets\":" + offsets + "}";
 }
 
-// What opening the file complains about; empty when it does not.
+// The error message of opening the file; empty without one.
 std::string complaint(const fs::path& path) {
   try {
     SafetensorsFile file(path);
@@ -157,7 +157,7 @@ TEST_CASE("a reader made from the published layout alone reads our files") {
   CHECK(header.at("größe \"x\"").at("shape") == nlohmann::json::array());
   CHECK(header.at("none").at("shape") == nlohmann::json::array({0, 5}));
 
-  std::uint64_t covered = 0;  // no hole, no overlap, nothing behind
+  std::uint64_t covered = 0;  // no hole, no overlap, nothing after it
   for (const auto& [name, entry] : header.items())
     if (name != "__metadata__")
       covered += entry.at("data_offsets").at(1).get<std::uint64_t>() -
@@ -165,7 +165,7 @@ TEST_CASE("a reader made from the published layout alone reads our files") {
   CHECK(covered == data.size());
 }
 
-TEST_CASE("the bytes are those of the published example layout") {
+TEST_CASE("the bytes match the published example layout") {
   TempDir dir;
   const std::vector<std::uint8_t> values = {1, 2, 3, 4};
   trivet::write_safetensors(dir.path() / "a",
@@ -176,7 +176,7 @@ TEST_CASE("the bytes are those of the published example layout") {
                 std::string("\1\2\3\4")));
 }
 
-TEST_CASE("the same entries give the same bytes, every type has its name, no entry is a file") {
+TEST_CASE("equal entries make equal bytes, every type has a name, no entries make no file") {
   TempDir dir;
   const Example example;
   trivet::write_safetensors(dir.path() / "a", example.entries());
@@ -213,7 +213,7 @@ TEST_CASE("files of others are read: any order, blanks, unaligned data, other fi
   CHECK(file.entries()[1].data[0] == std::byte{1});
 }
 
-TEST_CASE("a file cut anywhere is refused, and so is one with bytes behind its end") {
+TEST_CASE("a file cut anywhere is refused, and so are bytes after its end") {
   TempDir dir;
   trivet::write_safetensors(dir.path() / "a", Example().entries(), {{"k", "v"}});
   const std::string whole = bytes_of(dir.path() / "a");
@@ -239,7 +239,7 @@ TEST_CASE(
       changed[i] = c;
       put(path, changed);
       if (!complaint(path).empty()) continue;
-      ++opened;  // another name, or another spelling of the same: the data must be all there
+      ++opened;  // another name, or another spelling of the same: all data must be there
       const SafetensorsFile file(path);
       std::size_t bytes = 0;
       for (const SafetensorsEntry& entry : file.entries()) bytes += entry.data.size();
@@ -314,7 +314,7 @@ TEST_CASE("entries that overlap, repeat, lack fields or have odd names are refus
              Catch::Contains("\"k\" twice"));
 }
 
-TEST_CASE("zero bytes instead of the blanks behind a header are refused") {
+TEST_CASE("zero bytes instead of blanks after a header are refused") {
   TempDir temp;
   const fs::path file = temp / "f.safetensors";
   put(file, file_of("{}      ", ""));
@@ -323,7 +323,7 @@ TEST_CASE("zero bytes instead of the blanks behind a header are refused") {
   CHECK_THAT(complaint(file), Catch::Contains("the header has a zero byte at byte 10"));
 }
 
-TEST_CASE("what is no safetensors file is refused at once") {
+TEST_CASE("a file that is not a safetensors file is refused at once") {
   CHECK_THAT(complaint_about(""), Catch::Contains("0 bytes are too few"));
   CHECK_THAT(complaint_about(std::string(7, '\0')), Catch::Contains("7 bytes are too few"));
   CHECK_THAT(complaint_about(std::string(8, '\0')), Catch::Contains("not a JSON object"));
@@ -351,7 +351,7 @@ TEST_CASE("missing files, directories and pipes are refused without hanging") {
   CHECK_THAT(complaint(dir.path() / "pipe"), Catch::Contains("not a file"));
 }
 
-TEST_CASE("what cannot be written is refused before a file is made") {
+TEST_CASE("invalid entries are refused before a file is made") {
   TempDir dir;
   const fs::path path = dir.path() / "a";
   const std::vector<float> one = {1.0F};
@@ -382,7 +382,7 @@ TEST_CASE("a full disk and a folder that is none are reported with the system's 
 TEST_CASE("a file that outgrows its limit is taken away again") {
   TempDir dir;
   const fs::path path = dir.path() / "a";
-  // In a child of its own: the limit on file sizes holds for the whole process.
+  // In a child: the limit on file sizes applies to the whole process.
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
@@ -403,7 +403,7 @@ TEST_CASE("a file that outgrows its limit is taken away again") {
 TEST_CASE("a read-only folder is reported") {
   TempDir dir;
   fs::permissions(dir.path(), fs::perms::owner_read | fs::perms::owner_exec);
-  // In a child that is not root, who may write anywhere.
+  // In a child that is not root, since root may write anywhere.
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {

@@ -33,7 +33,7 @@ class Letters final : public Tokenizer {
 
 }  // namespace
 
-TEST_CASE("a tokenizer that says no more than it must has sensible answers") {
+TEST_CASE("a tokenizer with only the required functions has sensible defaults") {
   const Letters letters;
   CHECK(letters.token_text(2) == "b");
   CHECK(letters.token_id("b") == 2);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An attempt of a job: what it is given, how it ends, and what its files say when somebody is
-// killed.
+// An attempt of a job: its environment, its end, and its files after a kill.
 #include <catch2/catch.hpp>
 
 #include <csignal>
@@ -51,14 +50,14 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-// The number that a job has written.
+// The process id that a job has written.
 pid_t pid_in(const fs::path& file) {
   pid_t pid = 0;
   std::ifstream(file) >> pid;
   return pid;
 }
 
-// A job that runs until somebody ends it, and writes `up` when it does.
+// A job that runs until it is ended, and writes `up` when it runs.
 Job endless_job(const TempDir& dir, const std::string& before = {}) {
   return shell_job(dir, before + " : > up; while :; do sleep 0.01; done");
 }
@@ -72,7 +71,7 @@ pid_t start_and_wait_for_up(const TempDir& dir, const Job& job,
 
 }  // namespace
 
-TEST_CASE("an attempt leaves what it has said and how it ended") {
+TEST_CASE("an attempt records its output and its end") {
   const TempDir dir;
   const Job job = shell_job(dir, "echo said; echo complained >&2; exit 7");
   CHECK(last_attempt(job) == 0);
@@ -93,7 +92,7 @@ TEST_CASE("an attempt leaves what it has said and how it ended") {
   CHECK(last_attempt(job) == 1);
 }
 
-TEST_CASE("nobody but the owner may read the files of an attempt") {
+TEST_CASE("only the owner may read the files of an attempt") {
   const TempDir dir;
   const Job job = shell_job(dir, "exit 0");
   CHECK(finish(job).status.state == JobState::completed);
@@ -114,7 +113,7 @@ TEST_CASE("attempts are counted by number and kept apart") {
   CHECK(out_of(job, 9) != out_of(job, 10));
 }
 
-TEST_CASE("words of a job arrive as they are") {
+TEST_CASE("arguments of a job arrive unchanged") {
   const TempDir dir;
   Job job = shell_job(dir, R"(shift; printf '%s\0' "$@")");
   const std::vector<std::string> words = {"a b",       "",          "it's \"quoted\"", "two\nlines",
@@ -129,7 +128,7 @@ TEST_CASE("words of a job arrive as they are") {
   CHECK(out_of(job) == expected);
 }
 
-TEST_CASE("a job gets the variables that pass through, those of its location and its own") {
+TEST_CASE("a job gets variables passed through, of its location and its own") {
   ::setenv("ATTEMPT_TEST_SECRET", "x", 1);
   ::setenv("TZ", "UTC", 1);
   const TempDir dir;
@@ -167,7 +166,7 @@ TEST_CASE("a job starts in its directory, with standard files and standard signa
   CHECK(out_of(job) == job.working_directory.string() + "\n0 1 2 3 SigIgn:\t0000000000000000\n");
 }
 
-TEST_CASE("a job runs on the cores that it is given") {
+TEST_CASE("a job runs on its assigned cores") {
   cpu_set_t usable;
   REQUIRE(::sched_getaffinity(0, sizeof usable, &usable) == 0);
   int last = 0;
@@ -180,7 +179,7 @@ TEST_CASE("a job runs on the cores that it is given") {
   CHECK(out_of(job) == "Cpus_allowed_list:\t" + std::to_string(last) + "\n");
 }
 
-TEST_CASE("a program that cannot be started is a failed attempt that says why") {
+TEST_CASE("a program that cannot start is a failed attempt with the reason") {
   const TempDir dir;
   Job job = shell_job(dir, "");
   std::string reason;
@@ -216,7 +215,7 @@ TEST_CASE("a job that is killed shows the signal") {
   CHECK(info.status.signal == SIGKILL);
 }
 
-TEST_CASE("a job whose time is up may save, and has failed whatever its exit code") {
+TEST_CASE("a job out of time may save, and fails with any exit code") {
   const TempDir dir;
   Job job = endless_job(dir, "trap 'echo saved; exit 75' TERM;");
   job.time_limit_seconds = 1;  // by then the shell has set its trap
@@ -237,11 +236,11 @@ TEST_CASE("a job that does not care about the end of its time is killed after th
   CHECK(info.status.detail == "time limit");
 }
 
-TEST_CASE("an attempt ends when somebody asks for it, for the reason that was given") {
+TEST_CASE("an attempt ends on request, with the given reason") {
   const TempDir dir;
   const Job job = endless_job(dir, "trap 'exit 0' TERM;");
   const pid_t shim = start_and_wait_for_up(dir, job);
-  // From another process, as `trivet cancel` is one.
+  // From another process, like `trivet cancel`.
   SECTION("cancelled") {
     const pid_t asks = in_child([&] { end_attempt(job, 1, "cancelled", 30); });
     CHECK(wait_for_child(asks) == 0);
@@ -256,12 +255,12 @@ TEST_CASE("an attempt ends when somebody asks for it, for the reason that was gi
     CHECK(read_attempt(job, 1).status.state == JobState::preempted);
   }
   CHECK(read_attempt(job, 1).status.exit_code == 0);
-  // Once more, for one that has ended.
+  // Again, for an ended attempt.
   end_attempt(job, 1, "other", 0);
   CHECK(read_attempt(job, 1).status.detail != "other");
 }
 
-TEST_CASE("who asks again for an end may give less time") {
+TEST_CASE("a second request to end may allow less time") {
   const TempDir dir;
   const Job job = endless_job(dir, "trap ': > asked' TERM;");
   const pid_t shim = start_and_wait_for_up(dir, job);
@@ -275,7 +274,7 @@ TEST_CASE("who asks again for an end may give less time") {
   CHECK(status.state == JobState::cancelled);
 }
 
-TEST_CASE("a request to end that came before the job began is seen") {
+TEST_CASE("a request to end before the job started is seen") {
   const TempDir dir;
   const Job job = endless_job(dir);
   const pid_t shim = start_attempt(job, 1);
@@ -301,7 +300,7 @@ TEST_CASE("a shim passes SIGTERM on to all of the job's processes") {
   CHECK(read_file(dir / "said") == "child\nfirst\n");
 }
 
-TEST_CASE("what a job leaves behind is killed, whatever session it has moved to") {
+TEST_CASE("leftover processes of a job are killed in any session") {
   const TempDir dir;
   const Job job = shell_job(dir, R"(
     sleep 1000 & echo $! > same
@@ -312,7 +311,7 @@ TEST_CASE("what a job leaves behind is killed, whatever session it has moved to"
   CHECK(trivet::start_ticks(pid_in(dir / "other")) == 0);
 }
 
-TEST_CASE("an attempt goes on when the process that started it is killed, and never looks lost") {
+TEST_CASE("an attempt continues when its starting process is killed, and never looks lost") {
   const TempDir dir;
   const Job job = shell_job(dir, ": > up; while [ ! -e go ]; do sleep 0.01; done; echo done");
   const pid_t starter = in_child([&] {
@@ -363,7 +362,7 @@ TEST_CASE("an attempt is made once") {
   CHECK_THROWS_AS(run_attempt(job, 1), RunError);
 }
 
-TEST_CASE("a start that was killed before the job began is made again") {
+TEST_CASE("a start that was killed before the job started is repeated") {
   const TempDir dir;
   const Job job = shell_job(dir, "echo done");
   dir.write("jobs/main/1/lock", "");
@@ -400,7 +399,7 @@ TEST_CASE("an attempt of before the machine's last start was lost with it") {
   end_attempt(job, 1, "cancelled", 0);
 }
 
-TEST_CASE("an attempt that cannot have a directory is refused with its path") {
+TEST_CASE("an attempt without a possible directory is refused with its path") {
   const TempDir dir;
   Job job = shell_job(dir, "exit 0");
   dir.write("jobs", "a file");
@@ -409,7 +408,7 @@ TEST_CASE("an attempt that cannot have a directory is refused with its path") {
   CHECK_THROWS_WITH(start_attempt(job, 1), Contains("File name too long"));
 }
 
-TEST_CASE("an attempt in this process gives the exit code to end with") {
+TEST_CASE("an attempt in this process returns the exit code to end with") {
   const TempDir dir;
   CHECK(run_attempt(shell_job(dir, "exit 3", "three"), 1) == 3);
   CHECK(run_attempt(shell_job(dir, "kill -TERM $$", "term"), 1) == 128 + SIGTERM);
@@ -431,7 +430,7 @@ TEST_CASE("an attempt in this process passes signals on") {
   CHECK(read_attempt(job, 1).status.state == JobState::preempted);
 }
 
-TEST_CASE("what becomes of a job after an attempt") {
+TEST_CASE("the state of a job after an attempt") {
   struct Case {
     const char* what;
     JobStatus attempt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// run_job(): a job of a recorded unit, as the script of a cluster's job has it run.
+// run_job(): a job of a recorded unit, as run by the script of a cluster's job.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using Catch::Contains;
 
 namespace {
 
-// Counts its runs in a file and gives the number as $RUN.
+// Counts its runs in a file and sets $RUN to the number.
 const std::string kCounted = "echo run >> runs; RUN=$(wc -l < runs); ";
 
 struct RecordedJob {
@@ -47,7 +47,7 @@ struct RecordedJob {
     FileRecords own = records();
     return run_job(own, 1, job(), options());
   }
-  // In a process of its own, which ends with the exit code.
+  // In a child process, which ends with the exit code.
   pid_t start() {
     return in_child([this] { ::_exit(run()); });
   }
@@ -63,7 +63,7 @@ struct RecordedJob {
 
 }  // namespace
 
-TEST_CASE("a job of an array runs, and what becomes of it is recorded") {
+TEST_CASE("a job of an array runs, and its result is recorded") {
   RecordedJob one("echo said");
   CHECK(one.run() == 0);
   CHECK(one.status().state == JobState::completed);
@@ -75,7 +75,7 @@ TEST_CASE("a job of an array runs, and what becomes of it is recorded") {
   CHECK(one.status().attempt == 1);
 }
 
-TEST_CASE("a job of an array is tried again where it is, as often as it says") {
+TEST_CASE("a job of an array is retried in place, as often as configured") {
   RecordedJob one(kCounted + "[ $RUN = 3 ] || exit 9");
   one.job().retries = GENERATE(1, 2);
   const bool is_enough = one.job().retries == 2;
@@ -91,18 +91,18 @@ TEST_CASE("a job of an array is not tried again after a mistake in its config") 
   CHECK(one.runs() == "run\n");
 }
 
-TEST_CASE("a preempted job of an array asks to be started again, and goes on then") {
+TEST_CASE("a preempted job of an array requests a restart, and continues then") {
   RecordedJob one(kCounted + "[ $RUN = 2 ] || exit 75");
   CHECK(one.run() == 75);
   CHECK(one.status().state == JobState::preempted);
-  // What an orchestrator records while Slurm has it in its queue.
+  // The record of an orchestrator while Slurm has the job in its queue.
   if (GENERATE(false, true)) one.record(JobState::queued, 1);
   CHECK(one.run() == 0);
   CHECK(one.status().attempt == 2);
   CHECK(one.status().failures == 0);
 }
 
-TEST_CASE("a lost attempt of a job that is started again is no failure") {
+TEST_CASE("a lost attempt of a restarted job is not a failure") {
   RecordedJob one(kCounted + "[ $RUN = 2 ] || { : > up; sleep 600; }");
   const pid_t runner = one.start();
   REQUIRE(wait_until([&] { return std::filesystem::exists(one.dir / "up"); }));
@@ -142,7 +142,7 @@ TEST_CASE("a job of an array whose unit is cancelled does not start, or ends as 
   CHECK(one.status().state == JobState::cancelled);
 }
 
-TEST_CASE("what a signal of the cluster makes of a job depends on the signal and its exit code") {
+TEST_CASE("the result of a cluster's signal depends on the signal and the exit code") {
   struct Case {
     int signal;
     const char* exit_code;
@@ -151,10 +151,10 @@ TEST_CASE("what a signal of the cluster makes of a job depends on the signal and
     JobState state;
   };
   const auto one_case = GENERATE(
-      // Preempted, whatever it makes of that.
+      // Preempted, for any exit code.
       Case{SIGTERM, "75", 0, 75, JobState::preempted},
       Case{SIGTERM, "0", 0, 75, JobState::preempted},
-      // One that does not say that it has saved would be started for ever.
+      // A job that does not report that it has saved would be restarted forever.
       Case{SIGUSR1, "75", 0, 75, JobState::preempted}, Case{SIGUSR1, "0", 0, 1, JobState::failed},
       Case{SIGUSR1, "4", 0, 4, JobState::failed}, Case{SIGUSR1, "4", 1, 75, JobState::pending});
   CAPTURE(one_case.signal, one_case.exit_code, one_case.retries);
@@ -168,7 +168,7 @@ TEST_CASE("what a signal of the cluster makes of a job depends on the signal and
   CHECK(one.status().state == one_case.state);
 }
 
-TEST_CASE("a job that the cluster's signal ends before its shim hears of it is preempted") {
+TEST_CASE("a job that the cluster's signal ends before its shim sees it is preempted") {
   RecordedJob one("echo $$ > pid; : > up; while :; do sleep 0.01; done");
   const pid_t runner = one.start();
   REQUIRE(wait_until([&] { return std::filesystem::exists(one.dir / "up"); }));
@@ -180,7 +180,7 @@ TEST_CASE("a job that the cluster's signal ends before its shim hears of it is p
   CHECK(one.status().state == JobState::preempted);
 }
 
-TEST_CASE("exit code 0 of a job that tells when it is done is no proof that it is") {
+TEST_CASE("exit code 0 does not prove success for a job that reports when it is done") {
   RecordedJob one(GENERATE(as<std::string>{}, "exit 0", ": > \"$TRIVET_DONE_FILE\"",
                            ": > \"$TRIVET_DONE_FILE\"; exit 4"));
   const std::string script = one.job().argv.back();
@@ -201,7 +201,7 @@ TEST_CASE("exit code 0 of a job that tells when it is done is no proof that it i
   }
 }
 
-TEST_CASE("a job of an array that is told to end before it begins waits for another start") {
+TEST_CASE("a job of an array that is asked to end before its start waits for a restart") {
   RecordedJob one(kCounted + "true");
   const int signal = GENERATE(SIGTERM, SIGUSR1);
   const pid_t runner = in_child([&] {
@@ -219,7 +219,7 @@ TEST_CASE("a job of an array that is told to end before it begins waits for anot
   CHECK(one.status().failures == 0);
 }
 
-TEST_CASE("a job that is told that its time is up before it can listen has not failed") {
+TEST_CASE("a job that is signaled before it can listen has not failed") {
   RecordedJob one(": > up; while :; do sleep 0.01; done");
   const pid_t runner = one.start();
   REQUIRE(wait_until([&] { return std::filesystem::exists(one.dir / "up"); }));
@@ -248,7 +248,7 @@ TEST_CASE("a job of an array gets the variables of its task that the array lets 
                            {"OMP_NUM_THREADS", "4"}, {"TASK_ONE", "1"}, {"TASK_TWO", "a=b c"}});
 }
 
-TEST_CASE("the file of an array of jobs gives back what was written, and refuses anything else") {
+TEST_CASE("the file of an array of jobs reads back as written; other text is refused") {
   JobArray array{.experiment = "/x/1",
                  .job = "train",
                  .wids = {3, 0, 5},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a config says of jobs: amounts of memory, platforms, dependencies, and records of units.
+// Jobs in configs: amounts of memory, platforms, dependencies, and records of units.
 #include <catch2/catch.hpp>
 
 #include <cstdint>
@@ -21,10 +21,10 @@ TEST_CASE("a platform is a name and how many of it") {
   CHECK(parse_platform("cpu=8")->count == 8);
   CHECK(parse_platform("cuda")->count == 1);
   CHECK(parse_platform("cuda=2")->count == 2);
-  // Chips of a topology are its product, as resources.py of the original has it.
+  // The number of chips of a topology is its product, as in resources.py of the original.
   CHECK(parse_platform("df=4x2")->count == 8);
   CHECK(parse_platform("jf=4x18x2")->count == 144);
-  // Of GPUs, a second dimension would be of machines.
+  // For GPUs, a second dimension would count machines.
   CHECK_FALSE(parse_platform("v100=4x2").has_value());
   CHECK_FALSE(parse_platform("cuda=4x2").has_value());
   CHECK(parse_platform("rtx-4090=1000000")->count == 1'000'000);
@@ -47,7 +47,7 @@ TEST_CASE("a dependency is a job, and how it must have ended") {
   CHECK_FALSE(parse_dependency("before:train"));
 }
 
-TEST_CASE("a work unit comes back from its record as it was") {
+TEST_CASE("a work unit reads back from its record unchanged") {
   launch::WorkUnit unit;
   unit.wid = 3;
   unit.repeat = 2;
@@ -86,7 +86,7 @@ TEST_CASE("a work unit comes back from its record as it was") {
   CHECK_THROWS_WITH(launch::work_unit_from(cut), Catch::Contains("lacks 'jobs'"));
 }
 
-TEST_CASE("mistakes in a job are told with their field") {
+TEST_CASE("mistakes in a job are reported with their field") {
   const auto mistake = [](Value fields) {
     Diagnostics diagnostics;
     validate(fields, schema_of<launch::JobConfig>(), nullptr, diagnostics, {.path = "xp.jobs.a"});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cgroups that limit memory, of attempts and alone. Directories with the files of the kernel stand
-// for both versions here, so that every machine tests both; local_memory_test.cpp has real ones.
+// Cgroups that limit memory, alone and for attempts. Directories with the kernel's files simulate
+// both versions here, so that every machine tests both; test/plugins/local/memory_test.cpp uses
+// real ones.
 #include <catch2/catch.hpp>
 
 #include <csignal>
@@ -24,7 +25,7 @@ namespace {
 
 constexpr std::int64_t kMebi = 1 << 20;
 
-// A parent of cgroups that is none.
+// A fake parent of cgroups.
 struct FakeParent {
   explicit FakeParent(int version) {
     fs::create_directory(path);
@@ -49,7 +50,7 @@ Job limited_job(const FakeParent& parent, const std::string& script) {
   return job;
 }
 
-// As the kernel leaves them: at the limit, and having killed.
+// The kernel's files after it reached the limit and killed.
 const std::string kKilledV2 = "printf 'low 0\\nmax 9\\noom 1\\noom_kill 1\\n' > $G/memory.events; ";
 const std::string kKilledV1 =
     "echo 67000000 > $G/memory.memsw.max_usage_in_bytes; "
@@ -57,7 +58,7 @@ const std::string kKilledV1 =
 
 }  // namespace
 
-TEST_CASE("a cgroup has its limit, and ends as a whole, before anybody enters it") {
+TEST_CASE("a cgroup has its limit, and ends as a whole, before a process enters it") {
   const FakeParent v2(2);
   const MemoryCgroup group(v2.path, 64 * kMebi);
   CHECK(group.path().parent_path() == v2.path);
@@ -75,7 +76,7 @@ TEST_CASE("a cgroup has its limit, and ends as a whole, before anybody enters it
   CHECK_FALSE(fs::exists(old.path() / "memory.max"));
 }
 
-TEST_CASE("no limit is so low that a program could not begin") {
+TEST_CASE("no limit is too low for a program to start") {
   const FakeParent parent(2);
   const MemoryCgroup group(parent.path, 1);
   CHECK(group.limit_bytes() == MemoryCgroup::kLeastBytes);
@@ -92,7 +93,7 @@ TEST_CASE("a cgroup that cannot be made is refused with its path, and leaves not
   CHECK(fs::exists(first.path()));
 }
 
-TEST_CASE("an attempt that the kernel ends for its memory has failed and says so") {
+TEST_CASE("an attempt that the kernel kills for its memory fails with that reason") {
   const int version = GENERATE(1, 2);
   const FakeParent parent(version);
   const std::string end = GENERATE("kill -KILL $$", "exit 0", "exit 75");
@@ -108,7 +109,7 @@ TEST_CASE("an attempt that the kernel ends for its memory has failed and says so
 TEST_CASE("an attempt that loses one process to its limit is ended with the others") {
   const FakeParent parent(1);
   Job job = limited_job(parent, "trap '' TERM; " + kKilledV1 + "while :; do sleep 0.01; done");
-  // Where nothing else ends it.
+  // In case nothing else ends it.
   job.time_limit_seconds = 60;
   AttemptOptions options = parent.options();
   options.grace_seconds = 0;
@@ -141,7 +142,7 @@ TEST_CASE("a kill of the kernel's that the limit did not ask for is not the limi
   CHECK(info.status.detail.empty());
 }
 
-TEST_CASE("an attempt that somebody ends was ended by that, whatever its memory") {
+TEST_CASE("an attempt ended on request has that reason, for any memory") {
   const FakeParent parent(2);
   const Job job = limited_job(parent, kKilledV2 + ": > up; while :; do sleep 0.01; done");
   const pid_t shim = start_attempt(job, 1, parent.options());
@@ -171,7 +172,7 @@ TEST_CASE("a job that declares no memory has no cgroup") {
   CHECK(read_file(job.directory / "1/stdout") == "cgroup.controllers\n");
 }
 
-TEST_CASE("what is left of killed processes is removed, and nothing else") {
+TEST_CASE("leftover cgroups of killed processes are removed, and nothing else") {
   const FakeParent parent(2);
   const std::string self = std::to_string(::getpid());
   const std::string ticks = std::to_string(trivet::start_ticks(::getpid()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of directories: the placeholders of kxm's SubdirFormat and what is different here.
+// Names of directories: the placeholders of kxm's SubdirFormat, and differences from it.
 #include <catch2/catch.hpp>
 
 #include <string>
@@ -58,7 +58,7 @@ TEST_CASE("the number of a unit is padded to the digits of their number") {
   CHECK(wid(1000, 9) == "1000");
 }
 
-TEST_CASE("placeholders take formats as in Python") {
+TEST_CASE("placeholders support formats as in Python") {
   CHECK(expand("{unpadded_wid:04}") == "0003");
   CHECK(expand("{name:>8}") == "   my xp");
   CHECK(expand("{{x}} {xid}") == "{x} 12");
@@ -71,7 +71,7 @@ TEST_CASE("without a sweep there is no separator") {
   CHECK(expand("{wid}{separator_if_sweep}{sweep_kwargs}", from) == "003");
 }
 
-TEST_CASE("what a directory cannot be named after is an error that names what there is") {
+TEST_CASE("an invalid placeholder is an error that lists the valid ones") {
   CHECK_THROWS_WITH(expand("{nope}"), Contains("{nope}") && Contains("{sweep_kwargs}"));
   DirProperties experiment = properties();
   experiment.wid = 0;
@@ -87,17 +87,17 @@ TEST_CASE("what a directory cannot be named after is an error that names what th
   }
 }
 
-TEST_CASE("what a sweep changes is told in text that a directory bears") {
+TEST_CASE("changes of a sweep become text that a directory name allows") {
   CHECK(kwargs({{"a", true}, {"b", Value::array({1, 2})}, {"c", "x"}}) == "a=true,b=(1,2),c=x");
   CHECK(kwargs({{"p", "/a/b\\c%*\n"}}) == "p=abc");
   CHECK(kwargs({{"p", " a  \t b "}}) == "p=a b");
-  CHECK(kwargs({{"p", "x=1,y:{z}#'\""}}) == "p=x=1,y:{z}#'\"");  // kept as they are
-  CHECK(kwargs({{"p", "a\x1b[2J\x7f\x1f!"}}) == "p=a(2J!");      // nothing that a terminal obeys
-  CHECK(kwargs({{"p[0]", "[x]"}}) == "p(0)=(x)");  // nor that a shell takes for a pattern
+  CHECK(kwargs({{"p", "x=1,y:{z}#'\""}}) == "p=x=1,y:{z}#'\"");  // unchanged
+  CHECK(kwargs({{"p", "a\x1b[2J\x7f\x1f!"}}) == "p=a(2J!");      // no terminal control characters
+  CHECK(kwargs({{"p[0]", "[x]"}}) == "p(0)=(x)");                // no shell patterns
   CHECK(sweep_kwargs({{{"a.long.path", 1}}, {{"path", 1}}}) == "path=1");
 }
 
-TEST_CASE("long text of a sweep is cut behind a member and told apart by a hash") {
+TEST_CASE("long text of a sweep is cut after a member and made unique by a hash") {
   const std::string long_text(120, 'x');
   const std::string cut = kwargs({{"a", 1}, {"b", long_text}, {"c", 2}});
   CHECK(cut.starts_with("a=1-"));
@@ -115,7 +115,7 @@ TEST_CASE("long text of a sweep is cut behind a member and told apart by a hash"
   CHECK(both(61, 61).size() == 127);
   CHECK(both(61, 62) != "a=" + std::string(61, 'x') + ",b=" + std::string(62, 'x'));
   CHECK(both(61, 62).starts_with("a=" + std::string(61, 'x') + "-"));
-  // As many members as it takes make room for the hash.
+  // As many members as needed are dropped for the hash.
   std::vector<std::pair<std::string, Value>> small;
   for (int i = 0; i < 60; ++i) small.emplace_back(std::string(1, static_cast<char>('A' + i)), 1);
   CHECK(kwargs(small).size() <= 127);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting values: their distributions against the published bounds and deviations.
+// Initial values: their distributions against the published bounds and deviations.
 #include "trivet/layer/initializer.h"
 
 #include <algorithm>
@@ -85,7 +85,7 @@ TEST_CASE("a truncated normal start stays within two deviations") {
   CHECK(deviation(values) == Approx(0.5 * 0.8796).epsilon(0.02));
 }
 
-TEST_CASE("fans of filters count the receptive field, and given fans win") {
+TEST_CASE("fans of filters count the receptive field, and explicit fans win") {
   // [3, 3, 16, 32]: fan_in 9 * 16, fan_out 9 * 32.
   const Shape filters{3, 3, 16, 32};
   CHECK(largest(drawn(Init::xavier_uniform, 1, filters)) ==

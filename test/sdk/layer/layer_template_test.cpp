@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which fields of a template are completed, and which are its own to say.
+// Which fields of a template are completed, and which it sets itself.
 #include <catch2/catch.hpp>
 
 #include "trivet/layer/layer_template.h"
@@ -11,7 +11,7 @@ using trivet::Value;
 
 namespace {
 
-// What complete() makes of a template with `given` in the field.
+// The result of complete() for a template with `given` in the field.
 Value completed(const Value& given, const Value& value, const Value& unset) {
   ConfigOf<Layer> layer("a/Layer", Value::table({{"field", given}, {"other", 3}}));
   complete(layer, "field", value, unset);
@@ -22,7 +22,7 @@ Value completed(const Value& given, const Value& value, const Value& unset) {
 
 }  // namespace
 
-TEST_CASE("a template's field is completed where it says nothing") {
+TEST_CASE("an unset field of a template is completed") {
   CHECK(completed(0, 7, 0) == Value(7));
   CHECK(completed(0, 0.5, 0.0) == Value(0.5));  // the 0 of a file, for a field of type float
   CHECK(completed("none", "nn/Gelu", Value()) == Value("nn/Gelu"));
@@ -31,7 +31,7 @@ TEST_CASE("a template's field is completed where it says nothing") {
   CHECK(completed(10240, 64, 10240) == Value(64));
 }
 
-TEST_CASE("what a template says stays") {
+TEST_CASE("a set field of a template stays") {
   CHECK(completed(5, 7, 0) == Value(5));
   CHECK(completed(false, true, Value()) == Value(false));
   CHECK(completed("nn/Relu", "nn/Gelu", Value()) == Value("nn/Relu"));

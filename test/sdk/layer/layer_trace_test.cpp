@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LayerTrace: what is seen of layers while one lives, and nothing of those made before or after.
+// LayerTrace: records layers made during its lifetime, and none made before or after.
 #include "trivet/layer/layer_trace.h"
 
 #include <catch2/catch.hpp>
@@ -33,7 +33,7 @@ ConfigOf<Layer> linear(std::int64_t in, std::int64_t out) {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "a trace tells types, shapes, calls and work of the layers") {
+TEST_CASE_METHOD(Fixture, "a trace reports types, shapes, calls and work of the layers") {
   LayerTrace trace;
   ConfigOf<Layer> body{"nn/Sequential",
                        Value::table({{"layers", Value::array({linear(3, 4).to_value()})}})};
@@ -74,7 +74,7 @@ TEST_CASE_METHOD(Fixture, "a traced layer answers its extensions, and outlives t
   CHECK(relu->fprop(x, context).to_host<float>() == std::vector<float>{0.0F, 2.0F});
 }
 
-TEST_CASE_METHOD(Fixture, "traces nest: the innermost sees what is made") {
+TEST_CASE_METHOD(Fixture, "traces nest: the innermost one sees new layers") {
   LayerTrace outer;
   {
     LayerTrace inner;

@@ -35,7 +35,7 @@ TEST_CASE("any function of tensors can be run again", "[tape]") {
   CHECK(runs == 2);
   CHECK(of_a.gradient.to_host<float>() == std::vector<float>{6, 9, 12});
   CHECK(of_b.gradient.to_host<float>() == std::vector<float>{1, 2, 3});
-  // Off the tape, and where nothing wants a gradient, it is only run.
+  // Off the tape, and without a gradient, it only runs.
   runs = 0;
   const Tensor plain[] = {a, b};
   CHECK(remat(fn, plain)[0].to_host<float>() == std::vector<float>{4, 10, 18});
@@ -46,7 +46,7 @@ TEST_CASE("any function of tensors can be run again", "[tape]") {
   CHECK_THROWS_WITH(remat(fn, {}), Catch::Contains("1 to 5 inputs, got 0"));
 }
 
-TEST_CASE("outputs that nothing flows to, or that need no gradient, are left out", "[tape]") {
+TEST_CASE("outputs without a gradient are skipped", "[tape]") {
   const auto device = open_any();
   GradientSlot slot;
   const Tensor x = make_leaf(Tensor::full(*device, {2}, 3), slot);
@@ -74,7 +74,7 @@ TEST_CASE("outputs that nothing flows to, or that need no gradient, are left out
   CHECK(gradient({1, 3}) == std::vector<float>{8, 8});
 }
 
-TEST_CASE("what is computed again is not kept", "[tape]") {
+TEST_CASE("recomputed values are not kept", "[tape]") {
   const auto device = open_any();
   GradientSlot slot{Tensor::zeros(*device, {256})};
   const Tensor x = make_leaf(Tensor::full(*device, {256}, 1), slot);
@@ -95,7 +95,7 @@ TEST_CASE("what is computed again is not kept", "[tape]") {
   CHECK(device->memory().persistent_bytes == before);
 }
 
-TEST_CASE("attention is computed once where it is kept", "[tape]") {
+TEST_CASE("attention is computed once if it is kept", "[tape]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto run = [&](RematKeeps keeps) {
@@ -128,7 +128,7 @@ TEST_CASE("attention is computed once where it is kept", "[tape]") {
   }
 }
 
-TEST_CASE("a tape keeps what it is given until it is cleared", "[tape]") {
+TEST_CASE("a tape keeps saved tensors until it is cleared", "[tape]") {
   Tape tape;
   auto object = std::make_shared<int>(1);
   const std::weak_ptr<int> watch = object;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scopes and parameter stores: paths, blocks, starting values, shared layers.
+// Scopes and parameter stores: paths, blocks, initial values, shared layers.
 #include "trivet/layer/scope.h"
 
 #include <algorithm>
@@ -83,7 +83,7 @@ TEST_CASE_METHOD(Fixture, "two parameters, or two layers, of one path are refuse
              Catch::Contains("already a layer at 'a'"));
 }
 
-TEST_CASE_METHOD(Fixture, "values exist from build on, and nothing can be added after it") {
+TEST_CASE_METHOD(Fixture, "values exist from build on, and nothing can be added afterwards") {
   Parameter& w = root.parameter("w", {2}, {.init = {Init::constant, 0.5}});
   CHECK_THAT(error_of([&] { w.value(); }), Catch::Contains("'w'") && Catch::Contains("before"));
   store.build();

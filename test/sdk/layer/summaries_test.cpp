@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Summaries: what is kept, under which name, and histograms of hard cases.
+// Summaries: stored values, their names, and histograms of hard cases.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -20,7 +20,7 @@ std::int64_t total(const Histogram& histogram) {
 
 }  // namespace
 
-TEST_CASE("nothing is kept, or looked at, until it is wanted") {
+TEST_CASE("nothing is computed or kept until it is requested") {
   Summaries summaries;
   summaries.scalar("a", 1);
   summaries.histogram("b", Tensor());
@@ -32,7 +32,7 @@ TEST_CASE("nothing is kept, or looked at, until it is wanted") {
   CHECK(summaries.entries().size() == 1);
 }
 
-TEST_CASE("a name that is taken gets a number behind it") {
+TEST_CASE("a duplicate name gets a number appended") {
   Summaries summaries;
   summaries.want();
   for (int i = 0; i < 3; ++i) summaries.scalar("layer/x", i);
@@ -43,7 +43,7 @@ TEST_CASE("a name that is taken gets a number behind it") {
   CHECK(std::get<double>(summaries.entries()[2].content) == 2);
 }
 
-TEST_CASE("every finite value is in one bucket, whatever the range") {
+TEST_CASE("every finite value is in one bucket, for any range") {
   const float most = std::numeric_limits<float>::max();
   const float least = std::numeric_limits<float>::denorm_min();
   const std::vector<float> values = GENERATE_COPY(
@@ -57,7 +57,7 @@ TEST_CASE("every finite value is in one bucket, whatever the range") {
   if (!values.empty()) CHECK(histogram.limits.back() == histogram.max);
 }
 
-TEST_CASE("a histogram of nothing finite has no buckets and says how many there were") {
+TEST_CASE("a histogram without finite values has no buckets and reports their number") {
   const std::vector<float> values = {std::nanf(""), -std::numeric_limits<float>::infinity()};
   const Histogram histogram = histogram_of(values);
   CHECK(histogram.count == 0);
@@ -76,7 +76,7 @@ TEST_CASE("images of other shapes and types are refused by name") {
   CHECK_THROWS_AS(summaries.images("x", Tensor::host({1, 2, 2, 1}, DType::i32)), Error);
 }
 
-TEST_CASE("bytes stay as they are, and one image has the plain name") {
+TEST_CASE("bytes are unchanged, and a single image has the plain name") {
   Summaries summaries;
   summaries.want();
   Tensor image = Tensor::host({1, 2, 2}, DType::u8);

@@ -40,7 +40,7 @@ struct OpCase {
   std::function<Tensor(std::span<const Tensor>)> op;
   std::function<Array(std::span<const Array>)> reference;
   bool differentiable = true;
-  // Of |got - want| / (1 + |want|). f32 sums of a few dozen terms stay well below.
+  // Bound of |got - want| / (1 + |want|). f32 sums of a few dozen terms stay well below.
   double tolerance = 1e-5;
   double gradient_tolerance = 1e-2;
 };

@@ -81,12 +81,12 @@ TEST_CASE("attention mixes the values that each query sees", "[ops]") {
   for (const Shape& bias : {Shape{2, 2, 3, 5}, Shape{1, 2, 1, 5}, Shape{1, 1, 3, 5}}) {
     check_attention("bias", {2, 1, {.causal = true, .softcap = 1.5F}, false, bias});
   }
-  // Queries of segment 2 have no key at all: they give zeros and no gradient.
+  // Queries of segment 2 have no key: they return zeros and no gradient.
   check_attention("segments", {2, 1, {.causal = true, .q_offset = 2}, true});
 }
 
 TEST_CASE("weights of attention are dropped by the bits of their position", "[ops]") {
-  // With values of 1 in each feature of its own, the output is the weights.
+  // With one-hot values the output equals the weights.
   const Shape shape{1, 4, 2, 4};
   const auto device = open_any();
   std::vector<float> values;
@@ -111,7 +111,7 @@ TEST_CASE("weights of attention are dropped by the bits of their position", "[op
   }
 }
 
-TEST_CASE("attention says what does not fit its queries and keys", "[ops]") {
+TEST_CASE("attention reports mismatched queries and keys", "[ops]") {
   const auto device = open_any();
   const Tensor q = Tensor::zeros(*device, {2, 3, 2, 4}), k = Tensor::zeros(*device, {2, 5, 2, 4});
   CHECK_THROWS_WITH(ops::attention(q, k, k, {.bias = Tensor::zeros(*device, {2, 2, 2, 5})}),

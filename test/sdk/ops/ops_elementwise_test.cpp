@@ -95,13 +95,13 @@ TEST_CASE("binary ops broadcast as NumPy does, forward and backward", "[ops]") {
   }
 }
 
-TEST_CASE("binary ops on empty tensors give empty tensors", "[ops]") {
+TEST_CASE("binary ops on empty tensors return empty tensors", "[ops]") {
   OpCase empty =
       binary_case("add", ops::add, [](double x, double y) { return x + y; }, {0, 3}, {3}, {0, 3});
   check(empty);
 }
 
-TEST_CASE("max and min give the gradient to the winner, and to a where equal", "[ops]") {
+TEST_CASE("max and min pass the gradient to the winner, and to a on a tie", "[ops]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
@@ -127,7 +127,7 @@ TEST_CASE("max and min give the gradient to the winner, and to a where equal", "
   }
 }
 
-TEST_CASE("comparisons give bool, for integers too", "[ops]") {
+TEST_CASE("comparisons return bool, for integers too", "[ops]") {
   for (const DType dtype : {DType::f32, DType::i32, DType::u8}) {
     check({.name = "equal",
            .inputs = {{{4, 5}, 0, 3, dtype}, {{5}, 0, 3, dtype}},
@@ -232,7 +232,7 @@ TEST_CASE("cast between floating types rounds to the nearest, and its gradient p
   }
 }
 
-TEST_CASE("ops on operands that do not fit say what they expected and got", "[ops]") {
+TEST_CASE("ops on mismatched operands report the expected and the given shapes", "[ops]") {
   const auto device = open_any();
   const auto other = open_any();
   const Tensor a = Tensor::zeros(*device, {2, 3}), b = Tensor::zeros(*device, {4});

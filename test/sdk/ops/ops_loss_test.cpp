@@ -110,7 +110,7 @@ TEST_CASE("the loss of equal logits is the logarithm of their number", "[ops]") 
   }
 }
 
-TEST_CASE("a target that is no class is an error that names its row", "[ops]") {
+TEST_CASE("an invalid target is an error that names its row", "[ops]") {
   const auto device = open_any();
   const std::vector<std::int32_t> targets{0, 3};
   const Tensor wrong = Tensor::from<std::int32_t>(*device, targets, {2});
@@ -120,8 +120,9 @@ TEST_CASE("a target that is no class is an error that names its row", "[ops]") {
                     Catch::Contains("targets i32 [3]"));
 }
 
-// Negative ones are left out; every device must find the 3, also where the host cannot look.
-TEST_CASE("a target that is no class is an error on every backend", "[ops]") {
+// Negative targets are ignored; every device must detect the 3, also in memory that the host cannot
+// access.
+TEST_CASE("an invalid target is an error on every backend", "[ops]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
@@ -212,7 +213,7 @@ TEST_CASE("the fused classifier has the gradients of its loss", "[ops]") {
   }
 }
 
-TEST_CASE("the fused classifier computes no gradient that nobody asks for", "[ops]") {
+TEST_CASE("the fused classifier computes no unneeded gradient", "[ops]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
@@ -252,7 +253,7 @@ TEST_CASE("the fused classifier computes no gradient that nobody asks for", "[op
     const double product = 2.0 * 600 * 3 * 4;
     CHECK(only_x.flops - neither.flops == Approx(both.flops - neither.flops - product));
     CHECK(only_w.flops - neither.flops == Approx(both.flops - neither.flops - product));
-    // A backend that has the slot is asked whatever is wanted.
+    // A backend that has the kernel is called for any outputs.
     for (const KernelUse& use : device->kernel_uses()) {
       if (use.kernel != "linear_xent") continue;
       INFO(use.native << " native, " << use.fallback << " composed");
@@ -261,7 +262,7 @@ TEST_CASE("the fused classifier computes no gradient that nobody asks for", "[op
   }
 }
 
-TEST_CASE("the fused classifier gives the same over several chunks of rows", "[ops]") {
+TEST_CASE("the fused classifier gives the same result over several chunks of rows", "[ops]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);

@@ -138,7 +138,7 @@ TEST_CASE("linear is act(x w + b), with gradients for x, w and b", "[ops]") {
   }
 }
 
-TEST_CASE("linear adds its weight gradients to what was there", "[ops]") {
+TEST_CASE("linear adds its weight gradients to existing ones", "[ops]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
@@ -154,7 +154,7 @@ TEST_CASE("linear adds its weight gradients to what was there", "[ops]") {
       loss = ops::sum(ops::add(ops::linear(x, w, b), ops::linear(x, w, b)));
     }
     tape.backward(loss);
-    // The first use overwrites the 100 from before the step, the second adds: 2 * 3 rows * 5.
+    // The first use overwrites the 100 from before the step; the second adds: 2 * 3 rows * 5.
     CHECK(w_slot.gradient.item() == 30);
     CHECK(b_slot.gradient.item() == 6);
   }
@@ -196,7 +196,7 @@ TEST_CASE("gather_rows looks rows up, and equal indices add up in the gradient",
   }
 }
 
-TEST_CASE("dropout keeps what the key says, on every backend alike", "[ops]") {
+TEST_CASE("dropout's choice depends on the key, equally on every backend", "[ops]") {
   const RngKey key(42);
   std::vector<std::uint32_t> bits(1000);
   random_bits(key, 0, bits);

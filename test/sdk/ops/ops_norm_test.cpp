@@ -72,7 +72,7 @@ TEST_CASE("batch norm normalizes each channel over all other axes", "[ops]") {
   check(batch_norm_case({6, 4}, false, false, Activation::none));
 }
 
-TEST_CASE("batch norm gives the moments of the batch, off the tape", "[ops]") {
+TEST_CASE("batch norm returns the moments of the batch, off the tape", "[ops]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
@@ -91,8 +91,8 @@ TEST_CASE("batch norm gives the moments of the batch, off the tape", "[ops]") {
   }
 }
 
-// Relu's kink keeps it out of the difference quotients: its gradient is that of the plain norm
-// where the output is above 0, by linearity in the gradient that comes in.
+// Difference quotients fail at relu's kink. Where the output is above 0, the gradient is the plain
+// norm's, by linearity in the incoming gradient.
 TEST_CASE("batch norm's relu stops gradients where the output is 0", "[ops]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
@@ -123,7 +123,7 @@ TEST_CASE("batch norm's relu stops gradients where the output is 0", "[ops]") {
   }
 }
 
-TEST_CASE("batch norm says which shapes do not fit", "[ops]") {
+TEST_CASE("batch norm reports mismatched shapes", "[ops]") {
   const auto device = open_any();
   const Tensor x = Tensor::zeros(*device, {4, 3}), gamma = Tensor::zeros(*device, {4});
   CHECK_THROWS_WITH(ops::batch_norm(x, gamma, {}, kEpsilon),

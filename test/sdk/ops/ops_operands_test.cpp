@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every op with every operand as it may come: views, other types and devices, missing, empty.
+// Every op with every form of operand: views, other types and devices, missing, empty.
 #include <catch2/catch.hpp>
 
 #include "sdk/backend/backends.h"
@@ -7,7 +7,7 @@
 
 namespace trivet::test {
 
-TEST_CASE("every op takes every operand as a view and refuses what it cannot take", "[ops]") {
+TEST_CASE("every op accepts every operand as a view and refuses invalid ones", "[ops]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     CHECK(testing::check_operands(backend.table) == "");

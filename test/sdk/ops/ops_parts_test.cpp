@@ -15,7 +15,7 @@ namespace {
 
 using Indices = std::span<const std::int64_t>;
 
-// The first backend, with what its function `copy` moves counted.
+// The first backend, with a counter of elements moved by `copy`.
 std::int64_t copied = 0;
 const tv_backend* counting_backend() {
   static const tv_backend table = [] {

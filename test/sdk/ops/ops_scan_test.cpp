@@ -112,7 +112,7 @@ TEST_CASE("log_softmax keeps its digits where logits are large or probabilities 
   }
 }
 
-TEST_CASE("top_k gives the largest, equals in order, and its gradient to them", "[ops]") {
+TEST_CASE("top_k returns the largest, ties in order, and passes its gradient to them", "[ops]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that change form, and reductions.
+// Ops that change shapes, and reductions.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -164,7 +164,7 @@ TEST_CASE("sum, mean and max reduce any axis", "[ops]") {
   }
 }
 
-TEST_CASE("reductions of everything give a scalar; the mean of nothing is 0", "[ops]") {
+TEST_CASE("full reductions return a scalar; the mean of nothing is 0", "[ops]") {
   const auto total = [](auto in) {
     double sum = 0;
     for (const double value : in[0].values) sum += value;
@@ -205,7 +205,7 @@ TEST_CASE("reductions of everything give a scalar; the mean of nothing is 0", "[
              }});
 }
 
-TEST_CASE("max and argmax take the first of equals, and the gradient goes there", "[ops]") {
+TEST_CASE("max and argmax take the first of ties, and the gradient goes there", "[ops]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);

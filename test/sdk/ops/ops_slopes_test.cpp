@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slopes where pieces of a function meet: the same on every backend, fused or composed.
+// Slopes where pieces of a function meet: equal on every backend, by the kernel or the fallback.
 #include <catch2/catch.hpp>
 
 #include "sdk/backend/backends.h"

@@ -131,7 +131,7 @@ TEST_CASE("pooling takes the maximum or the mean of the pixels inside the image"
   }
 }
 
-TEST_CASE("conv2d says which shapes do not fit", "[ops][vision]") {
+TEST_CASE("conv2d reports mismatched shapes", "[ops][vision]") {
   const auto device = open_any();
   const Tensor image = Tensor::zeros(*device, {1, 4, 4, 3});
   CHECK_THROWS_WITH(ops::conv2d(image, Tensor::zeros(*device, {3, 3, 2, 8})),

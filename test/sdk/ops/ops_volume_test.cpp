@@ -23,7 +23,7 @@ struct Axis {
   std::int64_t in, window, stride, dilation, before, out;
 };
 
-// Calls f(index in the window, index in the input) for what lies inside.
+// Calls f(index in the window, index in the input) for elements inside.
 template <class F>
 void inside(const Axis& a, std::int64_t o, F f) {
   for (std::int64_t k = 0; k < a.window; ++k) {
@@ -126,7 +126,7 @@ TEST_CASE("conv3d keeps the extents with padding \"same\"", "[ops]") {
                     Catch::Contains("[conv3d]"));
 }
 
-TEST_CASE("max_pool3d and avg_pool3d look at what lies inside the volume", "[ops]") {
+TEST_CASE("max_pool3d and avg_pool3d use only elements inside the volume", "[ops]") {
   const auto pool_case = [](const char* name, auto op, bool smooth, auto reference) {
     OpCase c{.name = name,
              .inputs = {{{2, 4, 5, 3, 2}, -4, 4}},
@@ -153,7 +153,7 @@ TEST_CASE("max_pool3d and avg_pool3d look at what lies inside the volume", "[ops
   });
 }
 
-// Central differences say nothing where two elements are nearly equal.
+// Central differences are meaningless where two elements are nearly equal.
 TEST_CASE("the gradient of max_pool3d goes to the largest of each window", "[ops]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
@@ -226,7 +226,7 @@ TEST_CASE("errors of ops on volumes name them", "[ops]") {
   });
 }
 
-TEST_CASE("a volume without planes gives a volume without planes", "[ops]") {
+TEST_CASE("a volume without planes returns a volume without planes", "[ops]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tape: what it records, how gradients meet, what it keeps alive.
+// The tape: what it records, how gradients are summed, what it keeps alive.
 #include "trivet/tape.h"
 
 #include <catch2/catch.hpp>
@@ -35,7 +35,7 @@ Tensor times(const Tensor& x, float factor) {
   return y;
 }
 
-// One that reads an input it did not save.
+// A function that reads an input it did not save.
 void careless_vjp(Vjp& v) {
   v.add(0, ops::mul(v.grad_output(), v.input(0)));
 }
@@ -105,7 +105,7 @@ TEST_CASE("two leaves that get the same gradient do not share it", "[tape]") {
   CHECK(b_slot.gradient.item() == 6);
 }
 
-TEST_CASE("a gradient that reads what was not saved is told whose it is", "[tape]") {
+TEST_CASE("a gradient that reads an unsaved tensor is reported with its op", "[tape]") {
   const auto device = open_any();
   static constexpr OpDef kForgets{"acme_forgets",
                                   [](Vjp& v) { v.add(0, ops::mul(v.input(0), 2)); }};
@@ -195,7 +195,7 @@ TEST_CASE("a plugin's own op is recorded like any other", "[tape]") {
   CHECK(slot.gradient.to_host<float>() == std::vector<float>{6, 12});
 }
 
-TEST_CASE("reading an input that was not saved is an error that says what to do", "[tape]") {
+TEST_CASE("reading an input that was not saved is an error with a hint", "[tape]") {
   const auto device = open_any();
   GradientSlot slot;
   const Tensor x = make_leaf(vector_of(*device, {1, 2}), slot);
@@ -230,7 +230,7 @@ TEST_CASE("backward of something that is not on the tape is an error", "[tape]")
   CHECK_THROWS_WITH(tape.backward(loss), Catch::Contains("does not depend"));
 }
 
-TEST_CASE("a tape whose parameters are gone says so", "[tape]") {
+TEST_CASE("a tape whose parameters are gone is an error", "[tape]") {
   const auto device = open_any();
   Tape tape;
   Tensor loss;
@@ -259,7 +259,7 @@ TEST_CASE("a seed of another type is an error", "[tape]") {
   CHECK_THROWS_WITH(tape.backward(y, Tensor::host({2})), Catch::Contains("the host"));
 }
 
-TEST_CASE("a tape frees what it saved as it walks back", "[tape]") {
+TEST_CASE("a tape frees saved tensors on the backward walk", "[tape]") {
   const auto device = open_any();
   GradientSlot slot{Tensor::zeros(*device, {256})};
   const Tensor x = make_leaf(Tensor::full(*device, {256}, 1), slot);

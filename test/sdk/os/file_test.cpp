@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text files that are replaced whole, and read without trust in their size.
+// Atomic replacement of text files, and reading without trust in their size.
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <filesystem>

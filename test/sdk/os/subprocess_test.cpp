@@ -34,20 +34,20 @@ TEST_CASE("a program may print more than a pipe holds, on both outputs") {
   CHECK(result.errors.size() == 1000000);
 }
 
-TEST_CASE("a program gets the environment that is given, and is found on this one's PATH") {
+TEST_CASE("a program gets the given environment, and is found on this process's PATH") {
   const ProgramResult result =
       run_program({"sh", "-c", "echo $A-$HOME"}, {.environment = {"A=b c"}});
   CHECK(result.out == "b c-\n");
 }
 
-TEST_CASE("a program that does not exist is told by name and reason") {
+TEST_CASE("a missing program is reported by name and reason") {
   CHECK_THROWS_WITH(run_program({"no-such-program-here"}),
                     "cannot start 'no-such-program-here': No such file or directory");
   const TempDir dir;
   CHECK_THROWS_WITH(run_program({dir.write("plain", "").string()}), Contains("Permission denied"));
 }
 
-TEST_CASE("a program that takes too long is killed with what it has started") {
+TEST_CASE("a program that takes too long is killed with its children") {
   const TempDir dir;
   const std::string script = "sleep 600 & echo $! > " + (dir / "pid").string() + "; wait";
   const ProgramResult result = run_program({"sh", "-c", script}, {.timeout_seconds = 0.5});
@@ -57,7 +57,7 @@ TEST_CASE("a program that takes too long is killed with what it has started") {
   CHECK(wait_until([&] { return start_ticks(child) == 0; }));
 }
 
-TEST_CASE("what a program has started is not waited for") {
+TEST_CASE("children of a program are not waited for") {
   const TempDir dir;
   const ProgramResult result =
       run_program({"sh", "-c", "sleep 600 & echo $!"}, {.timeout_seconds = 60});

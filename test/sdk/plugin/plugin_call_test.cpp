@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of plugins leave a trace while they last, and what leaves them has the names of the plugin.
+// Calls of plugins are traced while they run, and their exceptions name the plugin.
 #include <catch2/catch.hpp>
 #include <memory>
 #include <new>
@@ -63,7 +63,7 @@ TEST_CASE("the innermost call of a plugin is the current one, as long as it last
   CHECK(PluginCall::current() == nullptr);
 }
 
-TEST_CASE("what leaves a call of a plugin names it") {
+TEST_CASE("an exception from a plugin call names the plugin") {
   const RegistryItem item = item_of_plugin("acme");
   CHECK(said_by(item, [] { throw std::runtime_error("no sun"); }) ==
         "hall.clock: its tick failed: no sun [plugin acme, acme/Sundial]");
@@ -84,7 +84,7 @@ TEST_CASE("what leaves a call of a plugin names it") {
   CHECK(PluginCall::current() == nullptr);
 }
 
-TEST_CASE("an object tells the item of its class, whoever made it") {
+TEST_CASE("an object knows the item of its class, however it was made") {
   const Sundial before;
   CHECK(trivet::item_of<Clock>(before) == nullptr);
   {
@@ -105,7 +105,7 @@ TEST_CASE("an object tells the item of its class, whoever made it") {
   CHECK(trivet::item_of<Clock>(before) == nullptr);
 }
 
-TEST_CASE("a factory that gives nothing is an error of its plugin") {
+TEST_CASE("a factory that returns null is an error of its plugin") {
   Registry registry;
   registry.add({.name = "acme", .file = "a"},
                {{.kind = "clock",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The registry and TRIVET_PLUGIN, with a plugin that is part of this test program: its entry is
-// called as the host does.
+// called as by the host.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
@@ -213,7 +213,7 @@ TEST_CASE("a config struct of the plugin becomes a ConfigOf with its key") {
   CHECK_THROWS_WITH(ConfigOf<Tool>(ToolConfig{}), Catch::Contains("registered no tool"));
 }
 
-TEST_CASE("a bare number stands for the item that claims it") {
+TEST_CASE("a bare number selects the item that claims it") {
   bench();
   const auto config = trivet::decode<HammerConfig>(Value::table({{"weight", 1}, {"spare", 4}}));
   CHECK(config.spare == ConfigOf<Tool>("bench/Saw", Value::table({{"teeth", 4}})));
@@ -236,7 +236,7 @@ TEST_CASE("a config that does not fit the struct names path and plugin") {
   }
 }
 
-TEST_CASE("whatever a constructor throws arrives with plugin, key and config path") {
+TEST_CASE("any exception of a constructor arrives with plugin, key and config path") {
   bench();
   CHECK(message_of(saw_with("config")) == "saw: blunt [plugin bench, bench/Saw]");
   CHECK(message_of(saw_with("input")) == "shop.saw: no wood [plugin bench, bench/Saw]");
@@ -346,7 +346,7 @@ TEST_CASE("experiments and tables are had by their keys") {
                     Catch::Contains("gave no table") && Catch::Contains("plugin bench"));
 }
 
-TEST_CASE("the note in the library says what the entry registers") {
+TEST_CASE("the note in the library matches what the entry registers") {
   const auto& note = trivet_plugin_note_v1;
   CHECK(note.type == TRIVET_NOTE_TYPE);
   CHECK(std::string(note.owner) == TRIVET_NOTE_OWNER);
@@ -382,7 +382,7 @@ TEST_CASE("the schema in the note is the schema of the struct") {
   CHECK(from_note.find("weight")->low_open);
 }
 
-TEST_CASE("defaults learned from a loaded plugin read like those of a note") {
+TEST_CASE("defaults from a loaded plugin read like those of a note") {
   trivet::Schema schema = trivet::schema_from_json(
       R"({"name":"T","fields":[{"name":"bare","type":"config","kind":"tool"},)"
       R"({"name":"full","type":"config","kind":"tool"},)"
@@ -391,13 +391,13 @@ TEST_CASE("defaults learned from a loaded plugin read like those of a note") {
   const Value full = Value::table({{"type", "bench/Hammer"}, {"weight", 1.5}});
   trivet::complete_defaults(
       schema, Value::table({{"bare", bare}, {"full", full}, {"list", Value::array({bare, full})}}));
-  CHECK_FALSE(schema.find("bare")->adjustable);  // as in notes that are older than the word
+  CHECK_FALSE(schema.find("bare")->adjustable);  // as in notes older than the word
   CHECK(schema.find("bare")->default_value == Value("bench/Hammer"));
   CHECK(schema.find("full")->default_value == full);
   CHECK(schema.find("list")->default_value == Value::array({"bench/Hammer", full}));
 }
 
-TEST_CASE("a text that is no schema is refused, not believed") {
+TEST_CASE("an invalid schema text is refused") {
   for (const char* text :
        {"", "{", "[]", "{\"name\":1,\"fields\":[]}", "{\"name\":\"x\",\"fields\":{}}",
         "{\"name\":\"x\",\"fields\":[{\"name\":\"a\"}]}",

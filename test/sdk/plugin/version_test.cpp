@@ -8,7 +8,7 @@
 #include "support/paths.h"
 #include "trivet/version.h"
 
-TEST_CASE("libtrivet reports the version that the build file gives") {
+TEST_CASE("libtrivet reports the version of the build file") {
   std::ifstream file(trivet::test::source_root() / "meson.build");
   std::stringstream text;
   text << file.rdbuf();

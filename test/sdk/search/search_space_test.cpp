@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spaces of a search: from TOML's tables to the unit cube and back.
+// Search spaces: from TOML tables to the unit cube and back.
 #include "trivet/search/search_space.h"
 
 #include <catch2/catch.hpp>
@@ -31,7 +31,7 @@ Dimension steps(std::int64_t low, std::int64_t high, std::int64_t step) {
   return dimension(Value::table({{"int", Value::array({low, high})}, {"step", step}}));
 }
 
-// The complaint about a dimension.
+// The error message of a dimension.
 std::string refusal(const Value& table) {
   try {
     trivet::decode<DimensionConfig>(table, "space.lr");
@@ -65,7 +65,7 @@ TEST_CASE("a coordinate of a dimension is a value at that part of its range") {
   CHECK(dimension("choice", {"a", 2, true}).value(0.34) == Value(2));
 }
 
-TEST_CASE("the ends of the line are the ends of the range, and what is beyond stays inside") {
+TEST_CASE("the ends of the line are the ends of the range, and values beyond stay inside") {
   for (const double unit : {0.0, -0.5}) {
     CHECK(dimension("uniform", {0.1, 0.3}).value(unit) == Value(0.1));
     CHECK(dimension("log_uniform", {1e-5, 1e-1}).value(unit) == Value(1e-5));
@@ -82,7 +82,7 @@ TEST_CASE("the ends of the line are the ends of the range, and what is beyond st
   }
 }
 
-TEST_CASE("the coordinate of a value gives the value again") {
+TEST_CASE("the coordinate of a value maps back to the value") {
   check_property([](std::int32_t low, std::uint32_t width, std::uint16_t at) {
     const Dimension d = dimension("int", {low, std::int64_t{low} + width + 1});
     const Value value = d.value(fraction(at));
@@ -106,7 +106,7 @@ TEST_CASE("the coordinate of a value gives the value again") {
   });
 }
 
-TEST_CASE("every coordinate of a cell gives its value, and cells have no gaps") {
+TEST_CASE("every coordinate of a cell maps to its value, and cells have no gaps") {
   const std::vector<std::function<Dimension(int)>> kinds = {
       [](int n) {
         return dimension("int", {-4, n});
@@ -186,7 +186,7 @@ TEST_CASE("a point that is none of the space is refused by key") {
              Contains("wd: ") && Contains("not in its space"));
 }
 
-TEST_CASE("a dimension that makes no sense is refused with what to do") {
+TEST_CASE("an invalid dimension is refused with a hint") {
   CHECK_THAT(refusal(Value::table()),
              Contains("space.lr") && Contains("sets no values") &&
                  Contains("set exactly one of uniform, log_uniform, int, log_int and choice"));
@@ -229,7 +229,7 @@ TEST_CASE("the config of a dimension survives the way to a file and back") {
   CHECK(report.passed());
 }
 
-TEST_CASE("the loss of a trial is its value, or what it measured last, turned by the goal") {
+TEST_CASE("the loss of a trial is its value or last measurement, signed by the goal") {
   using trivet::final_loss;
   using trivet::Goal;
   using trivet::TrialState;

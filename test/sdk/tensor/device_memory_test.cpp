@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Step memory: record, plan, replay; what outlives a step; steps that differ; the limit.
+// Step memory: record, plan, replay; tensors that outlive a step; different steps; the limit.
 #include <sys/resource.h>
 
 #include <catch2/catch.hpp>
@@ -15,8 +15,7 @@
 namespace trivet::test {
 namespace {
 
-// A classifier with one hidden layer and plain gradient descent, as a loop around the engine sees
-// it.
+// A classifier with one hidden layer and plain gradient descent, as in a training loop.
 class Mlp {
  public:
   explicit Mlp(Device& device) : device_(device) {
@@ -72,7 +71,7 @@ long minor_faults() {
 
 }  // namespace
 
-TEST_CASE("a steady step asks nothing of the backend and has the same addresses", "[memory]") {
+TEST_CASE("a steady step allocates nothing from the backend and reuses its addresses", "[memory]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);
     const auto device = open(backend);
@@ -97,7 +96,7 @@ TEST_CASE("a steady step asks nothing of the backend and has the same addresses"
   }
 }
 
-// A sanitizer touches pages of its own.
+// A sanitizer touches pages itself.
 TEST_CASE("a hundred steady steps touch no new page", "[memory][nosan]") {
   const auto device = open_any();
   Mlp model(*device);
@@ -118,7 +117,7 @@ TEST_CASE("a tensor that outlives its step keeps its value, and steps become ste
   const float expected = kept.front().item();
   for (int i = 0; i < 5; ++i) model.step(32);
   for (const Tensor& loss : kept) CHECK(loss.item() == expected);
-  // The loss of one step goes when that of the next has come, so two blocks take turns.
+  // The loss of one step is freed after the next one exists, so two blocks alternate.
   for (int i = 0; i < 2; ++i) model.step(32, &kept[0]);
   const MemoryReport warm = device->memory();
   for (int i = 0; i < 5; ++i) model.step(32, &kept[0]);
@@ -165,7 +164,7 @@ TEST_CASE("a step that leaves its plan half-way is computed rightly", "[memory]"
   }
 }
 
-TEST_CASE("memory that is freed in another order than planned is not given out twice", "[memory]") {
+TEST_CASE("memory freed in another order than planned is not handed out twice", "[memory]") {
   const auto device = open_any();
   const auto step = [&](bool first_longer) {
     device->begin_step();
@@ -235,7 +234,7 @@ TEST_CASE("a device counts FLOPs of the model, forward and backward", "[memory]"
     loss = ops::sum(ops::matmul(a, w));
   }
   tape.backward(loss);
-  // Forward again, and one product for dw; nobody wants da.
+  // Forward again, and one product for dw; da is not needed.
   CHECK(device->flops() == 3 * 2 * 3 * 5 * 7);
 }
 

@@ -16,7 +16,7 @@ std::unique_ptr<Device> abstract(const tv_backend* like = any_backend()) {
   return open_meta_device(like, {.key = "test/Backend"});
 }
 
-// A step of a model with all ops that are counted. What is multiplied are vectors of zeros.
+// A step of a model with all counted ops, on zeros.
 FlopCount step_flops(Device& device) {
   const FlopCount before = device.flop_count();
   GradientSlot of_w, of_table;
@@ -60,7 +60,7 @@ TEST_CASE("FLOPs are the products', by hand, on every backend and on a meta devi
   }
 }
 
-TEST_CASE("a model on a meta device takes no memory and draws no weights", "[meta]") {
+TEST_CASE("a model on a meta device uses no memory and draws no weights", "[meta]") {
   const auto device = abstract();
   CHECK(is_meta(*device));
   CHECK_FALSE(is_meta(*open_any()));
@@ -90,7 +90,7 @@ TEST_CASE("tensors on a meta device read as zeros, and wrong shapes are errors a
                     Catch::Contains("lacks the mandatory") && Catch::Contains("matmul"));
 }
 
-TEST_CASE("a step on a meta device composes what the backend would, and plans as much memory",
+TEST_CASE("a step on a meta device uses the backend's fallbacks and plans the same memory",
           "[meta]") {
   for (const NamedBackend& backend : named_backends()) {
     INFO(backend.name);

@@ -12,7 +12,7 @@
 
 namespace trivet::test {
 
-TEST_CASE("threefry gives the published answers of Random123", "[random]") {
+TEST_CASE("threefry matches the published answers of Random123", "[random]") {
   // kat_vectors of Random123, "threefry2x32 20": counter, key -> result, words low to high.
   const auto join = [](std::uint64_t low, std::uint64_t high) { return low | high << 32; };
   CHECK(threefry(0, 0) == join(0x6b200159, 0x99ba4efe));
@@ -83,14 +83,13 @@ TEST_CASE("normal numbers are Box and Muller's, to the last bit of float", "[ran
     REQUIRE(values[i] == Approx(want).epsilon(1e-6).margin(1e-7));
     different += values[i] != want ? 1 : 0;
   }
-  // libm's doubles may fall on the other side of a tie now and then.
+  // libm's doubles occasionally fall on the other side of a tie.
   CHECK(different <= 2);
 }
 
 TEST_CASE("normal numbers keep their bits from version to version", "[random]") {
-  // Initial weights are promised to be equal on every machine and in every later release. The
-  // values agree with Box and Muller's formula on the blocks 0 to 2 of key 0, computed apart in
-  // Python.
+  // Initial weights must be equal on every machine and in every later release. The values agree
+  // with Box and Muller's formula on the blocks 0 to 2 of key 0, computed separately in Python.
   std::vector<float> values(6);
   random_normal(RngKey(0), 0, 1, values);
   const std::uint32_t bits[] = {0xbf8860bf, 0xbf477a81, 0x3d04b4ec,

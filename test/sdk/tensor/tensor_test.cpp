@@ -115,7 +115,7 @@ TEST_CASE("assigning bytes changes a tensor that others see", "[tensor]") {
   }
 }
 
-TEST_CASE("a nested map keeps its order and gives what is below a prefix", "[tensor]") {
+TEST_CASE("a nested map keeps its order and returns the part below a prefix", "[tensor]") {
   const auto device = open_any();
   NestedMap map{{"image", Tensor::host({1})}, {"text/ids", Tensor::host({2})}};
   map.set("text/paddings", Tensor::host({3}));

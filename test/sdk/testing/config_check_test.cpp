@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The round-trip check passes on good configs, and finds what it promises to find.
+// The round-trip check passes on valid configs and finds errors in others.
 #include "trivet/testing/config_check.h"
 
 #include <catch2/catch.hpp>

@@ -12,7 +12,7 @@ using Catch::Contains;
 using trivet::PluginError;
 using trivet::testing::load_plugin;
 
-TEST_CASE("a plugin that a test loads offers its items, however often it is loaded") {
+TEST_CASE("a plugin that a test loads offers its items, also when loaded repeatedly") {
   const std::filesystem::path file = trivet::test::plugin_dir() / "tiny.so";
   load_plugin(file);
   load_plugin(file.parent_path() / "." / file.filename());
@@ -22,7 +22,7 @@ TEST_CASE("a plugin that a test loads offers its items, however often it is load
   CHECK_THROWS_WITH(trivet::testing::open_device("tiny/Nothing"), Contains("tiny/Nothing"));
 }
 
-TEST_CASE("what a test cannot load as a plugin is named") {
+TEST_CASE("a file that a test cannot load as a plugin is named") {
   const trivet::test::TempDir dir;
   CHECK_THROWS_AS(load_plugin(dir.path() / "missing.so"), PluginError);
   CHECK_THROWS_WITH(load_plugin(dir.path() / "missing.so"), Contains("missing.so"));

@@ -12,7 +12,7 @@ using namespace trivet;
 
 namespace {
 
-// Every character that UTF-8 can say.
+// Every character that UTF-8 can encode.
 std::vector<char32_t> all_characters() {
   std::vector<char32_t> characters;
   for (char32_t c = 0; c <= 0x10FFFF; ++c)
@@ -22,7 +22,7 @@ std::vector<char32_t> all_characters() {
 
 }  // namespace
 
-TEST_CASE("every character is read back as it was written") {
+TEST_CASE("every character reads back as written") {
   std::string text;
   std::size_t wrong = 0, total = 0;
   for (const char32_t character : all_characters()) {
@@ -52,7 +52,7 @@ TEST_CASE("published characters have their published bytes") {
   }
 }
 
-TEST_CASE("there is no character where no well-formed sequence begins") {
+TEST_CASE("there is no character without a well-formed sequence") {
   for (const std::string_view text :
        {"", "\x80", "\xC0\x80", "\xC3", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xFF",
         "\xE2\x82"
@@ -62,7 +62,7 @@ TEST_CASE("there is no character where no well-formed sequence begins") {
   }
 }
 
-TEST_CASE("a stream gives whole characters on, byte by byte or in larger pieces") {
+TEST_CASE("a stream forwards whole characters, byte by byte or in larger pieces") {
   std::size_t early = 0, late = 0;
   for (const char32_t character : all_characters()) {
     std::string text;
@@ -85,7 +85,7 @@ TEST_CASE("a stream gives whole characters on, byte by byte or in larger pieces"
   CHECK(stream.finish() == "");
 }
 
-TEST_CASE("a stream holds nothing back that cannot become a character, and loses nothing") {
+TEST_CASE("a stream holds back nothing that cannot become a character, and loses nothing") {
   Utf8Stream stream;
   CHECK(stream.push("\x80\xBF") == "\x80\xBF");
   CHECK(stream.push("\xC0") == "\xC0");          // overlong

@@ -71,7 +71,7 @@ TEST_CASE("a loop longer than the interval runs a periodic action once") {
   CHECK(text == "10 12 ");
 }
 
-TEST_CASE("a conditional action asks every time and runs all its actions when told so") {
+TEST_CASE("a conditional action checks every time and runs all its actions if true") {
   std::string first, second;
   Actions actions = one(first);
   actions.push_back(std::make_unique<Note>(second));
@@ -93,10 +93,10 @@ TEST_CASE("the best metric is strict, starts anywhere and is never NaN") {
     CHECK_FALSE(best({.step = 1, .logs = loss(kNan)}));
     CHECK_FALSE(best.has_value());
     CHECK(best({.step = 2, .logs = loss(sign * -1e300)}));
-    CHECK_FALSE(best({.step = 3, .logs = loss(sign * -1e300)}));  // as good is not better
+    CHECK_FALSE(best({.step = 3, .logs = loss(sign * -1e300)}));  // equal is not better
     CHECK_FALSE(best({.step = 4, .logs = loss(kNan)}));
     CHECK(best.test(loss(sign * 2)));
-    CHECK(best.value() == sign * -1e300);  // test() keeps nothing
+    CHECK(best.value() == sign * -1e300);  // test() stores nothing
     best.commit(loss(sign * 2));
     CHECK(best.value() == sign * 2);
     CHECK_FALSE(best.test(loss(sign * 1)));
@@ -122,7 +122,7 @@ TEST_CASE("the best metric survives in its file, and an empty file holds none") 
   CHECK_THROWS_WITH(NewBestMetric("loss", Goal::max, temp / "torn.json"), Contains("torn.json"));
 }
 
-TEST_CASE("a metric that is not there is an error with the names that are") {
+TEST_CASE("a missing metric is an error with the existing names") {
   CHECK_THROWS_WITH(NewBestMetric("los").test(loss(1)), Contains("'loss'"));
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("exported directories count up, sort by number and leave others alone"
   for (const char* other : {"model-x", "model-007", "model-", "other-3"}) {
     CHECK(fs::exists(temp / other));
   }
-  // Numbers of the caller's; one that comes again is replaced and stays.
+  // Numbers of the caller; a repeated name replaces the number and keeps its position.
   std::int64_t step = 5;
   ExportDirectories by_step(temp.path() / "new", "model", 0, [&] { return step; });
   by_step.add(fill);

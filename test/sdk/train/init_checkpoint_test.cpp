@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting from other weights: rules, ignored variables, partial loading, and what the report says.
+// Starting from other weights: rules, ignored variables, partial loading, and the report.
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -23,7 +23,7 @@ namespace {
 
 using Sizes = std::map<std::string, std::int64_t>;
 
-// A model with these variables of so many numbers, all 0.
+// A model with these variables of the given sizes, all 0.
 class Store {
  public:
   explicit Store(const std::vector<std::pair<std::string, std::int64_t>>& variables)
@@ -78,7 +78,7 @@ std::string error_of(Store& store, const fs::path& file, const InitLoadConfig& c
 
 }  // namespace
 
-TEST_CASE("a rule renames what its pattern matches whole, the first one counts") {
+TEST_CASE("a rule renames full matches of its pattern, and the first rule counts") {
   test::TempDir temp;
   const auto file = file_with(temp, {{"backbone/0/w", 2}, {"backbone/1/w", 2}, {"other", 2}});
   Store store({{"encoder/0/w", 2}, {"encoder/1/w", 2}, {"other", 2}});
@@ -94,7 +94,7 @@ TEST_CASE("a rule renames what its pattern matches whole, the first one counts")
   CHECK_THAT(report.text(), Contains("loaded  encoder/0/w [2] from backbone/0/w"));
 }
 
-TEST_CASE("a pattern that matches a part of a path matches nothing") {
+TEST_CASE("a pattern that matches only part of a path has no effect") {
   test::TempDir temp;
   const auto file = file_with(temp, {{"encoder/w", 2}});
   Store store({{"encoder/w", 2}});
@@ -105,7 +105,7 @@ TEST_CASE("a pattern that matches a part of a path matches nothing") {
   CHECK(store["encoder/w"] == 0);
 }
 
-TEST_CASE("ignored variables keep their starting values, whatever the file holds") {
+TEST_CASE("ignored variables keep their initial values for any file contents") {
   test::TempDir temp;
   const auto file = file_with(temp, {{"body/w", 2}, {"head/w", 10}});
   Store store({{"body/w", 2}, {"head/w", 3}, {"head/b", 3}});
@@ -117,7 +117,7 @@ TEST_CASE("ignored variables keep their starting values, whatever the file holds
                                    Contains("1 of the file unused"));
 }
 
-TEST_CASE("what is missing or of another shape is an error that lists every variable") {
+TEST_CASE("missing variables and other shapes are one error that lists every variable") {
   test::TempDir temp;
   const auto file = file_with(temp, {{"body/w", 2}, {"haed/w", 3}, {"out", 10}});
   Store store({{"body/w", 2}, {"head/w", 3}, {"out", 4}});
@@ -134,7 +134,7 @@ TEST_CASE("what is missing or of another shape is an error that lists every vari
   CHECK(store["out"] == 0);
 }
 
-TEST_CASE("moving averages replace the weights they are averages of") {
+TEST_CASE("moving averages replace their weights") {
   const test::TempDir temp;
   file_with(temp, {{"a", 2}, {"b", 2}});
   const std::vector<float> average(2, 7.0F);
@@ -150,9 +150,9 @@ TEST_CASE("moving averages replace the weights they are averages of") {
   CHECK(loaded(temp.path(), {}) == 172);
   CHECK(loaded(temp.path(), {.rules = {}, .ignore = {}, .averages = false}) == 12);
   CHECK(loaded(temp.path(), {.rules = {}, .ignore = {}, .averages = true}) == 172);
-  // A file is what its name says.
+  // A file name selects that file.
   CHECK(loaded(temp / "model.safetensors", {}) == 12);
-  // Before the first update an average is one of nothing.
+  // Before the first update there is no average.
   temp.write("state.json", R"({"trainer": {"updates": 0}})");
   CHECK(loaded(temp.path(), {}) == 12);
   Store store({{"a", 2}, {"b", 2}});
@@ -169,7 +169,7 @@ TEST_CASE("two variables may start from one") {
   CHECK(store["right/w"] == 1);
 }
 
-TEST_CASE("a pattern that is no regular expression is a mistake in the config") {
+TEST_CASE("an invalid regular expression is a mistake in the config") {
   const Value config =
       Value::table({{"ignore", Value::array({"head/("})},
                     {"rules", Value::array({Value::table({{"pattern", "[a"}, {"name", "b"}})})}});

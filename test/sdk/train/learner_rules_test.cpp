@@ -184,7 +184,7 @@ TEST_CASE_METHOD(Fixture, "accumulated gradients are one update by their weighte
   }
 }
 
-TEST_CASE_METHOD(Fixture, "an update that did not come to its end is forgotten") {
+TEST_CASE_METHOD(Fixture, "an unfinished update is discarded") {
   build();
   trivet::Learner learner = this->learner(rules(rule("", {}, 1)));
   set_gradients(100);
@@ -250,7 +250,7 @@ TEST_CASE_METHOD(Fixture, "the average of weights follows its formula from the f
   averages({.decay = 0.15, .start_step = 2}, {0.95, 1.04, 0.8785});
 }
 
-TEST_CASE_METHOD(Fixture, "averages take the weights' location for a while, bit for bit") {
+TEST_CASE_METHOD(Fixture, "averages replace the weights temporarily, bit for bit") {
   build();
   trivet::Learner learner = this->learner(rules(rule("", {}, 0.3)), {.ema = {.decay = 0.9}});
   {
@@ -272,7 +272,7 @@ TEST_CASE_METHOD(Fixture, "averages take the weights' location for a while, bit 
   CHECK(learner.averages()[2].second.to_host<float>() == average);
 }
 
-TEST_CASE_METHOD(Fixture, "states are averaged with the weights where that is asked for") {
+TEST_CASE_METHOD(Fixture, "states are averaged with the weights if configured") {
   build();
   trivet::Learner learner = this->learner(
       rules(rule("", {}, 0.3)),
@@ -302,7 +302,7 @@ TEST_CASE_METHOD(Fixture, "states are averaged with the weights where that is as
   CHECK(learner.averages().size() == 4);
 }
 
-TEST_CASE_METHOD(Fixture, "an average can start anew at weights from elsewhere") {
+TEST_CASE_METHOD(Fixture, "an average can restart at weights from elsewhere") {
   build();
   trivet::Learner learner = this->learner(rules(rule("", {}, 0.3)), {.ema = {.decay = 0.9}});
   learner.begin().apply_gradients();
@@ -319,8 +319,7 @@ TEST_CASE_METHOD(Fixture, "without ema there is no average") {
   CHECK(value("body/a") == Values(3, 0.5f));
 }
 
-TEST_CASE_METHOD(Fixture,
-                 "bad updates are left out where that is asked for, whatever part is bad") {
+TEST_CASE_METHOD(Fixture, "bad updates are skipped if configured, for any bad part") {
   build();
   trivet::Learner learner =
       this->learner(rules(rule("", {}, 0.5)), {.ema = {.decay = 0.9}, .skip_bad_updates = true});
@@ -354,7 +353,7 @@ TEST_CASE_METHOD(Fixture,
 TEST_CASE_METHOD(Fixture, "a variable without a gradient keeps its value and its slots") {
   build();
   trivet::Learner learner = this->learner(rules(rule("", {}, 0.5)));
-  // Where "body/a" lies in one segment with others, or all by itself.
+  // "body/a" is in one segment with others, or alone.
   const std::string absent = GENERATE("body/a", "head/w", "body/b");
   store->find(absent)->set_has_gradient(false);
   learner.begin().apply_gradients();
@@ -380,7 +379,7 @@ TEST_CASE_METHOD(Fixture, "an update without any gradient is counted, and change
   CHECK(value("body/b") == Values(20, 1));
 }
 
-TEST_CASE_METHOD(Fixture, "what had a gradient in one part of an update is updated by the mean") {
+TEST_CASE_METHOD(Fixture, "a gradient in one part of an update is averaged over the parts") {
   build();
   trivet::Learner learner = this->learner(rules(rule("", {}, 1)));
   {

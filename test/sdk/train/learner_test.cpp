@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Learner: clipping, segments, slots, and what an optimizer is given.
+// Learner: clipping, segments, slots, and an optimizer's arguments.
 #include "trivet/train/learner.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using trivet::OptimizerStep;
 using trivet::Parameter;
 using trivet::RngKey;
 
-// Remembers what it was given, and takes plain steps: w -= lr * scale * g.
+// Records its arguments, and takes plain steps: w -= lr * scale * g.
 class Recorder final : public trivet::Optimizer {
  public:
   struct Seen {
@@ -127,7 +127,7 @@ TEST_CASE_METHOD(Fixture, "updates are counted, and the schedule sees updates al
   CHECK(seen.steps.back().step == 9);
 }
 
-TEST_CASE_METHOD(Fixture, "without clipping no norm is taken and gradients stay as they are") {
+TEST_CASE_METHOD(Fixture, "without clipping no norm is computed and gradients do not change") {
   set_gradient("a", {300, 0, 0, 400});
   trivet::Learner learner = this->learner();
   CHECK(learner.begin().apply_gradients().gradient_norm == -1);
@@ -135,7 +135,7 @@ TEST_CASE_METHOD(Fixture, "without clipping no norm is taken and gradients stay 
   CHECK(value("a") == std::vector<float>{-149, 1, 1, -199});  // 1 - 0.5 g
 }
 
-TEST_CASE_METHOD(Fixture, "clipping by global norm scales all gradients alike") {
+TEST_CASE_METHOD(Fixture, "clipping by global norm scales all gradients equally") {
   set_gradient("a", {3, 0, 0, 0});
   set_gradient("d", {0, 0, 0, 0, 4});
   trivet::Learner learner = this->learner({.global_norm = 1});

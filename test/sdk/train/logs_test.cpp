@@ -17,7 +17,7 @@ TEST_CASE("logs keep the order of first setting, and later values replace") {
   CHECK(logs.find("acc") == nullptr);
 }
 
-TEST_CASE("merging takes the other's values") {
+TEST_CASE("merging overwrites with the other's values") {
   Logs logs, other;
   logs.set("loss", 1);
   other.set("loss", 3);

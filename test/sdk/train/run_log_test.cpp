@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records by step that a run takes up again.
+// Records by step that a resumed run continues.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -23,7 +23,7 @@ Value named(const char* name) {
 
 }  // namespace
 
-TEST_CASE("a log of a run has each step once where the run goes on") {
+TEST_CASE("a log of a resumed run has each step once") {
   const TempDir temp;
   const std::string first = R"({"step":10,"name":"a"})"
                             "\n";
@@ -36,7 +36,7 @@ TEST_CASE("a log of a run has each step once where the run goes on") {
     log.append(20, named("b"));
     log.append(30, named("c"));
   }
-  // Another process, after one that was killed within a line.
+  // Another process, after one that was killed while writing a line.
   std::ofstream(temp / "log.jsonl", std::ios::app) << "{\"step\":4";
   RunLog log(temp.path(), "log.jsonl", RunLog::Of::training);
   cut_run_records(temp.path(), {.step = 20});
@@ -63,7 +63,7 @@ TEST_CASE("a log of evaluations drops one that was interrupted") {
                                                "\n");
 }
 
-TEST_CASE("lines that are not the log's stay, and nothing else is written anew") {
+TEST_CASE("lines of others stay, and nothing else is rewritten") {
   const TempDir temp;
   const std::string note = "{\"note\":1}\n", broken = "not JSON\n";
   temp.write("log.jsonl", R"({"step":1})"
@@ -86,7 +86,7 @@ TEST_CASE("lines that are not the log's stay, and nothing else is written anew")
                                                    note + broken);
 }
 
-TEST_CASE("the records of a run are those in its directory and below it") {
+TEST_CASE("the records of a run are in its directory and below it") {
   const TempDir temp;
   fs::create_directories(temp / "run" / "task");
   fs::create_directories(temp / "run2");
@@ -100,7 +100,7 @@ TEST_CASE("the records of a run are those in its directory and below it") {
   CHECK(fs::file_size(temp / "run2" / "log.jsonl") > 0);
 }
 
-TEST_CASE("a log that cannot be written says why") {
+TEST_CASE("a log that cannot be written is an error with the reason") {
   const TempDir temp;
   RunLog log(temp / "missing", "log.jsonl", RunLog::Of::training);
   CHECK_THROWS_WITH(log.append(1, named("a")), Catch::Contains("No such file or directory"));

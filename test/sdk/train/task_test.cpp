@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The default life of a task: steps, missing parts, and starting from a checkpoint.
+// The default behavior of a task: steps, missing parts, and starting from a checkpoint.
 #include "trivet/task.h"
 
 #include <unistd.h>
@@ -171,7 +171,7 @@ TEST_CASE_METHOD(Fixture, "a training step goes forward, back, through the metri
 }
 
 TEST_CASE_METHOD(Fixture,
-                 "a batch is cut into neighboring rows, what has no rows is given to all") {
+                 "a batch is cut into neighboring rows; fields without rows go to all parts") {
   Shrink task({}, context);
   Tensor x = Tensor::host({5, 2}), same = Tensor::host({3});
   for (std::size_t i = 0; i < 10; ++i) x.mutable_span<float>()[i] = static_cast<float>(i);
@@ -184,7 +184,7 @@ TEST_CASE_METHOD(Fixture,
   CHECK(task.split_batch({{"x", x}}, 1).size() == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "a validation step leaves weights alone and records nothing") {
+TEST_CASE_METHOD(Fixture, "a validation step does not change weights and records nothing") {
   Shrink task({}, context);
   trivet::Metrics metrics;
   metrics.push_back(std::make_unique<Counter>(task.calls));
@@ -199,7 +199,7 @@ TEST_CASE_METHOD(Fixture, "a validation step leaves weights alone and records no
   CHECK(weights() == std::vector<float>{3, 3});
 }
 
-TEST_CASE_METHOD(Fixture, "what a config lacks is reported with its path and a way out") {
+TEST_CASE_METHOD(Fixture, "a missing setting is reported with its path and a hint") {
   Shrink task({}, context);
   CHECK_THROWS_WITH(task.build_model({}, scope), Catch::Contains("task.model"));
   CHECK_THROWS_WITH(task.create_optimizer({}), Catch::Contains("trainer.optimizer"));
@@ -213,7 +213,8 @@ TEST_CASE_METHOD(Fixture, "a run without init_checkpoint keeps its starting valu
   CHECK(weights() == std::vector<float>{3, 3});
 }
 
-TEST_CASE_METHOD(Fixture, "weights come from a checkpoint directory, and more in it is tolerated") {
+TEST_CASE_METHOD(Fixture,
+                 "weights come from a checkpoint directory, and extra files are tolerated") {
   initialize_from(write("step_00000010", {"scaled/w", "head/w"}, {5, 6}, {2}));
   CHECK(weights() == std::vector<float>{5, 6});
 }
@@ -236,8 +237,7 @@ TEST_CASE_METHOD(Fixture, "16-bit weights are widened") {
   CHECK(weights() == std::vector<float>{1, -2});
 }
 
-TEST_CASE_METHOD(Fixture,
-                 "missing weights are listed with the nearest name, and nothing is changed") {
+TEST_CASE_METHOD(Fixture, "missing weights are listed with the nearest name, and nothing changes") {
   const std::string text = error_from(write("step_1", {"scalde/w", "head/b"}, {5, 6}, {2}));
   CHECK_THAT(text, Catch::Contains("missing  scaled/w [2]; did you mean 'scalde/w'?") &&
                        Catch::Contains("unused   scalde/w") && Catch::Contains("unused   head/b"));
@@ -249,8 +249,7 @@ TEST_CASE_METHOD(Fixture, "weights of another shape are listed with both shapes"
   CHECK_THAT(text, Catch::Contains("differs  scaled/w [2]; f32 [2] wanted, f32 [3] found"));
 }
 
-TEST_CASE_METHOD(Fixture,
-                 "a checkpoint that is not there is an error that says what is looked for") {
+TEST_CASE_METHOD(Fixture, "a missing checkpoint is an error that names what was searched") {
   CHECK_THAT(error_from(directory / "gone"),
              Catch::Contains("does not exist") && Catch::Contains("model.safetensors"));
   CHECK_THAT(error_from(directory), Catch::Contains("no checkpoint at"));

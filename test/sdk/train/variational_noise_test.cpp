@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variational noise: on the weights while gradients are computed, never in what is updated.
+// Variational noise: on the weights while gradients are computed, never in the updated weights.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -65,7 +65,8 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "the gradient is taken at noisy weights, the step from those without") {
+TEST_CASE_METHOD(Fixture,
+                 "the gradient is computed at noisy weights, the step starts from clean ones") {
   Learner learner = this->learner({.scale = 0.25, .variables = {}});
   const std::vector<float> before = value("body/w");
   Learner::Step step = learner.begin();
@@ -103,7 +104,7 @@ TEST_CASE_METHOD(Fixture, "variational noise is drawn from the pass and the vari
   CHECK(value("moving") == std::vector<float>{0, 0});
 }
 
-TEST_CASE_METHOD(Fixture, "each part of an update has noise of its own") {
+TEST_CASE_METHOD(Fixture, "each part of an update has its own noise") {
   Learner learner = this->learner({.scale = 1, .variables = {}});
   Learner::Step step = learner.begin({.parts = 2});
   std::vector<float> sum(3);
@@ -118,7 +119,7 @@ TEST_CASE_METHOD(Fixture, "each part of an update has noise of its own") {
   for (std::size_t i = 0; i < 3; ++i) CHECK(after[i] == Approx(2 - 0.5 * sum[i]).margin(1e-6));
 }
 
-TEST_CASE_METHOD(Fixture, "noise starts where it is told, on what it is told") {
+TEST_CASE_METHOD(Fixture, "noise starts at its step, on its variables") {
   Learner learner = this->learner({.scale = 1, .variables = {"head/.*"}, .start_step = 1});
   {
     Learner::Step step = learner.begin();

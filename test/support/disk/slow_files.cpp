@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// slow_files.so: preloaded into a program (LD_PRELOAD), it puts the files below a directory on a
-// disk that is slow and fails: every call that changes them takes a while, a write may take a part
-// of its bytes only, and now and then a call fails as it does on a full or broken disk. Or the
-// program is killed as it makes one of these calls, or opens a file. Settings, all from the
-// environment:
+// slow_files.so: preloaded into a program (LD_PRELOAD), it simulates a slow and failing disk for
+// files below a directory: every call that changes them is delayed, a write may be short, and some
+// calls fail as on a full or broken disk. It can also kill the program at one of these calls or
+// when it opens a file. Settings, all from the environment:
 //
 //   SLOW_FILES_BELOW   the directory, or how the paths of the files begin; absolute, without links
 //   SLOW_FILES_SEED    which calls are slow, short or fail: a number
@@ -46,7 +45,7 @@ struct Settings {
   std::uint64_t read_fails = number_of("SLOW_FILES_READ_FAILS");
 };
 
-// What is left of the room; negative for ever where there is no end.
+// The space left; negative if unlimited.
 std::atomic<std::int64_t>& room() {
   static std::atomic<std::int64_t> bytes =
       ::getenv("SLOW_FILES_ROOM") == nullptr ? -1 : ::atoll(::getenv("SLOW_FILES_ROOM"));
@@ -104,7 +103,7 @@ void count_call() {
   if (++calls == settings().kill) ::raise(SIGKILL);
 }
 
-// Takes its time; true when the call is one that fails.
+// Sleeps; returns whether the call shall fail.
 bool fails() {
   count_call();
   const Settings& set = settings();
@@ -134,7 +133,7 @@ ssize_t write(int descriptor, const void* data, size_t size) {
   static const auto real = next<decltype(::write)>("write");
   if (size == 0 || !is_below(descriptor)) return real(descriptor, data, size);
   if (fails()) return failed(ENOSPC);
-  // Any write may take less than it is given.
+  // Any write may be short.
   const std::uint64_t choice = draw();
   size = take_room(choice % 4 == 0 ? 1 + choice / 4 % size : size);
   return size == 0 ? failed(ENOSPC) : real(descriptor, data, size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data sets of ONNX's backend tests (Debian's libonnx-testdata): a model, its inputs and what
-// it must give.
+// The data sets of ONNX's backend tests (Debian's libonnx-testdata): a model, its inputs and its
+// expected outputs.
 #pragma once
 
 #include <filesystem>
@@ -13,8 +13,7 @@
 
 namespace trivet::test::onnx {
 
-// What a data set asks for is not there: an operator, an attribute, a type. Any other exception is
-// a failure.
+// A data set needs an unsupported operator, attribute or type. Any other exception is a failure.
 struct NoCounterpart : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -25,11 +24,11 @@ struct DataSet {
   std::vector<Array> inputs, outputs;
 };
 
-// All whose operators `knows` names and whose values are tensors of numbers. Warns, and gives none,
-// where the package is not installed.
+// All data sets whose operators `knows` accepts and whose values are numeric tensors. Warns and
+// returns none if the package is not installed.
 std::vector<DataSet> data_sets(const std::function<bool(const std::string& op)>& knows);
 
-// What is wrong with an output; empty when nothing is.
+// The error of an output; empty if it matches.
 std::string difference(const std::vector<std::int64_t>& dims, const std::vector<double>& values,
                        const Array& want);
 

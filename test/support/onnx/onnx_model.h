@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models and tensors of ONNX files, as far as the data sets of its backend tests need them.
+// Reads models and tensors of ONNX files, as needed for the data sets of its backend tests.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ struct Attribute {
 };
 
 struct Node {
-  std::string op;  // with its domain in front where it has one: "ai.onnx.training/Adam"
+  std::string op;  // with a domain prefix, if any: "ai.onnx.training/Adam"
   std::vector<std::string> inputs, outputs;
   std::map<std::string, Attribute> attributes;
 
@@ -74,7 +74,7 @@ struct Model {
 };
 
 Model read_model(const std::filesystem::path& file);
-// The one tensor of a .pb file; nothing where the file holds another thing (a sequence).
+// The tensor of a .pb file; nothing if the file holds something else (a sequence).
 std::optional<Array> read_array(const std::filesystem::path& file);
 
 }  // namespace trivet::test::onnx

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of data that are compressed, and files that are no text.
+// Compressed data files, and files that are not text.
 #include <zstd.h>
 
 #include <catch2/catch.hpp>
@@ -64,8 +64,7 @@ std::string texts_complaint(const TempDir& dir, const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("every source of texts reads gzip and zstd, whatever the file is called",
-          "[data-compressed]") {
+TEST_CASE("every text source reads gzip and zstd under any file name", "[data-compressed]") {
   const TempDir dir;
   const std::string text = long_text(), lines = "{\"a\": \"x\"}\n{\"a\": \"y\"}\n";
   const std::string record = framed(tf_example({{"a", bytes_feature({"z"})}}));
@@ -128,8 +127,7 @@ TEST_CASE("compressed files that are cut off, damaged or followed by something a
   }
 }
 
-TEST_CASE("the limit of an input counts what files unpack to, before they are read",
-          "[data-compressed]") {
+TEST_CASE("an input's limit counts decompressed bytes, before reading", "[data-compressed]") {
   for (const Packing pack : kPackings) {
     TextFolder folder({pack(std::string(5000, 'a')), std::string(7, 'b')});
     folder.config.limit = 1000;
@@ -142,7 +140,7 @@ TEST_CASE("the limit of an input counts what files unpack to, before they are re
     TextFolder small({pack("ab")});
     small.config.limit = 10;
     CHECK(complaint<data::TextFilesInput>(small.config) == "");
-    // What is cut off is told as that.
+    // A cut file is reported as cut off.
     TextFolder cut({pack(long_text()).substr(0, 3000)});
     CHECK_THAT(complaint<data::TextFilesInput>(cut.config), Contains("data is cut off after "));
   }
@@ -153,7 +151,7 @@ TEST_CASE("the limit of an input counts what files unpack to, before they are re
   CHECK(data::JsonlFiles(config).bytes() == lines.size());
 }
 
-TEST_CASE("what is no text is refused, with what takes it", "[data-compressed]") {
+TEST_CASE("a file that is not text is refused, with a hint", "[data-compressed]") {
   const TempDir dir;
   const auto complaint_of = [&](const std::string& bytes) {
     const std::string of_source = texts_complaint<data::TextFiles>(dir, bytes);

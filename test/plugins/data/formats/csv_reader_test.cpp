@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSV text as a table: what is read as RFC 4180 says, and what is refused, with its location.
+// CSV text as a table: RFC 4180 text is read, other text is refused with its location.
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
@@ -47,18 +47,18 @@ TEST_CASE("lines end with LF or CRLF, the last one need not end, empty ones are 
 
 TEST_CASE("spaces belong to cells unless they are trimmed") {
   CsvFile file("a, b\n 1 ,x y \n\"2\" , \" z \"\n");
-  CHECK_THAT(complaint_about(file), Contains("text behind the closing quote"));
+  CHECK_THAT(complaint_about(file), Contains("unexpected text after the closing quote"));
   file.config.trim = true;
   CHECK(file.input().columns() == std::vector<std::string>{"a", "b"});
   CHECK(cells_of(file.input()) == Cells{{"1", "x y"}, {"2", " z "}});
   CHECK(read("a,b\n 1 ,x \n") == Cells{{" 1 ", "x "}});
 }
 
-TEST_CASE("semicolons, tabs and bars delimit cells where the config says so") {
+TEST_CASE("the config can select semicolons, tabs and bars as delimiters") {
   for (const char delimiter : {';', '\t', '|'}) {
     CsvFile file(std::string("a") + delimiter + "b\n1,5" + delimiter + "\n");
     file.config.delimiter = std::string(1, delimiter);
-    file.config.trim = true;  // a tab that delimits is no space to trim
+    file.config.trim = true;  // a tab as the delimiter is not trimmed
     CHECK(cells_of(file.input()) == Cells{{"1,5", ""}});
   }
 }
@@ -66,7 +66,7 @@ TEST_CASE("semicolons, tabs and bars delimit cells where the config says so") {
 TEST_CASE("a row with too few or too many cells is refused by line, row and column") {
   CHECK_THAT(complaint("a,b,c\n1,2,3\n\n4,5\n"),
              Contains("table.csv:4: row 2 has 2 cells, the table 3 columns") &&
-                 Contains("there is none for column 'c'"));
+                 Contains("no cell for column 'c'"));
   CHECK_THAT(complaint("a,b\n1,2\n3,4,5\n"),
              Contains("table.csv:3: row 2 has 3 cells") && Contains("the last column is 'b'") &&
                  Contains("then '5'") && Contains("must be in quotes"));
@@ -77,7 +77,7 @@ TEST_CASE("quotes that do not match are refused where they open") {
   CHECK_THAT(complaint("a,b\n1,2\n3,\"cut off\n4,5\n"),
              Contains("table.csv:3: the quote that opens a cell here is never closed"));
   CHECK_THAT(complaint("a,b\n1,\"x\"y\n"),
-             Contains("table.csv:2: text behind the closing quote") && Contains("doubled"));
+             Contains("table.csv:2: unexpected text after the closing") && Contains("doubled"));
   CHECK_THAT(complaint("a,b\n1,5\" pipe\n"),
              Contains("table.csv:2: a quote inside a cell") && Contains("\"5\"\" pipe\""));
   CHECK_THAT(complaint("a,b\r1,2\r"), Contains("a carriage return without a line feed"));
@@ -95,10 +95,10 @@ TEST_CASE("text that is not UTF-8 is refused with its line, a byte order mark is
              Contains("is UTF-16"));
   CHECK_THAT(complaint("\xEF\xBB\xBF\xEF\xBB\xBF"
                        "a,b\n1,2\n"),
-             Contains("table.csv: two byte order marks"));
+             Contains("table.csv: starts with two byte order marks"));
 }
 
-TEST_CASE("a column is called by its header, its number, or as the config says") {
+TEST_CASE("a column is named by its header, its number, or the config") {
   CsvFile file("a,,c\n1,2,3\n");
   CHECK(file.input().columns() == std::vector<std::string>{"a", "column_2", "c"});
   file.config.column_names = {"x", "y", "z"};
@@ -113,12 +113,12 @@ TEST_CASE("a column is called by its header, its number, or as the config says")
   CHECK_THAT(complaint_about(file), Contains("column_names has 1 name, the table 3 columns"));
 }
 
-TEST_CASE("lines before the header can be skipped, whatever they hold") {
+TEST_CASE("lines before the header can be skipped, with any contents") {
   CsvFile file("made on \"Monday\nno,table,here\na,b\n1,2\n");
   file.config.skip_lines = 2;
   CHECK(cells_of(file.input()) == Cells{{"1", "2"}});
   file.config.skip_lines = 9;
-  CHECK_THAT(complaint_about(file), Contains("there is no row") && Contains("skip_lines"));
+  CHECK_THAT(complaint_about(file), Contains("the file has no rows") && Contains("skip_lines"));
 }
 
 TEST_CASE("two columns of one name are refused, empty names included") {
@@ -127,10 +127,10 @@ TEST_CASE("two columns of one name are refused, empty names included") {
   CHECK_THAT(complaint("column_2,\n1,2\n"), Contains("columns 1 and 2 are both named 'column_2'"));
 }
 
-TEST_CASE("a file without rows, or that is no file, says so") {
+TEST_CASE("a missing file and a file without rows are errors") {
   CHECK_THAT(complaint(""), Contains("the file is empty"));
-  CHECK_THAT(complaint("\n\n"), Contains("there is no row in it"));
-  CHECK_THAT(complaint("a,b\n"), Contains("there are no rows below the header"));
+  CHECK_THAT(complaint("\n\n"), Contains("the file has no rows in it"));
+  CHECK_THAT(complaint("a,b\n"), Contains("no rows below the header"));
   CsvFile file("a\n1\n");
   file.config.file = (file.folder() / "missing.csv").string();
   CHECK_THAT(complaint_about(file), Contains("missing.csv: cannot open: No such file"));
@@ -138,7 +138,7 @@ TEST_CASE("a file without rows, or that is no file, says so") {
   CHECK_THAT(complaint_about(file), Contains("a directory, not a file"));
 }
 
-TEST_CASE("a file that cannot be read says why") {
+TEST_CASE("an unreadable file is an error with the reason") {
   CsvFile file("a\n1\n");
   const std::filesystem::path loop = file.folder() / "loop.csv", pipe = file.folder() / "pipe.csv";
   std::filesystem::create_symlink(loop, loop);
@@ -206,7 +206,7 @@ TEST_CASE("numbers are decimal, finite, and written with the configured mark") {
   CHECK_FALSE(number("1.234", ',').has_value());
 }
 
-TEST_CASE("any cells come back from what RFC 4180 makes of them") {
+TEST_CASE("cells survive a round trip through RFC 4180 text") {
   std::mt19937_64 bits(3);
   const std::string letters = "a,;\"\r\n\t \xC3\xA9";
   for (int round = 0; round < 200; ++round) {
@@ -228,7 +228,7 @@ TEST_CASE("any cells come back from what RFC 4180 makes of them") {
   }
 }
 
-TEST_CASE("whatever bytes a file holds, it is rows or an InputError") {
+TEST_CASE("any bytes parse to rows or an InputError") {
   std::mt19937_64 bits(4);
   const std::string letters("a1,;\"\r\n\t \0\xC3\xA9\xFF\xEF\xBB\xBF", 16);
   int tables = 0, errors = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where rows are cut from documents: windows that overlap, and cuts that move from pass to pass.
-// Expected rows are computed by hand.
+// How rows are cut from documents: overlapping windows, and random offsets per epoch. Expected rows
+// are computed by hand.
 #include <catch2/catch.hpp>
 #include <map>
 #include <set>
@@ -26,7 +26,7 @@ std::string config_complaint(const data::TextConfig& config) {
 
 }  // namespace
 
-TEST_CASE("windows that overlap read again what does not count again", "[data-text]") {
+TEST_CASE("overlapping windows reread positions that do not count again", "[data-text]") {
   TextFolder folder({"abcdefghijklmno", "kl", "abcdefg"});
   folder.config.pack = false;
   folder.config.overlap = 3;
@@ -39,7 +39,7 @@ TEST_CASE("windows that overlap read again what does not count again", "[data-te
   CHECK(rows.paddings == Texts{"00000000", "00000000", "00000011", "00011111", "00000000"});
 }
 
-TEST_CASE("every label counts once whatever the overlap", "[data-text]") {
+TEST_CASE("every label counts once for any overlap", "[data-text]") {
   check_property(
       [](const std::vector<std::string>& texts, std::uint8_t length, std::uint8_t repeated) {
         TextFolder folder({});
@@ -104,8 +104,7 @@ TEST_CASE("with random offsets each pass cuts elsewhere and has every label once
   CHECK(cuts.size() > 12);
 }
 
-TEST_CASE("random offsets are those of the seed, on any number of hosts and after a resume",
-          "[data-text]") {
+TEST_CASE("random offsets depend on the seed, not on hosts or a resume", "[data-text]") {
   std::string text;
   for (int i = 100; i < 180; ++i) text += std::to_string(i);
   TextFolder folder({text});
@@ -137,7 +136,7 @@ TEST_CASE("random offsets are those of the seed, on any number of hosts and afte
              Contains("the state was saved with other text"));
 }
 
-TEST_CASE("overlaps and random offsets that mean nothing are refused", "[data-text]") {
+TEST_CASE("overlaps and random offsets without effect are refused", "[data-text]") {
   data::TextConfig config;
   config.batch_size = 1;
   config.seq_len = 8;
@@ -146,13 +145,14 @@ TEST_CASE("overlaps and random offsets that mean nothing are refused", "[data-te
   config.overlap = 7;
   check_round_trip(config);
   config.overlap = 8;
-  CHECK(config_complaint(config) == "overlap leaves nothing of a window that is new");
+  CHECK(config_complaint(config) == "overlap leaves no new positions in a window");
   config.overlap = 1;
   config.pack = true;
-  CHECK(config_complaint(config) == "overlap is of the windows of one document a row");
+  CHECK(config_complaint(config) == "overlap applies only to windows of one document per row");
   config.overlap = 0;
   config.random_offsets = true;
   check_round_trip(config);
   config.long_documents = data::LongDocuments::trim;
-  CHECK(config_complaint(config) == "random_offsets is of rows that are cut from all documents");
+  CHECK(config_complaint(config) ==
+        "random_offsets applies only to rows that are cut from all documents");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// data/Idx: values, shapes, and every way in which a file can be wrong.
+// data/Idx: values, shapes, and every kind of invalid file.
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -91,7 +91,7 @@ TEST_CASE("color images have a mean and std for each channel; features keep thei
   CHECK_THAT(color.wrong(), Contains("mean and std need one number, or one for each of its 3"));
   color.config.mean = {0};
   color.config.channels = 1;
-  CHECK_THAT(color.wrong(), Contains("[1, 2, 3], which is no image of 1 channels"));
+  CHECK_THAT(color.wrong(), Contains("[1, 2, 3], which is not an image with 1 channels"));
 }
 
 TEST_CASE("an IDX file that is missing, empty, no file or unreadable is named") {
@@ -109,11 +109,11 @@ TEST_CASE("an IDX file that is missing, empty, no file or unreadable is named") 
   CHECK_THAT(files.wrong(), Contains("images.idx: not a regular file"));
 }
 
-TEST_CASE("an IDX file without the right to read it is named") {
+TEST_CASE("an unreadable IDX file is named in the error") {
   Files files(numbered_images(10), "");
   std::filesystem::permissions(files.dir.path() / "images.idx", std::filesystem::perms::none);
   std::filesystem::permissions(files.dir.path(), std::filesystem::perms::all);
-  // In a child that is not root, who may read anything.
+  // In a child that is not root, since root may read any file.
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
@@ -163,9 +163,9 @@ TEST_CASE("damaged gzip data is found by its checksum, whichever byte changed") 
   CHECK_THAT(wrong_images(changed), Contains("the gzip data is damaged after"));
 }
 
-TEST_CASE("what is no IDX file of bytes is refused with what it is") {
+TEST_CASE("a file that is not an IDX file of bytes is refused with the reason") {
   CHECK_THAT(wrong_images("PNG..............."),
-             Contains("begins with 504e472e, expected 000008.."));
+             Contains("starts with 504e472e, expected 000008.."));
   CHECK_THAT(wrong_images(idx({1, 2}, "12345678", 0x0d)), Contains("has 32-bit floats; only"));
   CHECK_THAT(wrong_images(idx({1, 2}, "1234", 0x77)), Contains("has type 119; only"));
   CHECK_THAT(wrong_images(idx({}, "")), Contains("has 0 axes"));
@@ -175,11 +175,11 @@ TEST_CASE("what is no IDX file of bytes is refused with what it is") {
   CHECK_THAT(wrong_images(idx({0, 2, 2}, "")), Contains("there are no examples"));
 }
 
-TEST_CASE("bytes behind the last record are refused, plain, inside gzip and behind it") {
+TEST_CASE("bytes after the last record are refused, plain, inside gzip and after it") {
   const std::string whole = numbered_images(10);
   CHECK_THAT(wrong_images(whole + "xyz"), Contains("3 bytes follow the last of 10 records"));
   CHECK_THAT(wrong_images(gzip(whole + "x")), Contains("more than the 56 bytes that its header"));
-  CHECK_THAT(wrong_images(gzip(whole) + "xyz"), Contains("3 bytes of something else follow"));
+  CHECK_THAT(wrong_images(gzip(whole) + "xyz"), Contains("3 bytes of other data follow"));
   CHECK_THAT(wrong_images(gzip(whole) + gzip("x")), Contains("more than the 56 bytes"));
 }
 
@@ -188,7 +188,7 @@ TEST_CASE("several gzip members in a row are one file") {
   CHECK(wrong_images(gzip(whole.substr(0, 30)) + gzip(whole.substr(30))).empty());
 }
 
-TEST_CASE("a gzip bomb costs no more memory than its header declares, and that has a limit") {
+TEST_CASE("a gzip bomb uses no more memory than its header declares, up to the limit") {
   const std::string bomb = gzip(idx({1, 2, 2}, std::string(50'000'000, '\0')));
   CHECK(bomb.size() < 100'000);
   CHECK_THAT(wrong_images(bomb), Contains("holds more than the 20 bytes that its header declares"));

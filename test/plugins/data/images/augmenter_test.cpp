@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random crops and flips: each image is a moved or mirrored one, and a function of seed, pass and
-// example alone.
+// Random crops and flips: each image is shifted or mirrored, depending only on seed, epoch and
+// example.
 #include <catch2/catch.hpp>
 #include <map>
 #include <optional>
@@ -49,7 +49,7 @@ std::vector<Image> images(Input& input) {
   return found;
 }
 
-// Moved up by `down` and left by `right`, with what 0 is normalized to around it, then mirrored.
+// Shifts up by `down` and left by `right`, pads with the normalized 0, then mirrors.
 Image changed(const Image& image, std::int64_t down, std::int64_t right, bool flip) {
   Image out;
   for (std::int64_t y = 0; y < kHeight; ++y) {
@@ -67,7 +67,7 @@ Image changed(const Image& image, std::int64_t down, std::int64_t right, bool fl
 
 using Change = std::tuple<std::int64_t, std::int64_t, bool>;
 
-// Which change made `got` of `image`; nothing when none did.
+// The change that made `got` from `image`, if any.
 std::optional<Change> change_of(const Image& image, const Image& got, std::int64_t padding) {
   for (std::int64_t down = -padding; down <= padding; ++down)
     for (std::int64_t right = -padding; right <= padding; ++right)
@@ -118,13 +118,13 @@ TEST_CASE("crops and flips come alone, too") {
   CHECK(flips == std::set<Change>{{0, 0, false}, {0, 0, true}});
 }
 
-TEST_CASE("every pass changes images anew, and the same seed in the same way") {
+TEST_CASE("every epoch augments images differently, the same seed equally") {
   auto first = made(augmented_config()), second = made(augmented_config());
   const auto pass_0 = images(first), pass_1 = images(first);
   CHECK(pass_0 != pass_1);
   CHECK(images(second) == pass_0);
   CHECK(images(second) == pass_1);
-  // The synthetic images themselves hang on the seed; the changes do so on their own.
+  // The synthetic images depend on the seed, too; the augmentation seed is separate.
   data::SyntheticConfig other = augmented_config();
   other.seed = 1;
   auto plain_other = plain_config();
@@ -141,7 +141,7 @@ TEST_CASE("every pass changes images anew, and the same seed in the same way") {
   CHECK(same < 20);  // of 64, by chance one in 18
 }
 
-TEST_CASE("a restored input goes on with the same changes") {
+TEST_CASE("a restored input continues with the same augmentations") {
   data::SyntheticConfig config = augmented_config(8);
   config.shuffle = true;
   auto whole = made(config), restored = made(config);
@@ -179,9 +179,9 @@ TEST_CASE("only images that are large enough are augmented") {
   rows.batch_size = 1;
   rows.augment.horizontal_flip = true;
   CHECK_THAT(complaint<data::NpyInput>(rows),
-             Contains("augment wants images [height, width, channels], the examples are [3]"));
+             Contains("augment needs images [height, width, channels], examples are [3]"));
   data::SyntheticConfig small = plain_config();
   small.augment.crop_padding = kWidth + 1;
   CHECK_THAT(complaint<data::SyntheticInput>(small),
-             Contains("augment.crop_padding = 5 is more than the images have pixels, [5, 4, 2]"));
+             Contains("augment.crop_padding = 5 is larger than the images, [5, 4, 2]"));
 }

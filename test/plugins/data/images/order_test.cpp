@@ -15,7 +15,7 @@ using Catch::Contains;
 
 namespace {
 
-// Numbered images, so that batches tell which examples they hold.
+// Numbered images, which identify the examples of a batch.
 class Numbered {
  public:
   explicit Numbered(std::uint32_t n) {
@@ -93,7 +93,7 @@ TEST_CASE("every example comes exactly once in every epoch, in another order") {
   CHECK(take(*data.make(), 126).examples != orders[0]);
 }
 
-TEST_CASE("dropping the remainder leaves whole batches only") {
+TEST_CASE("dropping the remainder leaves only full batches") {
   Numbered data(21);
   data.config.drop_remainder = true;
   const Seen seen = take(*data.make(Phase::evaluation));
@@ -105,13 +105,13 @@ TEST_CASE("dropping the remainder leaves whole batches only") {
              Contains("21 examples do not fill one batch of 22") && Contains("drop_remainder"));
 }
 
-TEST_CASE("training goes on for ever by default, evaluation makes one pass") {
+TEST_CASE("training repeats forever by default, evaluation makes one pass") {
   const Numbered data(16);
   CHECK(take(*data.make(Phase::training), 100).batches == 100);
   CHECK(take(*data.make(Phase::evaluation)).batches == 2);
 }
 
-TEST_CASE("hosts together give the global sequence, and all end together") {
+TEST_CASE("hosts together produce the global sequence and end together") {
   for (const bool drop : {false, true}) {
     Numbered data(101);
     data.config.shuffle = true;
@@ -206,8 +206,7 @@ TEST_CASE("a state continues with another number of hosts and another batch size
   CHECK(take(*smaller).examples == expected.examples);
 }
 
-TEST_CASE(
-    "a state of smaller batches, with too little left for a whole one, begins the next epoch") {
+TEST_CASE("a state of smaller batches without room for a full one starts the next epoch") {
   Numbered data(21);
   data.config.drop_remainder = true;
   data.config.epochs = 2;

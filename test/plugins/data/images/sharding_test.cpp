@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs for language models on several hosts: together they give what one host gives, step by
-// step, also after a resume with another number of hosts; evaluation counts every row once.
+// Inputs for language models on several hosts: together they produce the steps of one host, also
+// after a resume with another number of hosts. Evaluation counts every row once.
 #include <catch2/catch.hpp>
 #include <map>
 
@@ -55,7 +55,7 @@ class Hosts {
     for (int i = 0; i < steps; ++i) taken.push_back(next());
     return taken;
   }
-  // All hosts stand at the same place.
+  // All hosts are at the same position.
   Value position() const {
     const Value first = inputs_[0]->save_state();
     for (const auto& input : inputs_) CHECK(input->save_state() == first);
@@ -82,7 +82,7 @@ TextFolder folder_of(int documents) {
 
 }  // namespace
 
-TEST_CASE("1, 2, 4 and 8 hosts give the same global steps", "[data-sharding]") {
+TEST_CASE("1, 2, 4 and 8 hosts produce the same global steps", "[data-sharding]") {
   for (const bool shuffle : {false, true}) {
     for (const bool pack : {false, true}) {
       const TextFolder folder = folder_of(9);
@@ -102,7 +102,7 @@ TEST_CASE("1, 2, 4 and 8 hosts give the same global steps", "[data-sharding]") {
   }
 }
 
-TEST_CASE("a run goes on with another number of hosts where it stood", "[data-sharding]") {
+TEST_CASE("a run continues where it was with another number of hosts", "[data-sharding]") {
   const TextFolder folder = folder_of(9);
   check_property([&](std::uint8_t before, std::uint8_t first, std::uint8_t then, bool shuffle) {
     data::TextConfig config = folder.config;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// data/Synthetic: the same images for the same seeds, others for others, and classes that differ.
+// data/Synthetic: images depend on the seeds, and classes differ.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -82,7 +82,7 @@ TEST_CASE("without noise an example is its class's pattern of 4 x 4 blocks; with
     for (std::size_t x = 0; x < 9; ++x)
       for (std::size_t c = 0; c < 2; ++c)
         CHECK(patterns[(y * 9 + x) * 2 + c] == patterns[(y / 4 * 4 * 9 + x / 4 * 4) * 2 + c]);
-  // The six blocks, two channels each, have shades of their own.
+  // The six blocks, two channels each, have different shades.
   std::set<std::pair<float, float>> shades;
   for (std::size_t y = 0; y < 8; y += 4)
     for (std::size_t x = 0; x < 9; x += 4)
@@ -94,7 +94,7 @@ TEST_CASE("without noise an example is its class's pattern of 4 x 4 blocks; with
   config.noise = 0.25;
   const auto noisy = images(config);
   CHECK(noisy != patterns);
-  // A quarter of a value in [0, 1] is replaced, and bytes are cut off to whole numbers.
+  // A quarter of a value in [0, 1] is replaced, and bytes are truncated to integers.
   for (std::size_t i = 0; i < noisy.size(); ++i)
     CHECK(std::fabs(noisy[i] - patterns[i]) <= 0.25F + 1.0F / 255);
 }

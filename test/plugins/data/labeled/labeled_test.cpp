@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// data/SentencePairs and data/TaggedSequences. Expected rows are computed by hand; how they read is
-// told in data_sequences.h.
+// data/SentencePairs and data/TaggedSequences. Expected rows are computed by hand; sequences.h
+// describes their notation.
 #include <catch2/catch.hpp>
 
 #include "data/labeled/sentence_pairs_input.h"
@@ -105,9 +105,9 @@ TEST_CASE("labels have names, or are numbers", "[data-labeled]") {
   named.config.class_names = {"bad", "good"};
   CHECK(numbers(named.first(), "label") == Numbers{1, 0});
   named.config.class_names = {"bad", "goose"};
-  CHECK_THAT(named.complaint(), Contains("examples.jsonl:1: 'good' is none of the class_names"));
+  CHECK_THAT(named.complaint(), Contains("examples.jsonl:1: 'good' is not in class_names"));
   named.config.class_names = {};
-  CHECK_THAT(named.complaint(), Contains("examples.jsonl:1: the label 'good' is no class"));
+  CHECK_THAT(named.complaint(), Contains("examples.jsonl:1: the label 'good' is not a class"));
 
   Sentences numbered(R"({"text_a": "a", "label": 2.5}
 {"text_a": "b", "label": "-1e1"}
@@ -115,20 +115,20 @@ TEST_CASE("labels have names, or are numbers", "[data-labeled]") {
   numbered.config.label_type = data::LabelType::number;
   CHECK(numbered.first().at("label").to_host<float>() == std::vector<float>{2.5F, -10});
   numbered.config.label_type = data::LabelType::category;
-  CHECK_THAT(numbered.complaint(), Contains("the label '2.5' is no class"));
+  CHECK_THAT(numbered.complaint(), Contains("the label '2.5' is not a class"));
 
   Sentences bad("{\"text_a\": \"a\", \"label\": \"nan\"}\n");
   bad.config.label_type = data::LabelType::number;
-  CHECK_THAT(bad.complaint(), Contains("the label 'nan' is no number"));
+  CHECK_THAT(bad.complaint(), Contains("the label 'nan' is not a number"));
   CHECK_THAT(Sentences("{\"text_a\": \"a\", \"label\": -1}\n").complaint(),
              Contains("is negative"));
   CHECK_THAT(Sentences("{\"text_a\": \"a\", \"label\": 99999999999}\n").complaint(),
-             Contains("is no class"));
-  CHECK_THAT(Sentences("{\"text_a\": \"a\"}\n").complaint(), Contains("has no text 'label'"));
+             Contains("is not a class"));
+  CHECK_THAT(Sentences("{\"text_a\": \"a\"}\n").complaint(), Contains("has no feature 'label'"));
   CHECK_THAT(Sentences("{\"text_b\": \"a\", \"label\": 0}\n").complaint(),
-             Contains("has no text 'text_a'"));
+             Contains("has no feature 'text_a'"));
   CHECK_THAT(Sentences("{\"text_a\": \"\", \"label\": 0}\n").complaint(),
-             Contains("no text in it that makes a row"));
+             Contains("no document is long enough to make a row"));
 }
 
 TEST_CASE("special tokens are the config's, else the tokenizer's, or left out", "[data-labeled]") {
@@ -137,7 +137,7 @@ TEST_CASE("special tokens are the config's, else the tokenizer's, or left out", 
   sentences.config.cls_id = 'X' + 10;
   CHECK(rows_of(sentences.first()).ids == Texts{"Xab$...."});
   sentences.config.cls_id = 266;
-  CHECK_THAT(sentences.complaint(), Contains("cls_id: is 266, but ids end at 265"));
+  CHECK_THAT(sentences.complaint(), Contains("cls_id: is 266, but the largest id is 265"));
   sentences.config.cls_id.reset();
   sentences.config.tokenizer = letters(false);
   CHECK(rows_of(sentences.first()).ids == Texts{"ab......"});
@@ -145,7 +145,7 @@ TEST_CASE("special tokens are the config's, else the tokenizer's, or left out", 
   CHECK_THAT(sentences.complaint(), Contains("no token to put between two sentences"));
   sentences.config.tokenizer = letters();
   sentences.config.seq_len = 3;
-  CHECK_THAT(sentences.complaint(), Contains("leaves no room for text beside 3 special tokens"));
+  CHECK_THAT(sentences.complaint(), Contains("leaves no room for text next to 3 special tokens"));
 }
 
 TEST_CASE("the first token of each word has its tag", "[data-labeled]") {
@@ -165,7 +165,7 @@ TEST_CASE("the first token of each word has its tag", "[data-labeled]") {
   CHECK(rows_of(tagged.first()).weights[0] == "0101100000");
 }
 
-TEST_CASE("a long sentence goes on in the next row, between words", "[data-labeled]") {
+TEST_CASE("a long sentence continues in the next row, between words", "[data-labeled]") {
   Tagged tagged(R"({"words": "abc de f ghijklmnopqrst uv", "tags": "O A A O A"}
 {"words": "x", "tags": "O"}
 )");
@@ -185,13 +185,13 @@ TEST_CASE("rows that fill the last batch have no tags", "[data-labeled]") {
   CHECK(numbers(batch, "tags")[9] == -1);
 }
 
-TEST_CASE("tags that do not fit are told by file and line", "[data-labeled]") {
+TEST_CASE("invalid tags are reported by file and line", "[data-labeled]") {
   Tagged tagged("{\"words\": \"a b\", \"tags\": \"O\"}\n");
   tagged.config.class_names = {"O", "B-PER"};
   CHECK_THAT(tagged.complaint(), Contains("examples.jsonl:1: there are 2 words and 1 tags"));
   Tagged unknown("{\"words\": \"a\", \"tags\": \"B-PRE\"}\n");
   unknown.config.class_names = {"O", "B-PER"};
-  CHECK_THAT(unknown.complaint(), Contains("'B-PRE' is none of the class_names"));
+  CHECK_THAT(unknown.complaint(), Contains("'B-PRE' is not in class_names"));
 }
 
 TEST_CASE("labeled rows come again from a saved location, and not from others", "[data-labeled]") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// data/MaskedLanguageModel: which tokens are to be guessed, and what stands instead.
+// data/MaskedLanguageModel: the choice of tokens to predict, and their replacements.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -65,7 +65,7 @@ Counts counts(Input& input) {
 
 }  // namespace
 
-TEST_CASE("labels of masked rows stand where their tokens are", "[data-masked]") {
+TEST_CASE("labels of masked rows are at the positions of their tokens", "[data-masked]") {
   Masked masked("abcdefghijklmnopq");
   masked.config.mask_rate = 1;
   masked.config.mask_share = 1;
@@ -83,7 +83,7 @@ TEST_CASE("labels of masked rows stand where their tokens are", "[data-masked]")
 }
 
 // Binomial: 20000 * 0.15 = 3000 with a standard deviation of 50; of 3000 chosen 300 with one of 16.
-TEST_CASE("tokens are chosen and replaced in the shares asked for", "[data-masked]") {
+TEST_CASE("tokens are chosen and replaced in the configured shares", "[data-masked]") {
   Masked masked(std::string(20000, 'x'));
   masked.config.batch_size = 3;  // 20002 positions are 1251 rows: no batch is filled up
   auto input = masked.input();
@@ -95,7 +95,7 @@ TEST_CASE("tokens are chosen and replaced in the shares asked for", "[data-maske
   CHECK(std::abs(seen.same - 0.1 * seen.chosen) < 70);
 }
 
-TEST_CASE("masks are drawn anew in every pass, and are the same after a resume and on two hosts",
+TEST_CASE("masks differ per epoch, and are equal after a resume and on two hosts",
           "[data-masked]") {
   Masked masked("the quick brown fox jumps over the lazy dog 0123456789");
   masked.config.batch_size = 4;  // 56 positions: one batch is a pass
@@ -132,10 +132,10 @@ TEST_CASE("the plugin offers data/MaskedLanguageModel", "[data-masked]") {
   CHECK(fingerprint(*made->get_next()) == fingerprint(*expected.get_next()));
 }
 
-TEST_CASE("a mask must be a token", "[data-masked]") {
+TEST_CASE("mask_id must be a token", "[data-masked]") {
   Masked masked("abc");
   masked.config.mask_id = 266;
-  CHECK_THAT(masked.complaint(), Contains("mask_id: is 266, but ids end at 265"));
+  CHECK_THAT(masked.complaint(), Contains("mask_id: is 266, but the largest id is 265"));
   masked.config.mask_id.reset();
   CHECK_THAT(masked.complaint(), Contains("no token [MASK] or <mask>"));
 }

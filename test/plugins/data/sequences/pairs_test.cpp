@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// data/SequenceToSequence. Expected rows are computed by hand; how they read is told in
-// data_sequences.h.
+// data/SequenceToSequence. Expected rows are computed by hand; sequences.h describes their
+// notation.
 #include <catch2/catch.hpp>
 
 #include "data/sequences/sequence_to_sequence_input.h"
@@ -84,11 +84,11 @@ TEST_CASE("long sides of a pair are cut, and keep their EOS", "[data-pairs]") {
   const Batch batch = *input.get_next();
   CHECK(rows_of(batch.child("src")).ids == Texts{"abcde$", "k$...."});
   CHECK(rows_of(batch.child("tgt")).labels == Texts{"K$......", "ABCDEFG$"});
-  // Those with an empty side are left out.
+  // Pairs with an empty side are dropped.
   CHECK_FALSE(input.get_next().has_value());
 }
 
-TEST_CASE("packed pairs are all pairs, in order, each whole", "[data-pairs]") {
+TEST_CASE("packing keeps all pairs complete and in order", "[data-pairs]") {
   check_property([](const std::vector<std::pair<std::uint8_t, std::uint8_t>>& sizes) {
     std::string lines;
     Texts expected;

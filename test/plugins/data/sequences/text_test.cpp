@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// data/Text: what in files is a document, and how documents become rows. Expected rows are computed
-// by hand; how they read is told in data_sequences.h.
+// data/Text: the documents in files, and the rows of documents. Expected rows are computed by hand;
+// sequences.h describes their notation.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
@@ -52,7 +52,7 @@ Texts taken(Input& input, int batches) {
 
 }  // namespace
 
-TEST_CASE("packed documents follow each other, and go on in the next row", "[data-text]") {
+TEST_CASE("packed documents follow each other and continue in the next row", "[data-text]") {
   TextFolder folder({"abcd", "efghi", "jkl"});
   auto input = folder.input();
   CHECK(input.batches_per_epoch() == 1);
@@ -142,7 +142,7 @@ TEST_CASE("without BOS and EOS a document is its window, shifted by one", "[data
   CHECK(rows.labels == Texts{"bcdefghi", "jklmnopq", "t......."});
 }
 
-TEST_CASE("special tokens are those asked for", "[data-text]") {
+TEST_CASE("special tokens follow the config", "[data-text]") {
   TextFolder folder({"ab", "cd"});
   folder.config.batch_size = 1;
   SECTION("no BOS") {
@@ -157,7 +157,7 @@ TEST_CASE("special tokens are those asked for", "[data-text]") {
     auto input = folder.input();
     CHECK(all_rows(input).labels == Texts{"abcd...."});
   }
-  SECTION("ids of their own, one of which is text elsewhere") {
+  SECTION("custom ids, one of which also occurs in text") {
     folder.config.tokenizer = letters(false);
     folder.config.bos_id = 1;
     folder.config.eos_id = 'b' + 10;
@@ -175,7 +175,7 @@ TEST_CASE("special tokens are those asked for", "[data-text]") {
   }
   SECTION("out of the vocabulary") {
     folder.config.bos_id = 266;
-    CHECK_THAT(text_complaint(folder.config), Contains("is 266, but ids end at 265"));
+    CHECK_THAT(text_complaint(folder.config), Contains("is 266, but the largest id is 265"));
   }
 }
 
@@ -189,7 +189,7 @@ TEST_CASE("a row of one position has one token of context", "[data-text]") {
   CHECK(rows.labels == Texts{"a", "b", "c", "$"});
 }
 
-TEST_CASE("rows that fill the last batch count nothing", "[data-text]") {
+TEST_CASE("rows that only fill the last batch have weight 0", "[data-text]") {
   TextFolder folder({"abcdefghi"});
   folder.config.batch_size = 3;
   auto input = folder.input();
@@ -231,11 +231,11 @@ TEST_CASE("parts of a file join without a gap, at whole characters", "[data-text
     for (const double share : {0.0, 0.1, 0.5, 0.77, 1.0}) {
       const auto first = data::part_of(text, 0, share), second = data::part_of(text, share, 1);
       RC_ASSERT(std::string(first) + std::string(second) == text);
-      // In parentheses, for RC_ASSERT alone would look at both sides of ||.
+      // In parentheses, since RC_ASSERT cannot decompose ||.
       RC_ASSERT((second.empty() || (static_cast<unsigned char>(second[0]) & 0xC0) != 0x80));
     }
   });
-  // Of bytes that are no characters at most three are passed over.
+  // At most three bytes that are not part of a character are skipped.
   CHECK(data::part_of(std::string(20, '\x80'), 0.5, 1).size() == 7);
 }
 
@@ -249,7 +249,7 @@ TEST_CASE("a part of each file is read, by lines of the whole file", "[data-text
   CHECK(documents(folder) == Texts{"0.txt:1 a", "0.txt:2 b", "1.txt:1 e", "1.txt:2 f"});
 }
 
-TEST_CASE("bytes that are no UTF-8 are text like others", "[data-text]") {
+TEST_CASE("a few invalid UTF-8 bytes are kept", "[data-text]") {
   std::string bytes;
   for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
   TextFolder folder({bytes});
@@ -263,7 +263,7 @@ TEST_CASE("bytes that are no UTF-8 are text like others", "[data-text]") {
   const auto ids = input.get_next()->at("ids").to_host<std::int32_t>();
   for (int i = 0; i < 255; ++i) {
     INFO(i);
-    // The tokenizer of these tests turns "!" into the id it has anyway.
+    // wrong_letters() gives "!" the id that it has anyway.
     REQUIRE(ids[static_cast<std::size_t>(i)] == i + 10);
   }
 }
@@ -285,12 +285,12 @@ TEST_CASE("a file under two names is read once", "[data-text]") {
   CHECK(documents(folder) == Texts{"0.txt ab", "0a.txt cd"});
 }
 
-TEST_CASE("what cannot be read says why", "[data-text]") {
+TEST_CASE("unreadable files are errors with the reason", "[data-text]") {
   TextFolder folder({"ab"});
   const auto path = [&](const char* name) { return Path((folder.folder() / name).string()); };
-  SECTION("a pattern that fits nothing") {
+  SECTION("a pattern without a match") {
     folder.config.files = {path("*.md")};
-    CHECK_THAT(text_complaint(folder.config), Contains("*.md: there is no such file"));
+    CHECK_THAT(text_complaint(folder.config), Contains("*.md: no such file"));
   }
   SECTION("a folder") {
     folder.config.files = {Path(folder.folder().path().string())};
@@ -298,11 +298,11 @@ TEST_CASE("what cannot be read says why", "[data-text]") {
   }
   SECTION("no files") {
     folder.config.files = {};
-    CHECK_THAT(text_complaint(folder.config), Contains("files: there are none"));
+    CHECK_THAT(text_complaint(folder.config), Contains("files: the list is empty"));
   }
-  SECTION("nothing in them") {
+  SECTION("empty files") {
     folder.folder().write("0.txt", "");
-    CHECK_THAT(text_complaint(folder.config), Contains("no text in it that makes a row"));
+    CHECK_THAT(text_complaint(folder.config), Contains("no document is long enough to make a row"));
   }
   SECTION("one token and none before it") {
     folder.folder().write("0.txt", "a");
@@ -353,7 +353,7 @@ TEST_CASE("rows hold every token of every document once, in order", "[data-text]
       for (std::size_t i = 0; i < ids.size(); ++i) {
         if (weights[i] == 0) continue;
         RC_ASSERT(paddings[i] == 0);
-        // What stands before a label is the label before it, or BOS before a document's first.
+        // The id before a label is the previous label, or BOS before a document's first label.
         if (positions[i] > 0) RC_ASSERT(ids[i] == label[i - 1]);
         if (ids[i] == 1) RC_ASSERT((labels.empty() || labels.back() == '$'));
         labels += label[i] == 2 ? '$' : static_cast<char>(label[i] - 10);
@@ -384,7 +384,7 @@ TEST_CASE("from a saved position in mid-epoch come the batches that would have c
              Contains("task.train_input: the state was saved with other text"));
 }
 
-TEST_CASE("an input of text tells its tokenizer, and ids become strings", "[data-text]") {
+TEST_CASE("a text input provides its tokenizer, and ids become strings", "[data-text]") {
   TextFolder folder({"abcdef"});
   auto input = folder.input();
   const TextInput* text = text_input(input);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // data/Tokens and the formats of token files. Files of llm.c and nanoGPT are written here byte by
-// byte, by their programs' sources.
+// byte, following their programs' sources.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <numeric>
@@ -46,7 +46,7 @@ Ids ids_of(const std::string& text) {
   return ids;
 }
 
-// Token files in a folder, and a config that reads "*.bin" in rows of 8, 2 a batch.
+// Token files in a folder, and a config that reads "*.bin" in rows of 8, 2 per batch.
 struct TokenFolder {
   TokenFolder() {
     config.files = {Path((dir / "*.bin").string())};
@@ -54,7 +54,7 @@ struct TokenFolder {
     config.batch_size = 2;
   }
   explicit TokenFolder(const std::string& bytes) : TokenFolder() { dir.write("a.bin", bytes); }
-  // A file of ours with these documents.
+  // A trivet file with these documents.
   std::string own(const char* name, const Texts& documents, std::int64_t vocabulary = 266,
                   std::optional<std::int32_t> bos = 1, const std::string& tokenizer = {}) const {
     data::TokenFileHeader header;
@@ -83,7 +83,7 @@ Ids field(const Batch& batch, const char* name) {
 
 }  // namespace
 
-TEST_CASE("token files of ours give the rows of their text", "[data-tokens]") {
+TEST_CASE("trivet's token files make the rows of their text", "[data-tokens]") {
   const Texts texts = {"abcd", "efghi", "jkl", "mnopqrstuvwxyz"};
   for (const std::int64_t vocabulary : {266, 70000}) {
     for (const bool pack : {true, false}) {
@@ -137,7 +137,7 @@ TEST_CASE("files of llm.c are windows of one run of ids", "[data-tokens]") {
   }
 }
 
-TEST_CASE("files of nanoGPT are 16-bit ids and nothing else", "[data-tokens]") {
+TEST_CASE("nanoGPT files are plain 16-bit ids", "[data-tokens]") {
   TokenFolder folder(little<std::uint16_t>(counted(0, 17)));
   folder.config.layout = data::TokenLayout::nanogpt;
   auto input = folder.input();
@@ -161,7 +161,7 @@ TEST_CASE("documents of files without an index end at an id", "[data-tokens]") {
   CHECK_FALSE(input.get_next().has_value());
 }
 
-TEST_CASE("a tokenizer beside token files gives texts and bytes of labels", "[data-tokens]") {
+TEST_CASE("a tokenizer next to token files provides texts and label bytes", "[data-tokens]") {
   TokenFolder folder;
   folder.own("a.bin", {"abc"}, 266, 1, "");
   folder.config.tokenizer = letters();
@@ -174,7 +174,7 @@ TEST_CASE("a tokenizer beside token files gives texts and bytes of labels", "[da
   CHECK_THAT(folder.complaint(), Contains("made with another tokenizer"));
 }
 
-TEST_CASE("token files that are not what they say are refused", "[data-tokens]") {
+TEST_CASE("inconsistent token files are refused", "[data-tokens]") {
   TokenFolder folder;
   folder.own("a.bin", {"abcd", "efgh"});
   const std::string good = read_file(folder.dir / "a.bin");
@@ -186,17 +186,18 @@ TEST_CASE("token files that are not what they say are refused", "[data-tokens]")
   };
   CHECK(with(0, "") == "");
   SECTION("another version, width or byte order") {
-    CHECK_THAT(with(8, little<std::uint32_t>({2})), Contains("version 2; known is version 1"));
+    CHECK_THAT(with(8, little<std::uint32_t>({2})), Contains("version 2; supported is version 1"));
     CHECK_THAT(with(8, std::string("\0\0\0\1", 4)), Contains("big-endian"));
     CHECK_THAT(with(12, little<std::uint32_t>({3})), Contains("ids of 3 bytes"));
     CHECK_THAT(with(12, little<std::uint32_t>({4})), Contains("2 documents and 8 ids of 4 bytes"));
-    CHECK_THAT(with(16, little<std::uint64_t>({65537})), Contains("does not fit ids of 2 bytes"));
+    CHECK_THAT(with(16, little<std::uint64_t>({65537})),
+               Contains("does not fit in ids of 2 bytes"));
     CHECK_THAT(with(16, little<std::uint64_t>({0})), Contains("vocabulary of 0"));
   }
   SECTION("sizes that overflow, and indices that run backwards") {
-    CHECK_THAT(with(24, little<std::uint64_t>({-1})), Contains("behind its header"));
+    CHECK_THAT(with(24, little<std::uint64_t>({-1})), Contains("after its header"));
     CHECK_THAT(with(32, little<std::uint64_t>({std::int64_t{1} << 61})),
-               Contains("behind its header"));
+               Contains("after its header"));
     CHECK_THAT(with(128, little<std::uint64_t>({9})), Contains("index of documents is damaged"));
     CHECK_THAT(with(136, little<std::uint64_t>({7})), Contains("index of documents is damaged"));
   }
@@ -207,7 +208,7 @@ TEST_CASE("token files that are not what they say are refused", "[data-tokens]")
       CHECK_FALSE(folder.complaint().empty());
     }
     folder.dir.write("a.bin", good + "x");
-    CHECK_THAT(folder.complaint(), Contains("was it copied whole?"));
+    CHECK_THAT(folder.complaint(), Contains("was it copied completely?"));
     folder.dir.write("a.bin", "");
     CHECK_THAT(folder.complaint(), Contains("the file is empty"));
   }
@@ -219,7 +220,7 @@ TEST_CASE("token files that are not what they say are refused", "[data-tokens]")
   }
   SECTION("other files") {
     folder.dir.write("a.bin", "In the beginning God created the heaven and the earth.");
-    CHECK_THAT(folder.complaint(), Contains("is no token file") && Contains("nanogpt"));
+    CHECK_THAT(folder.complaint(), Contains("is not a token file") && Contains("nanogpt"));
     folder.config.layout = data::TokenLayout::nanogpt;
     folder.dir.write("a.bin", good);
     CHECK_THAT(folder.complaint(), Contains("has a header"));
@@ -235,12 +236,12 @@ TEST_CASE("token files that are not what they say are refused", "[data-tokens]")
       return folder.complaint();
     };
     CHECK(llm_c(llm_c_header(20240520, 1, 20)) == "");
-    CHECK_THAT(llm_c(llm_c_header(20240520, 2, 20)), Contains("of version 2; known is 1"));
-    CHECK_THAT(llm_c(llm_c_header(20240520, 1, 21)), Contains("speaks of 21 ids of 2 bytes"));
-    CHECK_THAT(llm_c(llm_c_header(20240801, 7, 20)), Contains("speaks of 20 ids of 4 bytes"));
+    CHECK_THAT(llm_c(llm_c_header(20240520, 2, 20)), Contains("of version 2; supported is 1"));
+    CHECK_THAT(llm_c(llm_c_header(20240520, 1, 21)), Contains("declares 21 ids of 2 bytes"));
+    CHECK_THAT(llm_c(llm_c_header(20240801, 7, 20)), Contains("declares 20 ids of 4 bytes"));
     CHECK_THAT(llm_c(llm_c_header(__builtin_bswap32(20240520), 1, 20)), Contains("big-endian"));
     folder.dir.write("a.bin", llm_c_header(20240520, 1, 20).substr(0, 900));
-    CHECK_THAT(folder.complaint(), Contains("cut off in its header of llm.c"));
+    CHECK_THAT(folder.complaint(), Contains("cut off in its llm.c header"));
   }
 }
 
@@ -253,8 +254,7 @@ TEST_CASE("ids out of the vocabulary are refused by file and number", "[data-tok
   CHECK_THAT(folder.complaint(), Contains("its id number 1 is 4294967295"));
 }
 
-TEST_CASE("all ids of a file are looked at before the first batch, unless told otherwise",
-          "[data-tokens]") {
+TEST_CASE("all ids of a file are checked before the first batch by default", "[data-tokens]") {
   TokenFolder folder;
   std::string document(1000, '1');
   document += 'z';
@@ -268,7 +268,7 @@ TEST_CASE("files of two tokenizers are not mixed", "[data-tokens]") {
   TokenFolder folder;
   folder.own("a.bin", {"ab"});
   folder.own("b.bin", {"cd"}, 300);
-  CHECK_THAT(folder.complaint(), Contains("b.bin: is of another tokenizer than"));
+  CHECK_THAT(folder.complaint(), Contains("b.bin: was made with another tokenizer than"));
 }
 
 TEST_CASE("a saved position in token files is not one in others", "[data-tokens]") {

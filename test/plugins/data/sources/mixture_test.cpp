@@ -56,17 +56,17 @@ struct MixtureFolder {
 
 }  // namespace
 
-TEST_CASE("the source that is furthest behind its share comes next", "[data-mixture]") {
+TEST_CASE("the next example comes from the source furthest behind its share", "[data-mixture]") {
   CHECK(turns({2, 1}, {4, 2}, Exhausted::continue_) == "a0 b0 a1 a2 b1 a3");
   CHECK(turns({1, 1, 2}, {2, 2, 4}, Exhausted::continue_) == "c0 a0 b0 c1 c2 a1 b1 c3");
   CHECK(turns({5}, {3}, Exhausted::stop) == "a0 a1 a2");
 }
 
-TEST_CASE("what happens when a source is exhausted is as asked for", "[data-mixture]") {
+TEST_CASE("an exhausted source stops, leaves or repeats as configured", "[data-mixture]") {
   CHECK(turns({1, 1}, {2, 3}, Exhausted::stop) == "a0 b0 a1");
   CHECK(turns({1, 1}, {2, 3}, Exhausted::continue_) == "a0 b0 a1 b1 b2");
   CHECK(turns({1, 1}, {2, 3}, Exhausted::repeat) == "a0 b0 a1 b1 a0 b2");
-  // One without examples takes no part.
+  // A source without examples is ignored.
   for (const auto exhausted : {Exhausted::stop, Exhausted::continue_, Exhausted::repeat}) {
     CHECK(turns({1, 1}, {0, 2}, exhausted) == "b0 b1");
     CHECK(turns({1}, {0}, exhausted) == "");
@@ -114,7 +114,7 @@ TEST_CASE("continue uses every example once, repeat leaves none out", "[data-mix
   });
 }
 
-TEST_CASE("a mixture hands out its sources' examples, renamed where asked for", "[data-mixture]") {
+TEST_CASE("a mixture yields its sources' examples, renamed if configured", "[data-mixture]") {
   MixtureFolder folder;
   folder.add("{\"text\": \"a\"}\n{\"text\": \"b\"}\n", 1);
   folder.add("{\"q\": \"c\", \"a\": \"d\"}\n", 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources of text beside plain files, and data/LanguageModel, which makes rows of any of them.
+// Text sources other than plain files, and data/LanguageModel, which makes rows of any source.
 #include <catch2/catch.hpp>
 #include <sstream>
 
@@ -22,7 +22,7 @@ using Texts = std::vector<std::string>;
 
 namespace {
 
-// "PLACE: name=text name=text" of each example.
+// "LOCATION: name=text name=text" of each example.
 Texts examples(DataSource& source) {
   Texts texts;
   source.read([&](const SourceExample& example) {
@@ -47,7 +47,7 @@ std::string source_complaint(const TempDir& dir, const std::string& bytes) {
   return input_error([&] { examples_of<Source>(dir.write("bad", bytes)); });
 }
 
-// A file of JSON lines and a config that learns from it.
+// A file of JSON lines and a config that trains on it.
 struct Pairs {
   explicit Pairs(const std::string& lines) {
     config.source = jsonl_source(dir, lines);
@@ -76,9 +76,9 @@ TEST_CASE("lines of JSON are examples of their texts and numbers", "[data-source
   CHECK(examples_of<data::JsonlFiles>(file) ==
         Texts{"a.jsonl:1: text=a\nb \xC3\xA9 n=12 x=0.5 ok=true", "a.jsonl:4: text="});
   CHECK_THAT(source_complaint<data::JsonlFiles>(dir, "{\"a\": 1}\n{\"a\": \n"),
-             Contains("bad:2 is not JSON") && Contains("whole JSON object"));
+             Contains("bad:2 is not JSON") && Contains("complete JSON object"));
   CHECK_THAT(source_complaint<data::JsonlFiles>(dir, "[1]\n"),
-             Contains("bad:1: is no JSON object"));
+             Contains("bad:1: is not a JSON object"));
   CHECK_THAT(source_complaint<data::JsonlFiles>(dir, "{\"a\": \"\xFF\"}\n"),
              Contains("bad:1 is not JSON"));
 }
@@ -137,7 +137,7 @@ TEST_CASE("damaged record files are refused by record", "[data-sources]") {
     CHECK_THAT(complaint(one + flipped), Contains("bad, record 2: ") && Contains("checksum"));
   }
   CHECK_THAT(complaint("{\"text\": \"this is another file\"}"), Contains("is this a TFRecord"));
-  CHECK_THAT(complaint(framed("\x0A\xFF")), Contains("record 1: is no tf.Example"));
+  CHECK_THAT(complaint(framed("\x0A\xFF")), Contains("record 1: is not a tf.Example"));
   CHECK_THAT(complaint(framed(tf_example({{"a", ints_feature({1})}, {"a", bytes_feature({"b"})}}))),
              Contains("record 1: has the feature 'a' twice"));
   std::string huge = framed("x");
@@ -163,7 +163,7 @@ TEST_CASE("inputs and targets are one document, and inputs are marked", "[data-s
     auto input = pairs.input();
     CHECK(all_rows(input).weights[0] == "000111101100");
   }
-  SECTION("the same without BOS: the first token is no label") {
+  SECTION("the same without BOS: the first token is not a label") {
     pairs.config.weights_on_targets_only = true;
     pairs.config.add_bos = false;
     auto input = pairs.input();
@@ -171,12 +171,12 @@ TEST_CASE("inputs and targets are one document, and inputs are marked", "[data-s
     CHECK(rows.labels[0] == "b:cde$f$....");
     CHECK(rows.weights[0] == "001111110000");
   }
-  SECTION("inputs of no more tokens than asked for") {
+  SECTION("inputs are cut to inputs_len") {
     pairs.config.inputs_len = 2;
     auto input = pairs.input();
     CHECK(all_rows(input).labels[0] == "abcde$:f$...");
   }
-  SECTION("a row for each, windows of a long one keep what is input") {
+  SECTION("one row each; windows of a long document keep the input indicator") {
     pairs.config.weights_on_targets_only = true;
     pairs.config.pack = false;
     pairs.config.seq_len = 2;
@@ -190,7 +190,7 @@ TEST_CASE("inputs and targets are one document, and inputs are marked", "[data-s
 
 namespace {
 
-// Tokens are the numbers of a text; 0 is BOS, 1 EOS.
+// The tokens are the numbers in a text; 0 is BOS, 1 is EOS.
 class Numbers final : public Tokenizer {
  public:
   std::int32_t vocabulary_size() const override { return 32; }
@@ -210,9 +210,9 @@ class Numbers final : public Tokenizer {
 
 }  // namespace
 
-// What SeqIO's LanguageModelFeatures makes of inputs that end with EOS: the numbers of its own
-// tests' form, with inputs cut to seven locations and the EOS kept.
-TEST_CASE("inputs end with EOS where asked for, also where they are cut", "[data-sources]") {
+// The result of SeqIO's LanguageModelFeatures for inputs that end with EOS: numbers in the form of
+// its own tests, with inputs cut to seven positions and EOS kept.
+TEST_CASE("inputs end with EOS if configured, also if they are cut", "[data-sources]") {
   using Ids = std::vector<std::int32_t>;
   const auto batch_of = [](const char* line, std::int64_t inputs_len) {
     Pairs pairs(line);
@@ -255,12 +255,13 @@ TEST_CASE("data/LanguageModel over text files is data/Text", "[data-sources]") {
   CHECK(fingerprint(*input.get_next()) == fingerprint(*expected.get_next()));
 }
 
-TEST_CASE("templates say what they lack", "[data-sources]") {
+TEST_CASE("errors of templates name the missing feature", "[data-sources]") {
   Pairs pairs("{\"question\": \"ab\", \"answer\": \"c\"}\n");
   pairs.config.inputs = "";
   pairs.config.targets = "{{{question}}} {anser}";
-  CHECK_THAT(complaint<data::LanguageModelInput>(pairs.config),
-             Contains("examples.jsonl:1: the example has no text 'anser'") && Contains("'answer'"));
+  CHECK_THAT(
+      complaint<data::LanguageModelInput>(pairs.config),
+      Contains("examples.jsonl:1: the example has no feature 'anser'") && Contains("'answer'"));
   pairs.config.targets = "{{{question}}}";
   auto input = pairs.input();
   CHECK(all_rows(input).labels[0] == "{ab}$.......");

@@ -87,12 +87,12 @@ TEST_CASE("without an encoder the columns are the numbers of a batch, padded at 
   CHECK(take(input) == seen);
 }
 
-TEST_CASE("without an encoder a cell that is no number is refused by row and column") {
+TEST_CASE("without an encoder a cell that is not a number is refused by row and column") {
   CsvFile file("n,tens\n0,0\n1,ten\n");
   CHECK_THAT(complaint_of([&] { file.input().get_next(); }),
-             Contains("table.csv:3: row 2, column 'tens': 'ten' is no number"));
+             Contains("table.csv:3: row 2, column 'tens': 'ten' is not a number"));
   file.rewrite("n,tens\n0,1e39\n");
-  CHECK_THAT(complaint_of([&] { file.input().get_next(); }), Contains("'1e39' is no number"));
+  CHECK_THAT(complaint_of([&] { file.input().get_next(); }), Contains("'1e39' is not a number"));
 }
 
 TEST_CASE("shuffled rows come once an epoch, and from a saved location as they would have") {
@@ -135,7 +135,7 @@ TEST_CASE("hosts share the rows of a batch") {
   CHECK(together == whole.rows);
 }
 
-TEST_CASE("a split by the row gives every row to one side, by its texts alone") {
+TEST_CASE("a split assigns each row to one side by its text alone") {
   CsvFile file(numbered_rows(2000));
   file.config.eval_share = 0.3;
   const auto train = first_cells(file, data::CsvPart::train);
@@ -170,7 +170,7 @@ TEST_CASE("a split by a column keeps rows that agree in it together") {
   CHECK_THAT(complaint_about(file), Contains("no column 'pateint'") && Contains("'patient'"));
 }
 
-TEST_CASE("a side of a split without rows says what to look at") {
+TEST_CASE("an empty side of a split is an error with a hint") {
   CsvFile file("a,b\n1,same\n2,same\n");
   file.config.split_by = "b";
   std::string complaints;
@@ -181,7 +181,7 @@ TEST_CASE("a side of a split without rows says what to look at") {
   CHECK_THAT(complaints, Contains("none of its 2 rows is left") && Contains("eval_share"));
 }
 
-TEST_CASE("batches are what the encoder made of their rows, in its order and widths") {
+TEST_CASE("batches hold the encoder's output, in its order and widths") {
   CsvFile file(numbered_rows(6));
   auto input = file.input(Phase::evaluation);
   input.set_encoder(std::make_shared<Pairs>());
@@ -198,7 +198,7 @@ TEST_CASE("batches are what the encoder made of their rows, in its order and wid
   CHECK(batch.at("weight").to_host<float>() == std::vector<float>{1, 1, 0, 0});
 }
 
-TEST_CASE("rows are not looked at again, nor encoded otherwise, after the first batch") {
+TEST_CASE("rows are read and encoded only once") {
   const CsvFile file(numbered_rows(4));
   auto input = file.input();
   CHECK(table_of(input) == &input);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text prepared as token files: what `trivet data prepare` asks inputs for.
+// Text prepared as token files, as by `trivet data prepare`.
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -39,7 +39,7 @@ std::set<std::string> names(const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("prepared text gives the rows of the text, from as many files as it takes",
+TEST_CASE("prepared text makes the rows of the text, in any number of files",
           "[data-preparation]") {
   const TextFolder text({"abcd", "efghijkl", "mn", "opqrstuvwxyz"});
   for (const std::uint64_t shard_bytes : {1, 28, 1000}) {
@@ -56,8 +56,7 @@ TEST_CASE("prepared text gives the rows of the text, from as many files as it ta
   }
 }
 
-TEST_CASE("what is prepared already is kept, and made again when it is not the same",
-          "[data-preparation]") {
+TEST_CASE("a preparation is reused if it is current, and redone if not", "[data-preparation]") {
   TextFolder text({"abcd", "efgh"});
   const TempDir to;
   prepare(text, to.path(), 8);
@@ -106,7 +105,7 @@ TEST_CASE("more text than fits into memory can be prepared", "[data-preparation]
   CHECK(prepare(text, to.path(), 8).files.size() == 1);
 }
 
-TEST_CASE("a failure while preparing leaves nothing that looks whole", "[data-preparation]") {
+TEST_CASE("a failed preparation leaves nothing that looks complete", "[data-preparation]") {
   TextFolder text({"abcd", "efgh"});
   const TempDir to;
   prepare(text, to.path(), 8);
@@ -116,5 +115,5 @@ TEST_CASE("a failure while preparing leaves nothing that looks whole", "[data-pr
   CHECK_FALSE(fs::exists(to / "data.toml"));
   text.folder().write("1.txt", "");
   text.folder().write("0.txt", "");
-  CHECK_THAT(input_error([&] { prepare(text, to.path(), 8); }), Contains("no text in it"));
+  CHECK_THAT(input_error([&] { prepare(text, to.path(), 8); }), Contains("the source has no text"));
 }

@@ -9,7 +9,7 @@
 #include "lm/decoding/beam_search.h"
 #include "lm/decoding/sample_decode.h"
 #include "lm/decoding/token_sampler.h"
-#include "plugins/lm/step_models.h"
+#include "plugins/lm/fake_decoder_state.h"
 
 namespace {
 
@@ -121,7 +121,7 @@ class Chain final : public DecoderState {
 //   {3, 0} ln(0.4 * 0.9)   / (7/5)^0.8 = -1.021651 / 1.308888 = -0.780549
 //   {2, 0} ln(0.5 * 0.2)   / (7/5)^0.8 = -2.302585 / 1.308888 = -1.759192
 //   {2, 3, 0} ln(0.5 * 0.4 * 0.9) / (8/5)^0.8 = -1.714798 / 1.456451 = -1.177381
-TEST_CASE("beam search by hand: greedy misses what two beams find", "[lm]") {
+TEST_CASE("beam search by hand: two beams beat greedy decoding", "[lm]") {
   const std::vector<std::vector<float>> table = {
       {1, 0, 0, 0}, {0.1F, 0, 0.5F, 0.4F}, {0.2F, 0, 0.4F, 0.4F}, {0.9F, 0, 0.05F, 0.05F}};
   DecodeConfig config;
@@ -175,7 +175,7 @@ TEST_CASE("a flat beam that is wide enough holds every sequence", "[lm]") {
 }
 
 // From 1: 0.1 end, 0.5 to 2, 0.4 to 3. From 2: 0.6 end, 0.2, 0.2. From 3 as above. By hand: {2} and
-// {3} go on, {3, 0} (0.36) and {2, 0} (0.3) push all else out, and both have ended.
+// {3} continue, {3, 0} (0.36) and {2, 0} (0.3) replace all others, and both have ended.
 TEST_CASE("a flat beam by hand: ended sequences keep their positions", "[lm]") {
   const std::vector<std::vector<float>> table = {
       {1, 0, 0, 0}, {0.1F, 0, 0.5F, 0.4F}, {0.6F, 0, 0.2F, 0.2F}, {0.9F, 0, 0.05F, 0.05F}};
@@ -195,7 +195,7 @@ TEST_CASE("a flat beam by hand: ended sequences keep their positions", "[lm]") {
   CHECK(beams[1].log_probs[1] == Approx(std::log(0.6)).margin(1e-6));
 }
 
-// What is live must be able to beat the worst of what is finished.
+// A live sequence must still be able to beat the worst finished one.
 TEST_CASE("a beam search that is decided ends, with the result of all its steps", "[lm]") {
   const std::vector<std::vector<float>> table = {
       {1, 0, 0, 0}, {0.1F, 0, 0.5F, 0.4F}, {0.6F, 0, 0.2F, 0.2F}, {0.9F, 0, 0.05F, 0.05F}};
@@ -224,7 +224,7 @@ TEST_CASE("a beam search that is decided ends, with the result of all its steps"
   }
 }
 
-// Of random models, against all sequences that there are.
+// Random models, against all possible sequences.
 TEST_CASE("a beam search that ends early has the best sequence of all", "[lm]") {
   for (const std::int32_t start : {0, 1, 2, 3}) {
     DecodeConfig config;

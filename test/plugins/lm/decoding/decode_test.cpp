@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoding apart from any model: choosing tokens, continuing rows of different
-// lengths.
+// Decoding without a real model: choosing tokens, continuing rows of different lengths.
 #include <cmath>
 #include <limits>
 #include <map>
@@ -11,7 +10,7 @@
 
 #include "lm/decoding/sample_decode.h"
 #include "lm/decoding/token_sampler.h"
-#include "plugins/lm/step_models.h"
+#include "plugins/lm/fake_decoder_state.h"
 #include "trivet/error.h"
 
 namespace {
@@ -32,8 +31,7 @@ std::vector<DecodedRow> decode(const std::vector<Tokens>& prompts, const DecodeC
   return sample_decode(model, prompts, config, limits, keys);
 }
 
-TEST_CASE("choose_token takes the largest logit at temperature 0, of equal ones the first",
-          "[lm]") {
+TEST_CASE("choose_token at temperature 0 takes the first of the largest logits", "[lm]") {
   DecodeConfig config;
   config.temperature = 0;
   CHECK(choose_token(std::vector<float>{0, 3, 1, 3}, config, RngKey(1)) == 1);
@@ -42,7 +40,7 @@ TEST_CASE("choose_token takes the largest logit at temperature 0, of equal ones 
   CHECK_THROWS_AS(choose_token(std::vector<float>{NAN, NAN}, config, RngKey(1)), Error);
 }
 
-// Which tokens come up in many draws, and how often.
+// Counts of tokens in many draws.
 std::map<std::int32_t, int> draws(std::span<const float> logits, const DecodeConfig& config,
                                   int count) {
   std::map<std::int32_t, int> counts;
@@ -125,7 +123,7 @@ TEST_CASE("greedy decoding follows the largest logits of the whole history", "[l
   CHECK_FALSE(rows[0].ended);
 }
 
-TEST_CASE("a batch of prompts of different lengths gives what each gives alone", "[lm]") {
+TEST_CASE("a batch of prompts of different lengths gives the results of each alone", "[lm]") {
   const std::vector<Tokens> prompts = {{1}, {3, 3, 3, 3, 3, 3, 3}, {2, 9}, {5, 1, 0}};
   DecodeConfig config;
   config.max_decode_steps = 9;
@@ -157,7 +155,7 @@ TEST_CASE("end tokens end a row, not before min_decode_steps, and not in the pro
   CHECK(decode({{end, 1}}, greedy(3), {.end_tokens = {end}})[0].ids.size() >= 1);
 }
 
-TEST_CASE("no sequence gets longer than the model can take", "[lm]") {
+TEST_CASE("no sequence exceeds the model's longest sequence", "[lm]") {
   const std::vector<Tokens> prompts = {{1, 2}, {1, 2, 3, 4}, {1, 2, 3, 4, 5, 6}};
   FakeModel model(11);
   const std::vector<RngKey> keys(prompts.size(), RngKey(3));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What decoding says of a text is what an evaluation says of it: for every type of model, with and
-// without a cache, for prompts of different lengths together and for each alone.
+// Decoding and evaluation give a text the same probability: for every type of model, with and
+// without a cache, for prompts of different lengths together and separately.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <memory>
@@ -34,7 +34,7 @@ ConfigOf<Tokenizer> letters() {
                     {"eos", true}})};
 }
 
-// The model without memory of what came before.
+// A model without a cache.
 class Forgetful final : public Model, public NextToken {
  public:
   explicit Forgetful(std::unique_ptr<Model> model)
@@ -90,7 +90,7 @@ struct Trained {
                                       const GenerateOptions& options) {
     return task->generate(*model, prompts, options, {});
   }
-  // -log p of what an evaluation counts of the one example.
+  // -log p of one example as an evaluation computes it.
   double loss_of(const std::string& type, Value input, const std::string& prompt,
                  const GeneratedText& text) {
     const TempDir dir;
@@ -110,7 +110,7 @@ struct Trained {
     const char* weights = batch.contains("weights") ? "weights" : "tgt/weights";
     return sum_of(losses.to_host<float>(), batch.at(weights).template to_host<float>(), text);
   }
-  // The end token counts where the model gave one.
+  // The end token counts if the model generated one.
   static double sum_of(const std::vector<float>& losses, const std::vector<float>& weights,
                        const GeneratedText& text) {
     double sum = 0;
@@ -170,7 +170,7 @@ void check(Fixture& fixture, const std::string& input_type, const Value& input) 
     std::size_t compared = 0;
     for (std::size_t i = 0; i < kPrompts.size(); ++i) {
       INFO("prompt " << kPrompts[i] << ", text " << together[i].text);
-      // A start token in the middle is no part of the text, so that no input can give it back.
+      // A start token in the middle is not part of the text, so no input can contain it.
       if (!is_whole(together[i])) continue;
       ++compared;
       CHECK(-together[i].log_probability ==
@@ -193,15 +193,14 @@ Value learning_input(bool inputs_eos) {
 Trained<lm::LanguageModeling> language_model(const Value& model, bool inputs_eos,
                                              const std::string& backend) {
   lm::LanguageModelingConfig config;
-  // What a run's config has: the task knows from it how prompts end.
+  // As in a run's config: the task reads from it how prompts end.
   config.train_input = {"data/LanguageModel", Value::table({{"inputs_eos", inputs_eos}})};
   return {config, model, "lm/LanguageModel", backend};
 }
 
 }  // namespace
 
-TEST_CASE("texts of language models have the probability that an evaluation gives them",
-          "[lm-decoding]") {
+TEST_CASE("generated texts have the probability that an evaluation reports", "[lm-decoding]") {
   const std::string type = GENERATE(from_range(kModels));
   const bool inputs_eos = GENERATE(false, true);
   for (const Value& model : language_models(type)) {
@@ -211,7 +210,7 @@ TEST_CASE("texts of language models have the probability that an evaluation give
   }
 }
 
-TEST_CASE("a model without a cache says what it says with one", "[lm-decoding]") {
+TEST_CASE("a model decodes the same with and without a cache", "[lm-decoding]") {
   const std::string type = GENERATE(from_range(kModels));
   INFO(type);
   auto fixture = language_model(language_models(type)[0], false, backends().back());
@@ -222,9 +221,8 @@ TEST_CASE("a model without a cache says what it says with one", "[lm-decoding]")
   for (std::size_t i = 0; i < kPrompts.size(); ++i) CHECK(forgetful[i].text == cached[i].text);
 }
 
-// Experts that choose positions have no cache, and choose among all positions they are given.
-TEST_CASE("experts that choose give a prompt among others what they give it alone",
-          "[lm-decoding]") {
+// Experts that choose positions have no cache and choose among all positions of a batch.
+TEST_CASE("expert-choice experts decode a prompt the same in any batch", "[lm-decoding]") {
   const std::string type = GENERATE(from_range(kModels));
   Value model = language_models(type)[0];
   model.set("block_tpl", value_from_json(R"({"type": "nn/TransformerBlock",
@@ -282,11 +280,11 @@ TEST_CASE("equal prompts and samples of one are drawn apart, each by its number"
   CHECK(again[2].text != both[1].text);
 }
 
-TEST_CASE("beam search refuses what it would pass over", "[lm-decoding]") {
+TEST_CASE("beam search refuses options that it would ignore", "[lm-decoding]") {
   auto fixture = language_model(language_models("causal")[0], false, "tiny/Backend");
   const auto complaint = [&](GenerateOptions options) {
     options.beam_size = 2;
-    CHECK_THROWS_WITH(fixture.generate({"a"}, options), Contains("beam search draws none"));
+    CHECK_THROWS_WITH(fixture.generate({"a"}, options), Contains("beam search does not sample"));
   };
   complaint({.temperature = 0.5});
   complaint({.top_k = 3});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The published layouts at the size of published models, on a meta device: names, numbers of
-// weights, and that the model of a config.json is recognized again.
+// The Hugging Face layouts at the sizes of published models, on a meta device: names, numbers of
+// weights, and recognition of the model of a config.json.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -33,7 +33,7 @@ std::string gpt2(int embd, int layers, int heads) {
          "}";
 }
 
-// config.json and the sizes that the pages of the models on huggingface.co say.
+// config.json and the sizes on the models' pages on huggingface.co.
 const std::vector<Published>& models() {
   static const std::vector<Published> all = {
       {"gpt2", "gpt2", gpt2(768, 12, 12), 148, 124'439'808},
@@ -139,7 +139,7 @@ TEST_CASE("tensors have the names of transformers' modules") {
               {"lm_head.weight", "[7, 8]"}});
 }
 
-TEST_CASE("a model is recognized however its config says it") {
+TEST_CASE("a model is recognized for any form of its config") {
   test::use_plugin("nn");
   const auto device = test::open_device("tiny/Backend");
   const DecoderShape shape = shape_of("llama", R"({"vocab_size": 7, "hidden_size": 8,

@@ -10,7 +10,7 @@
 using trivet::lm::Ngrams;
 using Tokens = std::vector<std::int32_t>;
 
-TEST_CASE("n-grams are smoothed as Witten and Bell have it, by hand") {
+TEST_CASE("n-grams are smoothed as in Witten and Bell, computed by hand") {
   // a b a b a c with a = 0, b = 1, c = 2, of four tokens.
   const Tokens text = {0, 1, 0, 1, 0, 2};
   Ngrams unigrams(4, 1), bigrams(4, 2);
@@ -19,19 +19,19 @@ TEST_CASE("n-grams are smoothed as Witten and Bell have it, by hand") {
     unigrams.add(history, text[i]);
     bigrams.add(history, text[i]);
   }
-  // c(a) = 3 of 6, three different tokens: (3 + 3 / 4) / (6 + 3); d never came.
+  // c(a) = 3 of 6, three different tokens: (3 + 3 / 4) / (6 + 3); d never occurred.
   CHECK(unigrams.probability({}, 0) == Approx((3 + 0.75) / 9));
   CHECK(unigrams.probability({}, 3) == Approx(0.75 / 9));
   CHECK(unigrams.probability(text, 0) == unigrams.probability({}, 0));
-  // Behind a: b twice, c once, two different. p(b) = (2 + 2 p1(b)) / (3 + 2), p1(b) = 2.75 / 9.
+  // After a: b twice, c once, two different. p(b) = (2 + 2 p1(b)) / (3 + 2), p1(b) = 2.75 / 9.
   CHECK(bigrams.probability(Tokens{0}, 1) == Approx((2 + 2 * 2.75 / 9) / 5));
   CHECK(bigrams.probability(Tokens{1, 0}, 1) == bigrams.probability(Tokens{0}, 1));
-  // Nothing came behind c: what the unigrams say.
+  // Nothing came after c: the unigram probability.
   CHECK(bigrams.probability(Tokens{2}, 1) == Approx(2.75 / 9));
   CHECK(Ngrams(4, 3).probability(text, 0) == 0.25);
 }
 
-TEST_CASE("probabilities of n-grams sum to 1 behind every history") {
+TEST_CASE("probabilities of n-grams sum to 1 after every history") {
   std::vector<std::uint32_t> bits(600);
   trivet::random_bits(trivet::RngKey(5), 0, bits);
   Tokens text;

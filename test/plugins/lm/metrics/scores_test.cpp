@@ -24,7 +24,7 @@ ClassCounts counts_of(std::int64_t classes, const Classes& truth, const Classes&
   return counts;
 }
 
-// Gorodkin 2004 as he writes it, over the confusion matrix c[truth][told].
+// Gorodkin's formula (2004), over the confusion matrix c[truth][predicted].
 double gorodkin(const std::vector<std::vector<double>>& c) {
   const std::size_t n = c.size();
   double above = 0, truth = 0, told = 0;
@@ -49,7 +49,7 @@ double gorodkin(const std::vector<std::vector<double>>& c) {
 
 }  // namespace
 
-TEST_CASE("scores of classes are those of scikit-learn's documentation", "[lm-scores]") {
+TEST_CASE("class scores match scikit-learn's documentation", "[lm-scores]") {
   // matthews_corrcoef([+1, +1, +1, -1], [+1, -1, +1, +1]) = -0.33..
   CHECK(counts_of(2, {1, 1, 1, 0}, {1, 0, 1, 1}).matthews_corrcoef() == Approx(-1.0 / 3));
   // f1_score([0, 1, 2, 0, 1, 2], [0, 2, 1, 0, 0, 1], average="macro") = 0.26..
@@ -57,7 +57,7 @@ TEST_CASE("scores of classes are those of scikit-learn's documentation", "[lm-sc
   CHECK(three.macro_f1() == Approx(0.8 / 3));
   CHECK(three.f1(0) == Approx(0.8));
   CHECK(three.accuracy() == Approx(1.0 / 3));
-  // f1_score([0, 1, 0, 0, 1, 0], [0, 1, 0, 0, 1, 1]): 2 right, 3 told, 2 true.
+  // f1_score([0, 1, 0, 0, 1, 0], [0, 1, 0, 0, 1, 1]): 2 right, 3 predicted, 2 true.
   CHECK(counts_of(2, {0, 1, 0, 0, 1, 0}, {0, 1, 0, 0, 1, 1}).f1(1) == Approx(0.8));
 }
 
@@ -77,22 +77,21 @@ TEST_CASE("Matthews' coefficient by both of its formulas", "[lm-scores]") {
   CHECK(counts_of(3, {0, 1, 2}, {0, 1, 2}).matthews_corrcoef() == Approx(1));
 }
 
-TEST_CASE("scores of nothing, of one class alone and of classes that never come are 0",
-          "[lm-scores]") {
+TEST_CASE("scores of no examples, of a single class and of absent classes are 0", "[lm-scores]") {
   const ClassCounts none(3);
   CHECK(none.accuracy() == 0);
   CHECK(none.macro_f1() == 0);
   CHECK(none.matthews_corrcoef() == 0);
   const ClassCounts one = counts_of(3, {1, 1}, {1, 1});
   CHECK(one.matthews_corrcoef() == 0);
-  CHECK(one.macro_f1() == 1);  // the others neither were true nor told
+  CHECK(one.macro_f1() == 1);  // the other classes were neither true nor predicted
   CHECK(one.f1(0) == 0);
   // Labels outside do not count.
   const ClassCounts outside = counts_of(2, {-1, 2, 1}, {0, 0, 1});
   CHECK(outside.accuracy() == 1);
 }
 
-TEST_CASE("correlations are those of SciPy's documentation", "[lm-scores]") {
+TEST_CASE("correlations match SciPy's documentation", "[lm-scores]") {
   const std::vector<double> a = {1, 2, 3, 4, 5};
   // spearmanr([1, 2, 3, 4, 5], [5, 6, 7, 8, 7]): the sevens share a rank.
   CHECK(spearman(a, std::vector<double>{5, 6, 7, 8, 7}) == Approx(0.8207826816681233));
@@ -122,7 +121,7 @@ TEST_CASE("entities are the spans that tags mark", "[lm-scores]") {
   CHECK(entities_of(Tags{"B-PER", "I-PER", "O", "B-LOC"}) ==
         Entities{{"PER", 0, 2}, {"LOC", 3, 4}});
   CHECK(entities_of(Tags{"B-A", "B-A", "I-A"}) == Entities{{"A", 0, 1}, {"A", 1, 3}});
-  // What breaks the scheme, as conlleval has it.
+  // Tags that break the scheme, as in conlleval.
   CHECK(entities_of(Tags{"I-A", "I-A", "I-B"}) == Entities{{"A", 0, 2}, {"B", 2, 3}});
   CHECK(entities_of(Tags{"O", "I-A", "O", "I-A"}) == Entities{{"A", 1, 2}, {"A", 3, 4}});
   CHECK(entities_of(Tags{"B-A", "I-B"}) == Entities{{"A", 0, 1}, {"B", 1, 2}});
@@ -165,10 +164,11 @@ struct Scored {
 
 }  // namespace
 
-TEST_CASE("scores of tags are those of seqeval's documentation", "[lm-scores]") {
+TEST_CASE("tag scores match seqeval's documentation", "[lm-scores]") {
   Scored scored;
-  // O O O B-MISC I-MISC I-MISC O told as O O B-MISC I-MISC I-MISC I-MISC O, with a mark in front
-  // and a second token of a word that are not judged; B-PER I-PER O told as it is.
+  // O O O B-MISC I-MISC I-MISC O predicted as O O B-MISC I-MISC I-MISC I-MISC O, with a special
+  // token at the front and a second token of a word that do not count; B-PER I-PER O predicted
+  // correctly.
   scored.add({-1, 0, 0, 0, 1, -1, 2, 2, 0}, {3, 0, 0, 1, 2, 3, 2, 2, 0});
   scored.add({3, 4, 0}, {3, 4, 0});
   CHECK(scored.value("f1") == 0.5);
@@ -187,11 +187,10 @@ TEST_CASE("scores of tags are those of seqeval's documentation", "[lm-scores]") 
   CHECK(lenient.value("f1") == 1);
 }
 
-TEST_CASE("rows are sequences of their own, and tags without a scheme have a mean f1",
-          "[lm-scores]") {
+TEST_CASE("rows are separate sequences, and tags without a scheme have a mean f1", "[lm-scores]") {
   Scored rows;
   rows.add({0, 3}, {0, 3});
-  rows.add({4, 0}, {0, 0});  // begins an entity, though the row before ended with one
+  rows.add({4, 0}, {0, 0});  // starts an entity, though the row before ended with one
   CHECK(rows.value("recall") == 0.5);
   CHECK(rows.value("precision") == 1);
   const Shape shape{1, 2};
@@ -200,7 +199,7 @@ TEST_CASE("rows are sequences of their own, and tags without a scheme have a mea
        {"weights", Tensor::from<float>(*rows.device, std::vector<float>{0, 0}, shape)}},
       {{"per_example_argmax",
         Tensor::from<std::int32_t>(*rows.device, std::vector<std::int32_t>{0, 0}, shape)}});
-  CHECK(rows.value("recall") == 0.5);  // what has no weight does not count
+  CHECK(rows.value("recall") == 0.5);  // positions without weight do not count
   Scored none;
   none.add({0, 0}, {0, 0});
   CHECK(none.value("f1") == 0);

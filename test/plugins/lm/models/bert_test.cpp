@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bert and its encoder: logits and loss against float64, what a position sees, what counts in the
-// loss, gradients, and what is said of batches and configs that do not fit.
+// Bert and its encoder: logits and loss against float64, attention masks, weights in the loss,
+// gradients, and errors for invalid batches and configs.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -34,7 +34,7 @@ lm::BertConfig small_config() {
 
 using Fixture = EncoderFixture<lm::Bert>;
 
-// A bias that is not 0, so that one left out would be seen.
+// A nonzero bias, so that a missing bias is detected.
 void set_bias(Fixture& fixture) {
   Parameter* bias = fixture.store.find("embedding/b");
   REQUIRE(bias != nullptr);
@@ -59,7 +59,7 @@ Rows reference_logits(const Fixture& fixture, const Tokens& ids, const Tokens& t
 
 }  // namespace
 
-TEST_CASE("the logits of Bert are those of the published formulas in float64", "[lm-encoder]") {
+TEST_CASE("the logits of Bert match the published formulas in float64", "[lm-encoder]") {
   for (const std::string& backend : backends()) {
     Fixture fixture(small_config(), backend);
     set_bias(fixture);
@@ -97,14 +97,14 @@ TEST_CASE("Bert loses the mean of -log p over the positions with a weight", "[lm
   };
   CHECK(outputs().at("avg_xent").item() == Approx(sum / 3).epsilon(1e-5));
   CHECK(outputs().at("total_weight").item() == 3);
-  // What was not hidden does not count.
+  // Unmasked tokens do not count.
   labels[0] = (labels[0] + 1) % kVocabulary;
   CHECK(outputs().at("avg_xent").item() == Approx(sum / 3).epsilon(1e-5));
   labels[1] = (labels[1] + 1) % kVocabulary;
   CHECK(std::abs(outputs().at("avg_xent").item() - sum / 3) > 1e-3);
 }
 
-TEST_CASE("the gradients of Bert's weights are those of central differences", "[lm-encoder]") {
+TEST_CASE("the gradients of Bert's weights match central differences", "[lm-encoder]") {
   lm::BertConfig config = small_config();
   config.num_layers = 1;
   for (const std::string& backend : backends()) {
@@ -119,7 +119,7 @@ TEST_CASE("the gradients of Bert's weights are those of central differences", "[
   }
 }
 
-TEST_CASE("a position of an encoder sees what comes, but neither padding nor other segments",
+TEST_CASE("a position of an encoder sees later positions, but neither padding nor other segments",
           "[lm-encoder]") {
   Fixture fixture(small_config());
   const Tokens first = some_tokens(5, 8, kVocabulary), second = some_tokens(6, 9, kVocabulary);
@@ -160,7 +160,7 @@ TEST_CASE("the paper's order of norms is a matter of templates", "[lm-encoder]")
                       flattened({reference_logits(fixture, ids, types, true)})) < 1e-5);
 }
 
-TEST_CASE("what Bert cannot take is said", "[lm-encoder]") {
+TEST_CASE("Bert reports invalid inputs", "[lm-encoder]") {
   Fixture fixture(small_config());
   CHECK_THROWS_WITH(fixture.values({{"ids", fixture.ids(Tokens(13, 1), {1, 13})}}),
                     Contains("lm/Bert: a sequence of 13 tokens, and max_seq_len is 12"));
@@ -185,8 +185,7 @@ TEST_CASE("what Bert cannot take is said", "[lm-encoder]") {
   CHECK(diagnostics.list()[1].path == "stacked_transformer_tpl");
 }
 
-TEST_CASE("MaskedLm takes the vocabulary of its tokenizer and counts hidden tokens",
-          "[lm-encoder]") {
+TEST_CASE("MaskedLm uses its tokenizer's vocabulary and counts masked tokens", "[lm-encoder]") {
   use_plugin("nn");
   use_plugin("lm");
   use_plugin("tokenizers");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models over tokens for tests: made with weights of seed 7, run on batches that are written down,
-// and seen as a layer for gradient checks.
+// Models over tokens for tests: with weights of seed 7, run on explicit batches, and wrapped as a
+// layer for gradient checks.
 #pragma once
 
 #include <memory>
@@ -105,7 +105,7 @@ inline Rows gelu(Rows rows) {
   return rows;
 }
 
-// A block with norms behind the sums (Vaswani et al. 2017), in double.
+// A block with norms after the sums (Vaswani et al. 2017), in double.
 template <class M>
 Rows paper_block(const Rows& x, const EncoderFixture<M>& fixture, const std::string& path) {
   const Weights weight = fixture.below(path);
@@ -118,7 +118,7 @@ Rows paper_block(const Rows& x, const EncoderFixture<M>& fixture, const std::str
 }
 
 // An encoder with token types and a norm of the embeddings (Devlin et al. 2018) in double, with
-// norms in front of the blocks, or with `paper` where the paper has them.
+// norms before the blocks, or, with `paper`, as in the paper.
 template <class M>
 Rows reference_encoding(const EncoderFixture<M>& fixture, const Tokens& ids, const Tokens& types,
                         std::size_t layers, bool paper = false) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LanguageModel and its task: the loss against float64, what a position may see, steps with a cache
-// against the whole sequence, and what is said of models and tokenizers that do not fit.
+// LanguageModel and its task: the loss against float64, attention masks, steps with a cache against
+// the whole sequence, and errors for invalid models and tokenizers.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -132,7 +132,7 @@ TEST_CASE("the loss of a language model is the weighted mean of -log softmax, in
   CHECK(outputs.at("per_example_argmax").to_host<std::int32_t>() == best);
 }
 
-TEST_CASE("a token never changes what is predicted before it") {
+TEST_CASE("a token never affects earlier predictions") {
   for (const LanguageModelConfig& config : {learned_positions(), rotary()}) {
     Fixture fixture(config);
     const Tokens tokens = some_tokens(10, 5);
@@ -150,7 +150,7 @@ TEST_CASE("a token never changes what is predicted before it") {
   }
 }
 
-TEST_CASE("a bidirectional model sees what comes, and is not asked for the next token") {
+TEST_CASE("a bidirectional model sees later positions and does not decode") {
   LanguageModelConfig config = learned_positions();
   config.model_type = ModelType::bidirectional;
   Fixture fixture(config);
@@ -161,7 +161,7 @@ TEST_CASE("a bidirectional model sees what comes, and is not asked for the next 
   CHECK(fixture.model->extension(kModelNextToken) == nullptr);
 }
 
-TEST_CASE("next_logits with a cache, in pieces of any size, are those of the whole sequence") {
+TEST_CASE("next_logits with a cache, in pieces of any size, match the whole sequence") {
   for (const std::string& backend : test::backends()) {
     for (const LanguageModelConfig& config : {learned_positions(), rotary()}) {
       Fixture fixture(config, backend);
@@ -194,7 +194,7 @@ TEST_CASE("next_logits with a cache, in pieces of any size, are those of the who
   }
 }
 
-TEST_CASE("documents packed into a row lose what they lose alone") {
+TEST_CASE("packed documents have the same losses as alone") {
   for (const LanguageModelConfig& config : {learned_positions(), rotary()}) {
     Fixture fixture(config);
     const Tokens first = some_tokens(5, 9), second = some_tokens(6, 10);
@@ -217,7 +217,7 @@ TEST_CASE("documents packed into a row lose what they lose alone") {
   }
 }
 
-TEST_CASE("the weights of the softmax are those of the embedding unless it has its own") {
+TEST_CASE("the softmax shares the embedding's weights unless it has its own") {
   CHECK(Fixture(learned_positions()).store.find("softmax/table") != nullptr);
   CHECK(Fixture(learned_positions()).store.find("embedding/table") == nullptr);
   CHECK(Fixture(rotary()).store.find("softmax/w") != nullptr);
@@ -227,7 +227,7 @@ TEST_CASE("the weights of the softmax are those of the embedding unless it has i
   CHECK_THROWS_WITH(Fixture(none), Contains("has no table of embeddings"));
 }
 
-TEST_CASE("what a language model cannot take is said") {
+TEST_CASE("a language model reports invalid inputs") {
   Fixture fixture(learned_positions());
   FpropContext context;
   CHECK_THROWS_WITH(fixture.logits(some_tokens(13, 1)), Contains("a sequence of 13 tokens"));
@@ -239,7 +239,7 @@ TEST_CASE("what a language model cannot take is said") {
   CHECK_THROWS_WITH(Fixture(no_size), Contains("task.tokenizer"));
   LanguageModelConfig longer = learned_positions();
   longer.max_seq_len = 0;
-  CHECK(Fixture(longer).model->longest_sequence() == 10240);  // what the table has room for
+  CHECK(Fixture(longer).model->longest_sequence() == 10240);  // the size of the table
   CHECK(fixture.model->longest_sequence() == 12);
 }
 
@@ -313,7 +313,7 @@ TEST_CASE("a model without a size has that of the tokenizer; a smaller one is re
   CHECK(larger.store.find("softmax/table")->shape() == Shape{300, 8});
 }
 
-TEST_CASE("generated texts do not depend on the other prompts, and are those of the seed") {
+TEST_CASE("generated texts depend on the seed, not on other prompts") {
   TaskFixture fixture;
   fixture.build();
   const GenerateOptions options{.max_tokens = 6, .seed = 4};
@@ -346,7 +346,7 @@ TEST_CASE("generated texts do not depend on the other prompts, and are those of 
   CHECK(full[0].end == FinishReason::model_length);
 }
 
-TEST_CASE("a stop text ends a continuation and is no part of it") {
+TEST_CASE("a stop text ends a continuation and is not part of it") {
   TaskFixture fixture;
   fixture.build();
   const GenerateOptions options{.max_tokens = 9, .temperature = 1.0, .top_k = 0, .seed = 2};
@@ -366,7 +366,7 @@ TEST_CASE("a stop text ends a continuation and is no part of it") {
   CHECK(fixture.generate({"ab"}, stopping)[0].text == whole);
 }
 
-TEST_CASE("beam search over a model finds what is at least as likely as greedy decoding") {
+TEST_CASE("beam search over a model finds texts at least as likely as greedy decoding") {
   TaskFixture fixture;
   fixture.build();
   const auto greedy = fixture.generate({"ab"}, {.max_tokens = 5, .temperature = 0.0});
@@ -389,7 +389,7 @@ TEST_CASE("options of generation that cannot be are refused") {
   CHECK_THROWS_AS(fixture.generate({"a"}, {.beam_size = 0}), UsageError);
 }
 
-TEST_CASE("a task without a start token cannot be asked for one") {
+TEST_CASE("a start token is an error if the tokenizer has none") {
   LanguageModelingConfig config;
   config.add_bos = true;
   CHECK_THROWS_WITH(TaskFixture(config), Contains("no start token"));

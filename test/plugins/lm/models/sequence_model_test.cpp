@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SequenceModel and its task: logits against float64, what a target sees of its source, gradients,
-// targets written with a cache, and what is said of what does not fit.
+// SequenceModel and its task: logits against float64, attention to the source, gradients, decoding
+// with a cache, and errors.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -61,7 +61,7 @@ struct Fixture : EncoderFixture<lm::SequenceModel> {
   }
 };
 
-// Vaswani et al. 2017 with norms in front, in double.
+// Vaswani et al. 2017 with norms before each part, in double.
 Rows reference_logits(const Fixture& fixture, const Tokens& source, const Tokens& target) {
   const Heads all{.heads = 2, .kv_heads = 2};
   const Heads causal{
@@ -98,8 +98,7 @@ TEST_CASE("the logits of an encoder with a decoder are the published formulas in
   }
 }
 
-TEST_CASE("the gradients of encoder and decoder are those of central differences",
-          "[lm-sequence]") {
+TEST_CASE("the gradients of encoder and decoder match central differences", "[lm-sequence]") {
   lm::SequenceModelConfig own = config_with_own_embeddings();
   own.num_layers = 1;
   lm::SequenceModelConfig shared = small_config();
@@ -115,7 +114,7 @@ TEST_CASE("the gradients of encoder and decoder are those of central differences
   }
 }
 
-TEST_CASE("a target sees its whole source and what stands before it", "[lm-sequence]") {
+TEST_CASE("a target sees its whole source and earlier targets", "[lm-sequence]") {
   Fixture fixture(small_config());
   const Tokens source = some_tokens(5, 5, kVocabulary), target = some_tokens(6, 6, kVocabulary);
   const std::vector<float> all = fixture.logits(source, target);
@@ -134,7 +133,7 @@ TEST_CASE("a target sees its whole source and what stands before it", "[lm-seque
   }
 }
 
-TEST_CASE("padding changes nothing, and packed pairs are what each is alone", "[lm-sequence]") {
+TEST_CASE("padding has no effect, and packed pairs equal single ones", "[lm-sequence]") {
   Fixture fixture(small_config());
   const Tokens sources[] = {some_tokens(4, 8, kVocabulary), some_tokens(3, 9, kVocabulary)};
   const Tokens targets[] = {some_tokens(3, 10, kVocabulary), some_tokens(5, 11, kVocabulary)};
@@ -170,7 +169,7 @@ TEST_CASE("padding changes nothing, and packed pairs are what each is alone", "[
   CHECK(largest_error(std::span(packed).first(want.size()), want) < 1e-5);
 }
 
-TEST_CASE("targets written step by step are those of the whole sequence", "[lm-sequence]") {
+TEST_CASE("targets decoded step by step match the whole sequence", "[lm-sequence]") {
   for (const std::string& backend : backends()) {
     Fixture fixture(small_config(), backend);
     const Tokens source = some_tokens(5, 12, kVocabulary);
@@ -216,7 +215,7 @@ TEST_CASE("embeddings of sources and targets are the softmax's unless they have 
   CHECK(own.logits(Tokens(14, 19), {1, 2}).size() == 2 * kVocabulary);
 }
 
-TEST_CASE("what a sequence model cannot take is said", "[lm-sequence]") {
+TEST_CASE("a sequence model reports invalid inputs", "[lm-sequence]") {
   Fixture fixture(small_config());
   CHECK_THROWS_WITH(fixture.logits(Tokens(13, 1), {1}), Contains("a sequence of 13 tokens"));
   CHECK_THROWS_WITH(fixture.logits({1}, Tokens(13, 1)), Contains("a sequence of 13 tokens"));
@@ -281,7 +280,7 @@ TEST_CASE("texts written for prompts do not depend on the other prompts", "[lm-s
                     Contains("a sequence of 14 tokens"));
 }
 
-TEST_CASE("a task with two tokenizers gives the model both sizes", "[lm-sequence]") {
+TEST_CASE("a task with two tokenizers sets both sizes in the model", "[lm-sequence]") {
   lm::Seq2SeqConfig config;
   config.tokenizer = {"tokenizers/Bytes", Value::table({{"eos", true}})};
   config.target_tokenizer = {
@@ -313,11 +312,11 @@ TEST_CASE("a task with two tokenizers gives the model both sizes", "[lm-sequence
     return fixture.task->build_inputs(ConfigOf<Input>("data/SequenceToSequence", fields), context);
   };
   CHECK(input("abc")->get_next()->at("tgt/ids").to_host<std::int32_t>()[0] == 3);
-  CHECK_THROWS_WITH(input("abd"), Contains("another one than that of the task's targets"));
-  CHECK_THROWS_WITH(input("abcd"), Contains("has ids below 6, and the model knows 5"));
+  CHECK_THROWS_WITH(input("abd"), Contains("differs from the tokenizer of the task's targets"));
+  CHECK_THROWS_WITH(input("abcd"), Contains("has ids below 6, but the model has 5"));
 }
 
-TEST_CASE("a task for texts says what it lacks", "[lm-sequence]") {
+TEST_CASE("a text task reports missing settings", "[lm-sequence]") {
   lm::Seq2SeqConfig config;
   config.tokenizer = "tokenizers/Bytes";
   Writer fixture(config);

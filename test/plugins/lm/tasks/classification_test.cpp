@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Classifiers on encoders and their tasks: logits against float64, gradients, losses by hand, and
-// what does not fit.
+// errors.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -76,8 +76,7 @@ TEST_CASE("the logits of classifiers on encoders are their formulas in float64",
   }
 }
 
-TEST_CASE("the gradients of classifiers on encoders are those of central differences",
-          "[lm-classify]") {
+TEST_CASE("the gradients of classifiers on encoders match central differences", "[lm-classify]") {
   Classifier classifier(small_config<lm::BertClassifierConfig>());
   CHECK(classifier.gradient_check(
             {{"ids", classifier.ids(some_tokens(6, 6, kVocabulary), {2, 3})}}) == "");
@@ -88,7 +87,7 @@ TEST_CASE("the gradients of classifiers on encoders are those of central differe
                               "avg_xent") == "");
 }
 
-TEST_CASE("padding changes nothing of what classifiers tell", "[lm-classify]") {
+TEST_CASE("padding does not affect classifiers", "[lm-classify]") {
   const Tokens ids = some_tokens(5, 8, kVocabulary);
   Tokens padded = ids;
   padded.insert(padded.end(), {3, 9});
@@ -104,13 +103,13 @@ TEST_CASE("padding changes nothing of what classifiers tell", "[lm-classify]") {
         1e-5);
 }
 
-TEST_CASE("the head drops what it reads in training alone", "[lm-classify]") {
+TEST_CASE("the head's dropout applies only in training", "[lm-classify]") {
   auto config = small_config<lm::BertClassifierConfig>();
   config.head_dropout = 0.5;
   Classifier dropping(config);
   config.head_dropout = 0;
   Classifier keeping(config);
-  // Each has a device of its own.
+  // Each has its own device.
   const auto batch_for = [](Classifier& fixture) {
     return Batch{{"ids", fixture.ids({1, 2, 3}, {1, 3})}};
   };
@@ -183,7 +182,7 @@ TEST_CASE("sentences are classified by cross entropy, and scored", "[lm-classify
   const Metrics metrics = fixture.task->build_metrics(Phase::training);
   REQUIRE(metrics.size() == 1);
   metrics[0]->update_state(batch, outputs);
-  // Told 0, 1, 0 of 0, 0, 1: one of three, and no class 1 was right.
+  // Predicted 0, 1, 0 for 0, 0, 1: one of three right, none of class 1.
   CHECK(*metrics[0]->result().find("accuracy") == Approx(1.0 / 3));
   CHECK(*metrics[0]->result().find("f1") == 0);
   CHECK(*metrics[0]->result().find("matthews_corrcoef") == Approx(-0.5));
@@ -200,7 +199,8 @@ TEST_CASE("sentences are classified by cross entropy, and scored", "[lm-classify
         nullptr);
 }
 
-TEST_CASE("numbers are told by squared error, and evaluations correlate them", "[lm-classify]") {
+TEST_CASE("numbers are predicted by squared error, and evaluations correlate them",
+          "[lm-classify]") {
   const Sentences fixture(classes(1));
   // SciPy's documentation of spearmanr (1.11): 0.8207826816681233 for these.
   const Batch batch = {{"label", fixture.f32({1, 2, 3, 4, 5, 99}, {6})},
@@ -229,7 +229,7 @@ TEST_CASE("the model has the task's classes, and labels must fit", "[lm-classify
   fixture.build("lm/BertClassifier", Value::table());
   CHECK(fixture.store->find("classifier/w")->shape() == Shape{2, 3});
   CHECK_THROWS_WITH(fixture.build("lm/BertClassifier", Value::table({{"num_classes", 4}})),
-                    Contains("is 4, and the task has 3 classes"));
+                    Contains("is 4, but the task has 3 classes"));
   CHECK(fixture.task->expected_initial_loss().reason == "ln(3) = 1.10 for 3 classes");
   const NestedMap outputs = {{"logits", fixture.f32({1, 2, 3}, {1, 3})}};
   CHECK_THROWS_WITH(fixture.task->build_losses({{"label", fixture.f32({1}, {1})}}, outputs, {}),
@@ -244,7 +244,7 @@ TEST_CASE("the model has the task's classes, and labels must fit", "[lm-classify
       fixture.task->build_inputs(
           {"data/SentencePairs", Value::table({{"class_names", Value::array({"no", "yes"})}})},
           context),
-      Contains("has 2 names, and task.num_classes is 3"));
+      Contains("has 2 names, but task.num_classes is 3"));
 }
 
 TEST_CASE("a tagger has the task's tags, and its input must have the same", "[lm-classify]") {
@@ -264,10 +264,10 @@ TEST_CASE("a tagger has the task's tags, and its input must have the same", "[lm
     InputContext context{.phase = Phase::evaluation, .name = "task.eval_input"};
     return fixture.task->build_inputs({"data/TaggedSequences", fields}, context);
   };
-  CHECK_THROWS_WITH(input(Value::array({"O", "I-X", "B-X"})), Contains("not those of the task"));
+  CHECK_THROWS_WITH(input(Value::array({"O", "I-X", "B-X"})), Contains("differ from the task's"));
   // Bytes are more than the 7 tokens of the model.
   CHECK_THROWS_WITH(input(Value::array({"O", "B-X", "I-X"})),
-                    Contains("has ids below 256, and the model knows 7"));
+                    Contains("has ids below 256, but the model has 7"));
   config.class_names = {"O"};
   Diagnostics diagnostics;
   config.validate(diagnostics);

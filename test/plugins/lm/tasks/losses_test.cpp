@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses that are sums of what a model gives.
+// Losses that are sums of a model's outputs.
 #include <catch2/catch.hpp>
 
 #include "lm/tasks/loss_terms.h"
@@ -39,17 +39,17 @@ TEST_CASE("losses are the sum of their terms, and of the auxiliary ones", "[lm]"
 
   config.losses = {{"other"}};
   CHECK_THROWS_WITH(MaskedLm(config, context).build_losses({}, outputs, step),
-                    Contains("task.losses: the model gives no scalar 'other'"));
+                    Contains("task.losses: the model returns no scalar 'other'"));
   config.losses = {{"per_example_xent"}};
   try {
     MaskedLm(config, context).build_losses({}, outputs, step);
     FAIL("a loss that is no scalar was taken");
   } catch (const UsageError& error) {
-    CHECK(error.hint() == "it gives avg_xent, head/other, total_weight");
+    CHECK(error.hint() == "it returns avg_xent, head/other, total_weight");
   }
 }
 
-TEST_CASE("the terms of a loss are told as means over what they are means of", "[lm]") {
+TEST_CASE("the terms of a loss are reported as weighted means", "[lm]") {
   const auto device = test::open_device(test::backends().back());
   const std::vector<LossTerm> terms = {{"avg_xent"}, {"head/other", 0.5}};
   LossTermMeans means(terms);

@@ -35,7 +35,7 @@ Value fields(std::initializer_list<std::pair<std::string_view, Value>> more) {
   return all;
 }
 
-// A MultiHeadAttention whose biases, which start at 0, do something.
+// A MultiHeadAttention with nonzero biases (they start at 0).
 class Attention : public LayerFixture {
  public:
   Attention(const std::string& backend, const Value& config)
@@ -56,7 +56,7 @@ trivet::test::Weights weights_of(const LayerFixture& fixture) {
   };
 }
 
-// What `fixture` gives for two sequences, against the formulas.
+// Checks the output of `fixture` for two sequences against the formulas.
 void check_values(const LayerFixture& fixture, const Heads& heads, FpropContext context = {}) {
   const std::vector<float> x = random_values(2 * kLength * kDims, 3);
   const Tensor y = fixture.layer().fprop(
@@ -120,7 +120,7 @@ TEST_CASE("positions of other segments, and padding, are not seen") {
   check_values(fixture, {4, 4, [&](auto i, auto j) { return padded[i] == padded[j]; }}, context);
 }
 
-TEST_CASE("a TransformerBlock adds attention and an Mlp, each behind its norm") {
+TEST_CASE("a TransformerBlock adds attention and an Mlp, each after its norm") {
   LayerFixture fixture(GENERATE(from_range(trivet::test::backends())),
                        {"nn/TransformerBlock", fields({{"hidden_dims", 6}, {"num_heads", 2}})});
   const std::vector<float> x = random_values(2 * kLength * kDims, 3);
@@ -132,7 +132,7 @@ TEST_CASE("a TransformerBlock adds attention and an Mlp, each behind its norm") 
   CHECK(largest_error(y.to_host<float>(), flattened(want)) < kTolerance);
 }
 
-TEST_CASE("a TransformerBlock's Mlp is four times as deep unless it is told") {
+TEST_CASE("a TransformerBlock's Mlp is four times as wide by default") {
   LayerFixture fixture("tiny/Backend", {"nn/TransformerBlock", fields({})});
   CHECK(fixture.parameter("mlp_in/w").shape() == trivet::Shape{8, 32});
   CHECK(fixture.parameter("mlp_out/w").shape() == trivet::Shape{32, 8});
@@ -171,7 +171,7 @@ TEST_CASE("with residual_droppath_prob examples skip attention, Mlp or both in t
   CHECK(std::abs(whole - 64) < 35);
 }
 
-TEST_CASE("gradients of attention layers are those of central differences") {
+TEST_CASE("gradients of attention layers match central differences") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const auto gradients = [&](const char* key, const Value& config) {
     INFO(backend << " " << key);
@@ -188,7 +188,7 @@ TEST_CASE("gradients of attention layers are those of central differences") {
   gradients("nn/TransformerBlock", small);
 }
 
-TEST_CASE("attention layers say what does not fit") {
+TEST_CASE("attention layers report mismatched inputs") {
   const auto make = [](const char* key, const Value& config) {
     LayerFixture fixture("tiny/Backend", {key, config});
   };

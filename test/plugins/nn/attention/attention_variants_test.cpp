@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What MultiHeadAttention may add to plain attention, against the formulas in double.
+// Options of MultiHeadAttention against the formulas in double.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -53,7 +53,7 @@ class Attention : public LayerFixture {
     return Tensor::from<std::int32_t>(device(), values, {2, kLength});
   }
 
-  // Two sequences through the layer, and what the formulas give for them.
+  // Checks two sequences against the formulas.
   void check(const Heads& heads, FpropContext context = {}) const {
     const std::vector<float> x = random_values(2 * kLength * kDims, 3);
     const Tensor y = layer().fprop(tensor(x, {2, kLength, kDims}), context);
@@ -126,7 +126,7 @@ TEST_CASE("rotary positions turn queries and keys") {
   placed.check(heads, context);
 }
 
-TEST_CASE("queries and keys are normalized after they are turned") {
+TEST_CASE("queries and keys are normalized after the rotation") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const Attention layer(backend, fields({{"qk_norm", true}, {"use_rotary_position_emb", true}}));
   const auto query = layer.values("query_norm/scale"), key = layer.values("key_norm/scale");
@@ -259,7 +259,7 @@ TEST_CASE("cross-attention looks at another sequence") {
   check([&](std::size_t i, std::size_t j) { return j < 2 && from[i] == to[j]; });
 }
 
-TEST_CASE("gradients of what attention may add are those of central differences") {
+TEST_CASE("gradients of attention's options match central differences") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const auto check = [&](std::initializer_list<std::pair<std::string_view, Value>> more,
                          bool train = false) {
@@ -276,7 +276,7 @@ TEST_CASE("gradients of what attention may add are those of central differences"
   check({{"atten_dropout", 0.5}, {"num_kv_heads", 1}}, true);
 }
 
-TEST_CASE("attention says what does not go together") {
+TEST_CASE("attention reports conflicting options") {
   const auto make = [](std::initializer_list<std::pair<std::string_view, Value>> more) {
     return Attention("tiny/Backend", fields(more));
   };
@@ -284,11 +284,11 @@ TEST_CASE("attention says what does not go together") {
   CHECK_THROWS_WITH(make({{"use_rotary_position_emb", true}, {"rotary_dims", 6}}),
                     Contains("rotary_dims") && Contains("of the 4 features of a head"));
   CHECK_THROWS_WITH(make({{"cross_attention", true}, {"causal", true}}),
-                    Contains("cross_attention") && Contains("goes without causal"));
+                    Contains("cross_attention") && Contains("excludes causal"));
   CHECK_THROWS_WITH(make({{"num_heads", 0}}), Contains("'layer': num_heads is not set"));
   const Attention cross = make({{"cross_attention", true}});
   const Tensor x = Tensor::zeros(cross.device(), {1, 2, kDims});
-  CHECK_THROWS_WITH(cross.fprop(x), Contains("'layer': there are no cross_inputs"));
+  CHECK_THROWS_WITH(cross.fprop(x), Contains("'layer': the context has no cross_inputs"));
   FpropContext context;
   context.cross_inputs = Tensor::zeros(cross.device(), {1, 2, 3});
   CHECK_THROWS_WITH(cross.layer().fprop(x, context),

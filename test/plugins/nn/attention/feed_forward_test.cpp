@@ -32,7 +32,7 @@ using trivet::test::Weights;
 constexpr double kTolerance = 2e-5;
 constexpr std::size_t kLength = 5, kDims = 8;
 
-// A layer whose scales and biases, which start at 1 and 0, do something.
+// A layer with random scales and biases (they start at 1 and 0).
 class Randomized : public LayerFixture {
  public:
   Randomized(const std::string& backend, const std::string& key, const Value& config)
@@ -51,7 +51,7 @@ class Randomized : public LayerFixture {
     };
   }
 
-  // Two sequences through the layer, and what `formula` gives for each.
+  // Checks two sequences against `formula`.
   void check(const std::function<Rows(const Rows&)>& formula) const {
     const std::vector<float> x = random_values(2 * kLength * kDims, 3);
     const Tensor y = fprop(tensor(x, {2, kLength, kDims}));
@@ -119,7 +119,7 @@ TEST_CASE("RmsNorm divides each row by the root of its mean square") {
                     Contains("'layer': dim is not set"));
 }
 
-TEST_CASE("FeedForward is gated where it is told") {
+TEST_CASE("FeedForward is gated if configured") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const Value silu_gated = Value::table({{"input_dims", kDims},
                                          {"hidden_dims", 6},
@@ -149,7 +149,7 @@ TEST_CASE("FeedForward is gated where it is told") {
                     Contains("'layer': input_dims is not set"));
 }
 
-TEST_CASE("the norms of a TransformerBlock stand where norm_policy says") {
+TEST_CASE("norm_policy places the norms of a TransformerBlock") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const std::string policy = GENERATE("pre", "primer_hybrid", "post", "post_skip");
   const Randomized layer(backend, "nn/TransformerBlock",
@@ -203,10 +203,10 @@ TEST_CASE("a TransformerBlock fills in its templates") {
   CHECK(layer.values("attention/output/w") == std::vector<float>(48, 0.5F));
   CHECK_THROWS_WITH(
       LayerFixture("tiny/Backend", {"nn/TransformerBlock", block({{"attention_tpl", "none"}})}),
-      Contains("attention_tpl") && Contains("a block has an attention"));
+      Contains("attention_tpl") && Contains("a block needs one"));
 }
 
-TEST_CASE("a TransformerBlock's parts have dropout rates of their own") {
+TEST_CASE("a TransformerBlock's parts have separate dropout rates") {
   const auto same_in_training = [](std::initializer_list<std::pair<std::string_view, Value>> more) {
     const LayerFixture layer("tiny/Backend", {"nn/TransformerBlock", block(more)});
     const Tensor x = layer.tensor(random_values(40, 3), {1, kLength, kDims});
@@ -268,7 +268,7 @@ TEST_CASE("learned positions are rows of a table") {
   CHECK_THROWS_WITH(layer.layer().fprop(x, context), Contains("gather_rows"));
 }
 
-TEST_CASE("gradients of the parts of a transformer are those of central differences") {
+TEST_CASE("gradients of the parts of a transformer match central differences") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const auto check = [&](const char* key, const Value& config) {
     INFO(backend << " " << key << " " << trivet::to_toml(config));

@@ -195,7 +195,7 @@ class WithAux final : public trivet::Layer {
 
 }  // namespace
 
-TEST_CASE("each position is given to the two experts with the largest gates") {
+TEST_CASE("each position is routed to the two experts with the largest gates") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   // 12 positions: int(12 * 5 / 3) = 20, as many as there can be.
   Moe(backend, {{"expert_capacity_factor", 5.0}}).check({});
@@ -210,7 +210,7 @@ TEST_CASE("experts that are full drop the later positions") {
   // int(12 * 0.5 / 3) = 2, rounded up to 4.
   Moe(backend, {{"expert_capacity_factor", 0.5}}).check({.capacity = 4});
   Moe(backend, {{"expert_capacity_factor", 0.5}}).check({.capacity = 4, .padding = kPadding});
-  // int(6 * 0.5 / 3) = 1, less than what each takes at least, which is not rounded.
+  // int(6 * 0.5 / 3) = 1, less than the minimum of each, which is not rounded.
   Moe(backend, {{"expert_capacity_factor", 0.5}, {"num_groups", 2}, {"expert_capacity_dim", 3}})
       .check({.groups = 2, .capacity = 3});
   // 5 groups do not divide 12 positions, 4 are too small.
@@ -219,12 +219,12 @@ TEST_CASE("experts that are full drop the later positions") {
                 {"min_group_size", 4},
                 {"expert_capacity_dim", 2}})
       .check({.groups = 3, .capacity = 2});
-  // int(12 * 0.01 / 3) = 0: nobody takes anything.
+  // int(12 * 0.01 / 3) = 0: no expert takes a position.
   const Moe none(backend, {{"expert_capacity_factor", 0.01}});
   none.check({.capacity = 0});
 }
 
-TEST_CASE("experts choose positions where they are to") {
+TEST_CASE("experts choose positions if configured") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   Moe(backend, {{"gating_func", "expert_choice"}, {"expert_capacity_factor", 1.0}})
       .check({.choose_positions = true, .capacity = 4});
@@ -232,7 +232,7 @@ TEST_CASE("experts choose positions where they are to") {
       .check({.choose_positions = true, .groups = 2, .capacity = 4, .padding = kPadding});
 }
 
-TEST_CASE("gradients of experts and of their auxiliary loss are those of central differences") {
+TEST_CASE("gradients of experts and of their auxiliary loss match central differences") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const std::string gating = GENERATE("top2", "expert_choice");
   INFO(backend << " " << gating);
@@ -245,7 +245,7 @@ TEST_CASE("gradients of experts and of their auxiliary loss are those of central
   CHECK(trivet::testing::check_layer_gradients(layer, moe.store(), x) == "");
 }
 
-TEST_CASE("experts decode with a cache, and drop nothing then") {
+TEST_CASE("experts decode with a cache and drop nothing") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const Moe moe(backend, {{"expert_capacity_factor", 5.0}});
   const Tensor x = moe.tensor(random_values(kPlaces * kDims, 3), {2, 6, kDims});
@@ -278,7 +278,7 @@ TEST_CASE("blocks have experts instead of an Mlp") {
   CHECK(context.aux_losses.contains("layer/feed_forward"));
 }
 
-TEST_CASE("experts say what does not fit, and take an empty batch") {
+TEST_CASE("experts report mismatched inputs, and accept an empty batch") {
   const Moe moe("tiny/Backend", {});
   CHECK_THROWS_WITH(moe.fprop(Tensor::zeros(moe.device(), {2, 3})),
                     Contains("[nn/MoeFeedForward] 'layer': expected [.., 4]"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// T5's relative biases: buckets, and what attention makes of them.
+// T5's relative biases: buckets, and their use in attention.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -24,7 +24,7 @@ using trivet::test::random_values;
 using trivet::test::Rows;
 using trivet::test::sequences;
 
-// Raffel et al. 2020, as it is published: distance is key - query.
+// The published function of Raffel et al. 2020: distance is key - query.
 int bucket(int distance, bool bidirectional, int buckets, int max_distance) {
   int result = 0, n = -distance;
   if (bidirectional) {
@@ -166,7 +166,7 @@ TEST_CASE("blocks may share one relative bias") {
   CHECK(tables == 1);
 }
 
-TEST_CASE("RelativeBias says what does not fit") {
+TEST_CASE("RelativeBias reports mismatched inputs") {
   const auto make = [](std::initializer_list<std::pair<std::string_view, Value>> fields) {
     return LayerFixture("tiny/Backend", {"nn/RelativeBias", Value::table(fields)});
   };

@@ -34,7 +34,7 @@ Value block(std::initializer_list<std::pair<std::string_view, Value>> more) {
 
 }  // namespace
 
-TEST_CASE("Repeat and StackedTransformer are their layers one after the other") {
+TEST_CASE("Repeat and StackedTransformer equal their layers in sequence") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const Value layers = Value::array({block({}), block({}), block({})});
   const LayerFixture unrolled = made(backend, with("nn/Sequential", {{"layers", layers}}));
@@ -61,7 +61,7 @@ TEST_CASE("Repeat and StackedTransformer are their layers one after the other") 
 }
 
 TEST_CASE("a StackedTransformer passes its dropout on") {
-  // The same layer under the same path drops the same.
+  // The same layer under the same path drops the same elements.
   const auto in_training = [](const Value& stack) {
     const LayerFixture fixture = made("tiny/Backend", stack);
     return fixture.fprop(fixture.tensor(random_values(3 * kDims, 5), {1, 3, kDims}), true)
@@ -115,7 +115,7 @@ TEST_CASE("templates are completed also where all their defaults are written out
   check_equal(run(written("nn/TransformerBlock", full)), run(plain));
 }
 
-TEST_CASE("StackedTransformer says what does not fit") {
+TEST_CASE("StackedTransformer reports mismatched inputs") {
   const auto make = [](std::initializer_list<std::pair<std::string_view, Value>> more) {
     Value config = with("nn/StackedTransformer",
                         {{"num_layers", 2}, {"transformer_layer_params_tpl", block({})}});

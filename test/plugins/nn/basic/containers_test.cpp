@@ -45,20 +45,20 @@ TEST_CASE("Sequential runs its layers in order and numbers their paths") {
   CHECK(y.to_host<float>() == std::vector<float>{63, 630});  // 3 * (1 + .. + 6)
 }
 
-TEST_CASE("\"none\" in a Sequential leaves the other names as they are") {
+TEST_CASE("\"none\" in a Sequential does not change the other names") {
   Value fields = Value::table();
   fields.set("layers", Value::array({"none", linear(2, 2)}));
   LayerFixture fixture("tiny/Backend", {"nn/Sequential", fields});
   CHECK(paths(fixture).front() == "layer/layer_1/w");
 }
 
-TEST_CASE("an empty Sequential gives its input back") {
+TEST_CASE("an empty Sequential returns its input") {
   LayerFixture fixture("tiny/Backend", "nn/Sequential");
   const Tensor x = fixture.tensor({1, 2}, {2});
   CHECK(fixture.fprop(x).same_as(x));
 }
 
-TEST_CASE("Repeat gives each repetition weights and starts of its own") {
+TEST_CASE("Repeat gives each repetition its own weights and initial values") {
   const Value fields = Value::table({{"sub", linear(3, 3)}, {"x_times", 3}});
   LayerFixture fixture("tiny/Backend", {"nn/Repeat", fields});
   CHECK(paths(fixture) == std::vector<std::string>{"layer/sub_0/w", "layer/sub_0/b",
@@ -94,14 +94,14 @@ TEST_CASE("Residual adds the weighted sub-layer to its input or shortcut") {
   CHECK(wide.fprop(wide.tensor({1, 2}, {1, 2})).to_host<float>() == std::vector<float>{33, 33, 33});
 }
 
-TEST_CASE("a Residual whose shapes differ says so and what to do") {
+TEST_CASE("a Residual with mismatched shapes is an error with a hint") {
   LayerFixture fixture("tiny/Backend", {"nn/Residual", Value::table({{"sub", linear(2, 3)}})});
   CHECK_THROWS_WITH(fixture.fprop(fixture.tensor({1, 2}, {1, 2})),
                     Catch::Contains("[nn/Residual] 'layer'") && Catch::Contains("[1, 2]") &&
                         Catch::Contains("[1, 3]") && Catch::Contains("shortcut"));
 }
 
-TEST_CASE("errors of nested layers carry the whole path") {
+TEST_CASE("errors of nested layers contain the whole path") {
   Value inner = Value::table({{"type", "nn/Repeat"}, {"sub", linear(4, 4)}, {"x_times", 2}});
   Value fields = Value::table();
   fields.set("layers", Value::array({"nn/Relu", inner}));
@@ -122,7 +122,7 @@ TEST_CASE("Flatten makes a row of each example, of an empty batch too") {
                     Catch::Contains("[nn/Flatten] 'layer'"));
 }
 
-TEST_CASE("Dropout drops its share in training and does nothing otherwise") {
+TEST_CASE("Dropout drops its share in training only") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   LayerFixture fixture(backend, {"nn/Dropout", Value::table({{"rate", 0.25}})});
   const Tensor ones = Tensor::full(fixture.device(), {100, 200}, 1);
@@ -139,7 +139,7 @@ TEST_CASE("Dropout drops its share in training and does nothing otherwise") {
   CHECK(std::abs(dropped - 5000) < 306);
 }
 
-TEST_CASE("what Dropout drops depends on the step's key and the layer's path, on any backend") {
+TEST_CASE("Dropout's choice depends on the step's key and the layer's path, on any backend") {
   const auto drop = [](const std::string& backend, std::uint64_t key) {
     LayerFixture fixture(backend, {"nn/Dropout", Value::table({{"rate", 0.5}})});
     FpropContext context;
@@ -152,7 +152,7 @@ TEST_CASE("what Dropout drops depends on the step's key and the layer's path, on
   for (const std::string& backend : trivet::test::backends()) CHECK(drop(backend, 1) == first);
 }
 
-TEST_CASE("Dropout with rate 0 is no layer at all, and rate 1 is refused") {
+TEST_CASE("Dropout with rate 0 adds no layer, and rate 1 is refused") {
   LayerFixture fixture("tiny/Backend", {"nn/Dropout", Value::table({{"rate", 0.0}})});
   const Tensor x = fixture.tensor({1, 2}, {2});
   CHECK(fixture.fprop(x, true).same_as(x));
@@ -160,7 +160,7 @@ TEST_CASE("Dropout with rate 0 is no layer at all, and rate 1 is refused") {
                     Catch::Contains("rate"));
 }
 
-TEST_CASE("DropPath drops whole examples in training and does nothing otherwise") {
+TEST_CASE("DropPath drops whole examples in training only") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   LayerFixture fixture(backend, {"nn/DropPath", Value::table({{"rate", 0.25}})});
   const Tensor ones = Tensor::full(fixture.device(), {4000, 2, 3}, 1);

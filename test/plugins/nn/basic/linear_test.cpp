@@ -146,7 +146,7 @@ TEST_CASE("known values of the two forms of GELU") {
   CHECK(exact_form.fprop(exact_form.tensor({1}, {1})).item() == Approx(0.8413447).epsilon(1e-6));
 }
 
-TEST_CASE("plain activations say what they are, other layers do not") {
+TEST_CASE("only plain activations report their kind") {
   LayerFixture relu("tiny/Backend", "nn/Relu");
   CHECK(trivet::plain_activation(&relu.layer()) == trivet::Activation::relu);
   LayerFixture flatten("tiny/Backend", "nn/Flatten");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fine-tuning adds to a model: low-rank matrices beside weights, and adapters behind blocks.
+// Fine-tuning: low-rank matrices next to weights, and adapters after blocks.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -50,7 +50,7 @@ std::string below(const trivet::Parameter& parameter) {
   return parameter.path().substr(std::string("layer/").size());
 }
 
-// Everything that starts at 0 or 1 does something.
+// Randomizes everything that starts at 0 or 1.
 void randomize(const LayerFixture& layer) {
   std::uint64_t seed = 60;
   for (const auto& parameter : layer.store().parameters()) {
@@ -63,7 +63,7 @@ std::vector<float> output(const LayerFixture& layer, bool train = false) {
   return layer.fprop(x, train).to_host<float>();
 }
 
-// The paths of the variables that end so.
+// The paths of the variables with this ending.
 std::set<std::string> ending(const LayerFixture& layer, std::string_view end) {
   std::set<std::string> paths;
   for (const auto& parameter : layer.store().parameters()) {
@@ -143,12 +143,12 @@ TEST_CASE("LoRA goes to the products that a config names, and to all if it names
                  block({{"lora", some({"out"})},
                         {"ffn_tpl", Value::table({{"type", "nn/FeedForward"}})}})) ==
         Names{"feed_forward/out"});
-  // What a template says itself goes before what the block says.
+  // A template's own value overrides the block's.
   const Value own = Value::table({{"type", "nn/MultiHeadAttention"}, {"lora", some({"key"})}});
   CHECK(products("nn/TransformerBlock", block({{"lora", rank(2)}, {"attention_tpl", own}})) ==
         Names{"attention/key", "mlp_in", "mlp_out"});
   CHECK(products("nn/TransformerBlock", block({})).empty());
-  // Experts have none.
+  // Experts have no LoRA.
   const Value experts = Value::table({{"type", "nn/MoeFeedForward"}, {"num_experts", 2}});
   CHECK(products("nn/TransformerBlock", block({{"lora", some({"key", "in"})},
                                                {"ffn_tpl", experts}})) == Names{"attention/key"});
@@ -163,8 +163,8 @@ TEST_CASE("LoRA's dropout is of training, and of the low-rank matrices alone") {
   CHECK(output(layer) != output(layer, true));
 }
 
-// Houlsby et al. 2019 with the norm in front, as Praxis' ResidualAdapter: y + W2 relu(W1 norm(y)).
-TEST_CASE("an adapter stands behind its block, under any norm_policy") {
+// Houlsby et al. 2019 with the norm first, as in Praxis' ResidualAdapter: y + W2 relu(W1 norm(y)).
+TEST_CASE("an adapter follows its block, under any norm_policy") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const char* policy = GENERATE("pre", "primer_hybrid", "post", "post_skip");
   INFO(backend << " " << policy);
@@ -190,7 +190,7 @@ TEST_CASE("an adapter stands behind its block, under any norm_policy") {
   CHECK(largest_error(output(layer), flattened(want)) < kTolerance);
 }
 
-TEST_CASE("gradients of LoRA and adapters are those of central differences") {
+TEST_CASE("gradients of LoRA and adapters match central differences") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   for (const Value& config :
        {block({{"lora", Value::table({{"rank", 2}, {"alpha", 3.0}})}, {"norm_policy", "post"}}),
@@ -203,7 +203,7 @@ TEST_CASE("gradients of LoRA and adapters are those of central differences") {
   }
 }
 
-TEST_CASE("LoRA that means nothing is refused") {
+TEST_CASE("LoRA settings without effect are refused") {
   const auto made = [](const char* key, const Value& config) {
     LayerFixture("tiny/Backend", {key, config});
   };
@@ -214,7 +214,7 @@ TEST_CASE("LoRA that means nothing is refused") {
                     Contains("lora.layers") && Contains("has \"qeury\"") &&
                         Contains("query, key, value, output, in, gate, out"));
   CHECK_THROWS_WITH(made("nn/Linear", linear(naming("query"))),
-                    Contains("lora.layers") && Contains("one product"));
+                    Contains("lora.layers") && Contains("has only one"));
   CHECK_THROWS_WITH(
       made("nn/FeedForward",
            Value::table({{"input_dims", 8}, {"lora", Value::table({{"alpha", 8.0}})}})),

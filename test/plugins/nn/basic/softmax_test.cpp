@@ -67,7 +67,7 @@ class Head : public LayerFixture {
     return head().loss(h(), labels(), weights(counted), context, {.argmax = true});
   }
 
-  // [in, classes], whichever way the layer has it.
+  // [in, classes] for either layout of the layer.
   std::vector<float> matrix() const {
     if (store().find("layer/w") != nullptr) return values("w");
     const std::vector<float> table = values("table");
@@ -150,7 +150,7 @@ class TrainingLoss final : public trivet::Layer {
 
 }  // namespace
 
-TEST_CASE("softmax heads give logits and the loss of the labels") {
+TEST_CASE("softmax heads return logits and the loss of the labels") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const std::string key = GENERATE("nn/FullSoftmax", "nn/SharedEmbeddingSoftmax");
   const bool bias = GENERATE(true, false);
@@ -172,7 +172,7 @@ TEST_CASE("softmax heads give logits and the loss of the labels") {
       .check(false, {.smoothing = 0.15});
 }
 
-TEST_CASE("no weight at all gives a loss of 0") {
+TEST_CASE("a total weight of 0 gives a loss of 0") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const Head head(backend, "nn/FullSoftmax", {});
   const SoftmaxLoss loss = head.loss(true, std::vector<float>(kRows, 0));
@@ -181,7 +181,7 @@ TEST_CASE("no weight at all gives a loss of 0") {
   CHECK(loss.avg_xent.item() == 0);
 }
 
-TEST_CASE("gradients of softmax losses are those of central differences") {
+TEST_CASE("gradients of softmax losses match central differences") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const std::string key = GENERATE("nn/FullSoftmax", "nn/SharedEmbeddingSoftmax");
   const Head head(backend, key,
@@ -230,7 +230,7 @@ TEST_CASE("an embedding that is shared is looked up, scaled and trained from bot
                                                head.labels({1, 2, 3, 3, 5, 6})) == "");
 }
 
-TEST_CASE("chunks of rows give what all rows at once give") {
+TEST_CASE("chunks of rows give the result of all rows together") {
   const Head head(trivet::test::backends().back(), "nn/FullSoftmax", {});
   constexpr std::int64_t rows = 1100;
   std::vector<std::int32_t> labels(rows, 2);
@@ -243,7 +243,7 @@ TEST_CASE("chunks of rows give what all rows at once give") {
         trivet::ops::argmax(head.fprop(h), -1).to_host<std::int32_t>());
 }
 
-TEST_CASE("softmax heads say what does not fit") {
+TEST_CASE("softmax heads report mismatched inputs") {
   const Head full("tiny/Backend", "nn/FullSoftmax", {});
   FpropContext context;
   CHECK_THROWS_WITH(full.head().emb_lookup(full.labels(), context),

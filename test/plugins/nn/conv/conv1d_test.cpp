@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv1d against its formula in double. (Its cache: nn_recurrent_test.cpp.)
+// Conv1d against its formula in double. (Its cache: recurrent/recurrent_test.cpp.)
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -40,7 +40,7 @@ class Conv : public LayerFixture {
   Tensor input() const { return tensor(numbers(), {2, kLength, kIn}); }
 };
 
-// x_(t + (k - offset) dilation) w_k, summed, behind tanh.
+// tanh of the sum of x_(t + (k - offset) dilation) w_k.
 std::vector<double> convolved(const Conv& layer, std::size_t kernel, std::size_t dilation,
                               std::size_t offset, const std::vector<float>& padding) {
   const auto w = layer.values("w"), b = layer.values("b");
@@ -71,7 +71,7 @@ std::vector<double> convolved(const Conv& layer, std::size_t kernel, std::size_t
 
 }  // namespace
 
-TEST_CASE("Conv1d sums over neighbors, or over those before") {
+TEST_CASE("Conv1d sums over neighbors, or over earlier positions") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const std::size_t kernel = GENERATE(1, 2, 3, 4), dilation = GENERATE(1, 2);
   const bool causal = GENERATE(false, true);
@@ -90,7 +90,7 @@ TEST_CASE("Conv1d sums over neighbors, or over those before") {
                       convolved(layer, kernel, dilation, offset, padding)) < kTolerance);
 }
 
-TEST_CASE("gradients of Conv1d are those of central differences") {
+TEST_CASE("gradients of Conv1d match central differences") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const auto check = [&](std::initializer_list<std::pair<std::string_view, Value>> more) {
     const Conv layer(backend, more);

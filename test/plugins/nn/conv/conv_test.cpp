@@ -217,7 +217,7 @@ TEST_CASE("GlobalAvgPool2d takes the mean of all pixels") {
   CHECK(largest_error(y.to_host<float>(), means) < 1e-6);
 }
 
-TEST_CASE("Conv2d's filters are TensorFlow's, and one number stands for both axes") {
+TEST_CASE("Conv2d's filters are TensorFlow's, and one number sets both axes") {
   const Value fields = Value::table(
       {{"input_dims", 2}, {"output_dims", 3}, {"kernel", Value::array({5})}, {"has_bias", false}});
   LayerFixture fixture("tiny/Backend", {"nn/Conv2d", fields});
@@ -225,7 +225,7 @@ TEST_CASE("Conv2d's filters are TensorFlow's, and one number stands for both axe
   CHECK(fixture.parameter("w").shape() == trivet::Shape{5, 5, 2, 3});
 }
 
-TEST_CASE("Conv2d's filters and bias start as their own fields say") {
+TEST_CASE("Conv2d's filters and bias have separate initializers") {
   const auto constant = [](double value) {
     return Value::table({{"method", "constant"}, {"scale", value}});
   };
@@ -255,7 +255,7 @@ TEST_CASE("images of the wrong shape are an error that names the layer") {
                     Catch::Contains("[nn/GlobalAvgPool2d]"));
 }
 
-TEST_CASE("windows that make no sense are refused with the field") {
+TEST_CASE("invalid windows are refused with the field") {
   const Value three = Value::array({1, 2, 3});
   CHECK_THAT(error_of("nn/Conv2d",
                       Value::table({{"input_dims", 1}, {"output_dims", 1}, {"kernel", three}})),
@@ -275,8 +275,8 @@ TEST_CASE("windows that make no sense are refused with the field") {
                                                   {"pad", Value::array({rows, columns})}}));
   };
   CHECK(padded(3, 1) == "no error");
-  CHECK_THAT(padded(4, 1), Catch::Contains("not below the window"));
-  CHECK_THAT(padded(3, 2), Catch::Contains("not below the window"));
+  CHECK_THAT(padded(4, 1), Catch::Contains("less than the window"));
+  CHECK_THAT(padded(3, 2), Catch::Contains("less than the window"));
   CHECK_THAT(error_of("nn/MaxPool2d", Value::table({{"window", Value::array({2})},
                                                     {"padding", "explicit"},
                                                     {"pad", Value::array({2})}})),

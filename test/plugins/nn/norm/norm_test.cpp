@@ -136,7 +136,7 @@ TEST_CASE("GroupNorm normalizes groups of channels of each example alone") {
         trivet::Shape{0, 2, 6});
 }
 
-TEST_CASE("GroupNorm says what does not fit") {
+TEST_CASE("GroupNorm reports mismatched inputs") {
   CHECK_THROWS_WITH(LayerFixture("tiny/Backend", {"nn/GroupNorm", Value::table({{"dim", 6}})}),
                     Catch::Contains("num_groups") && Catch::Contains("does not divide dim = 6"));
   LayerFixture fixture("tiny/Backend",
@@ -167,9 +167,9 @@ TEST_CASE("BatchNorm normalizes channels by the batch in training and follows it
   CHECK(largest_error(fixture.values("moving_variance"), moving_variance) < kTolerance);
 }
 
-TEST_CASE("BatchNorm's activation comes last, in training, in evaluation and behind padding") {
+TEST_CASE("BatchNorm's activation comes last, in training, in evaluation and with padding") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
-  const bool fused = GENERATE(true, false);  // computed on the way, or a layer of its own
+  const bool fused = GENERATE(true, false);  // fused, or a separate layer
   const Value plain = Value::table({{"dim", 2}});
   Value activated = plain;
   if (fused) {
@@ -201,7 +201,7 @@ TEST_CASE("BatchNorm's activation comes last, in training, in evaluation and beh
   check("evaluation", false, false);
 }
 
-TEST_CASE("BatchNorm's gamma starts as its config says") {
+TEST_CASE("BatchNorm's gamma has its own initializer") {
   LayerFixture zero(
       "tiny/Backend",
       {"nn/BatchNorm",
@@ -215,8 +215,7 @@ TEST_CASE("BatchNorm's gamma starts as its config says") {
 TEST_CASE("BatchNorm's variance keeps its digits where the mean is large") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   LayerFixture fixture(backend, {"nn/BatchNorm", Value::table({{"dim", 1}, {"momentum", 0.0}})});
-  // 1000 +- 0.5: variance 0.25, of which mean(x^2) - mean^2 in f32 (steps of 0.06) would be a
-  // guess.
+  // 1000 +- 0.5: variance 0.25, which mean(x^2) - mean^2 in f32 (steps of 0.06) cannot resolve.
   std::vector<float> x;
   for (int i = 0; i < 1000; ++i) x.push_back(i % 2 == 0 ? 1000.5F : 999.5F);
   fixture.fprop(fixture.tensor(x, {1000, 1}), true);

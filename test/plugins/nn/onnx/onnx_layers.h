@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX operators out of the layers of plugin nn, for the data sets of ONNX's backend tests.
+// ONNX operators implemented by layers of plugin nn, for the data sets of ONNX's backend tests.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 
 namespace trivet::test::onnx {
 
-// A node, and what it is given.
+// A node and its inputs.
 struct LayerCall {
   const Node& node;
-  std::vector<const Array*> inputs;  // null for one that is left out
+  std::vector<const Array*> inputs;  // null for an omitted one
   const std::string& backend;
   std::int64_t opset;
 
@@ -39,7 +39,7 @@ std::vector<float> floats(const Array& array);
 Array array_of(const Tensor& x);
 // Axes in another order.
 Array turned(const Array& x, const std::vector<std::size_t>& order);
-// Channels to the back, and from there to the front again.
+// Moves channels to the end; below, back to the front.
 Array channels_last(const Array& x);
 Array channels_first(const Array& y);
 Array reshaped(Array x, std::vector<std::int64_t> dims);

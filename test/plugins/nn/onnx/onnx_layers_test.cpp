@@ -12,7 +12,7 @@
 namespace trivet::test::onnx {
 namespace {
 
-// By the names of the outputs; one that no layer gives is not there.
+// Keyed by output name; outputs that no layer computes are missing.
 std::map<std::string, Array> run_layers(const DataSet& set, const std::string& backend) {
   std::map<std::string, Array> values;
   for (const Array& array : set.model.initializers) values[array.name] = array;
@@ -32,7 +32,7 @@ std::map<std::string, Array> run_layers(const DataSet& set, const std::string& b
 
 using Run = std::function<std::map<std::string, Array>(const DataSet&, const std::string&)>;
 
-// What has a counterpart comes out right, and no fewer sets than wanted have one.
+// Data sets with a counterpart must match, and at least `wanted` sets must have one.
 void check_sets(const std::vector<DataSet>& sets, const Run& run, std::size_t wanted) {
   if (sets.empty()) return;
   for (const std::string& backend : backends()) {
@@ -63,7 +63,7 @@ void check_sets(const std::vector<DataSet>& sets, const Run& run, std::size_t wa
 
 }  // namespace
 
-// The numbers are those of 1.12, so that none is left out without a word.
+// The counts are those of 1.12, so that no set is skipped silently.
 TEST_CASE("ONNX's data sets come out right through layers", "[nn][onnx]") {
   const auto knows = [](const std::string& op) { return layer_operators().contains(op); };
   check_sets(data_sets(knows), run_layers, 113);

@@ -27,7 +27,7 @@ Arrays batch_normalized(const LayerCall& c) {
   return out;
 }
 
-// The axes that are normalized as one. A layer gives neither mean nor deviation.
+// Normalizes the axes as one. A layer returns neither mean nor deviation.
 Arrays layer_normalized(const LayerCall& c) {
   const Array& x = c.input(0);
   const std::int64_t rank = std::ssize(x.dims), given = c.node.integer("axis", -1);
@@ -44,7 +44,7 @@ Arrays layer_normalized(const LayerCall& c) {
   return {reshaped(array_of(y), x.dims)};
 }
 
-// Each channel by itself.
+// Normalizes each channel separately.
 Arrays instance_normalized(const LayerCall& c) {
   const std::int64_t channels = c.dim(1, 0);
   const LayerFixture layer = c.layer(

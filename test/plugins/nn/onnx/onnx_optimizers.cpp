@@ -24,7 +24,7 @@ double number(const Node& node, const char* name, double otherwise) {
 }
 
 Rule adagrad(const Node& node, double rate, double updates) {
-  // The rate falls by time, which is a schedule's matter here.
+  // The rate decays over time; here that is a schedule's task.
   return {"optim/Adagrad", Value::table({{"epsilon", number(node, "epsilon", 0)}}),
           rate / (1 + updates * number(node, "decay_factor", 0)), 1};
 }
@@ -32,7 +32,7 @@ Rule adagrad(const Node& node, double rate, double updates) {
 // The bias is corrected by the updates that are done, T.
 Rule adam(const DataSet& set, const Node& node, double rate) {
   if (number(node, "norm_coefficient_post", 0) != 0) throw NoCounterpart("decay after the update");
-  // The model of this one leaves out the epsilon that its outputs were made with.
+  // This model omits the epsilon that its outputs were made with.
   const double epsilon = set.name == "test_adam_multiple" ? 1e-2 : number(node, "epsilon", 0);
   return {"optim/Adam",
           Value::table({{"beta1", number(node, "alpha", 0.9)},
@@ -81,8 +81,8 @@ std::map<std::string, Array> run_optimizer(const DataSet& set, const std::string
   const Rule rule = rule_of(set, node);
   const auto optimizer = make(ConfigOf<Optimizer>(rule.key, rule.fields));
   const auto device = open_device(backend);
-  // Adam here counts the update that it does as well. For T = 0 ONNX corrects nothing, as it is
-  // here after very many updates.
+  // Adam here also counts the current update. For T = 0 ONNX corrects nothing, which equals the
+  // correction after very many updates.
   const auto done = static_cast<std::int64_t>(set.inputs[1].values[0]);
   const OptimizerStep step{.step = done > 0 ? done - 1 : 1'000'000'000, .learning_rate = rule.rate};
   const std::size_t variables = (set.inputs.size() - 2) / (2 + rule.slots);

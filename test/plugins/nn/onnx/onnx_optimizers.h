@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX's training operators out of the optimizers of plugin optim.
+// ONNX's training operators implemented by optimizers of plugin optim.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 namespace trivet::test::onnx {
 
 bool is_optimizer(const std::string& op);
-// By the names of the outputs. The one node of the model is an optimizer.
+// Keyed by output name. The only node of the model must be an optimizer.
 std::map<std::string, Array> run_optimizer(const DataSet& set, const std::string& backend);
 
 }  // namespace trivet::test::onnx

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX has weights [directions, gates * H, ..] and biases of input and state apart; its gates stand
-// in the order i, o, f, c (LSTM) and z, r, h (GRU).
+// ONNX has weights [directions, gates * H, ..] and separate biases of input and state. Its gates
+// are in the order i, o, f, c (LSTM) and z, r, h (GRU).
 #include <algorithm>
 
 #include "onnx_layers.h"
@@ -101,8 +101,8 @@ Arrays lstm(const LayerCall& c) {
   return r.outputs(layer);
 }
 
-// The reset gate stands behind the product with the state, as ONNX has it with
-// linear_before_reset. Without it only a single position, whose state is 0, gives the same.
+// The reset gate comes after the product with the state, as in ONNX with linear_before_reset.
+// Without it, only a single position, whose state is 0, gives the same result.
 Arrays gru(const LayerCall& c) {
   const Recurrent r(c, 3);
   const bool behind = c.node.integer("linear_before_reset", 0) != 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution and pooling over images; what has one spatial axis is an image of height 1.
+// Convolution and pooling over images; one spatial axis becomes an image of height 1.
 #include <algorithm>
 
 #include "onnx_layers.h"
@@ -15,7 +15,7 @@ Value list(const Numbers& numbers) {
   return items;
 }
 
-// Of two axes, the first one added where there is one.
+// Returns two axes; adds the first if there is only one.
 Numbers both(Numbers numbers, std::int64_t otherwise) {
   if (numbers.empty()) return {otherwise, otherwise};
   if (numbers.size() == 1) numbers.insert(numbers.begin(), otherwise);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coupled gates, layer norm and zoneout of recurrent layers: the formulas in double, what stays in
-// training, and what is refused.
+// Coupled gates, layer norm and zoneout of recurrent layers: the formulas in double, the choice in
+// training, and errors.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -35,8 +35,7 @@ FpropContext training(std::uint64_t key = 5) {
 }
 
 // An Lstm whose cell counts: every position adds kTick to it. Its output gate opens from position
-// to position, so that an output grows unless it stays, and tells then how far the cell has
-// counted.
+// to position, so an output grows unless it is kept, and then shows the cell's count.
 class Counter : public LayerFixture {
  public:
   static constexpr std::int64_t kRows = 16, kPlaces = 60, kDims = 8;
@@ -82,7 +81,7 @@ class Counter : public LayerFixture {
     }
     return all;
   }
-  // How far the cell has counted, of an output that has not stayed.
+  // The cell's count, from an output that was not kept.
   static std::int64_t count(float output, std::size_t t) {
     const double gate = sigmoid(kOpening * static_cast<double>(t));
     return std::lround(std::atanh(static_cast<double>(output) / gate) / kTick);
@@ -116,7 +115,7 @@ TEST_CASE("Gru has zoneout, too") {
   check(layer, zoned_out(gru(layer), 0.3), 1, false);
 }
 
-TEST_CASE("coupled gates are three, and layer norm starts without a scale of its own") {
+TEST_CASE("coupled gates are three, and layer norm starts with a scale of 1") {
   const LayerFixture layer(
       "tiny/Backend", {"nn/Lstm", Made::fields({{"coupled_gates", true}, {"layer_norm", true}})});
   CHECK(layer.parameter("wm").shape() == trivet::Shape{kIn + kOut, 3 * kOut});
@@ -144,7 +143,7 @@ TEST_CASE("coupled gates, layer norm and zoneout decode with a cache") {
   }
 }
 
-TEST_CASE("gradients of coupled gates, layer norm and zoneout are those of central differences") {
+TEST_CASE("gradients of coupled gates, layer norm and zoneout match central differences") {
   const std::string backend = any_backend();
   const bool train = GENERATE(false, true), coupled = GENERATE(false, true);
   const Made lstm(backend, "nn/Lstm",
@@ -168,7 +167,8 @@ TEST_CASE("zoneout keeps about its share of outputs and of cells, each by itself
       if (y[t] == y[t - 1]) continue;
       ++changes_here;
       ++changes_at[t];
-      // The position before changed the output, too: the two tell what became of the cell.
+      // The previous position changed the output, too: the two outputs show what happened to the
+      // cell.
       if (t < 2 || y[t - 1] == y[t - 2]) continue;
       ++pairs;
       ticks += static_cast<double>(Counter::count(y[t], t) - Counter::count(y[t - 1], t - 1));
@@ -189,7 +189,7 @@ TEST_CASE("zoneout keeps about its share of outputs and of cells, each by itself
   }
 }
 
-TEST_CASE("what zoneout keeps depends on the key alone, and outside training on nothing") {
+TEST_CASE("zoneout's choice depends on the key alone, and is a mean outside training") {
   const std::string backend = any_backend();
   const Counter counter(backend, 0.3), none(backend, 0);
   CHECK(counter.outputs(training(5)) == counter.outputs(training(5)));
@@ -200,7 +200,7 @@ TEST_CASE("what zoneout keeps depends on the key alone, and outside training on 
   CHECK(none.outputs(training(5)) == none.outputs(evaluation));
 }
 
-TEST_CASE("padding leaves a state alone and segments start anew, with zoneout, too") {
+TEST_CASE("padding keeps a state and segments restart it, with zoneout, too") {
   const Counter counter(any_backend(), 0.3);
   FpropContext context = training();
   context.paddings = counter.marked<float>(10, 40, 1);
@@ -208,7 +208,7 @@ TEST_CASE("padding leaves a state alone and segments start anew, with zoneout, t
   bool none_changed = true, none_counted = true;
   for (const auto& y : padded) {
     for (std::size_t t = 10; t < 40; ++t) none_changed = none_changed && y[t] == y[9];
-    // Ten positions before the padding, and as many behind it as there are.
+    // Ten positions before the padding, and all after it.
     for (std::size_t t = 40; t < y.size(); ++t) {
       if (y[t] == y[t - 1]) continue;
       none_counted = none_counted && Counter::count(y[t], t) <= static_cast<std::int64_t>(t) - 29;
@@ -226,7 +226,7 @@ TEST_CASE("padding leaves a state alone and segments start anew, with zoneout, t
   CHECK(anew);
 }
 
-TEST_CASE("Lstm refuses what makes no sense, naming the field") {
+TEST_CASE("Lstm refuses invalid settings, naming the field") {
   const auto make = [](std::initializer_list<std::pair<std::string_view, Value>> more) {
     return LayerFixture("tiny/Backend", {"nn/Lstm", Made::fields(more)});
   };

@@ -80,7 +80,7 @@ TEST_CASE("recurrent layers and causal convolutions decode with a cache") {
   }
 }
 
-TEST_CASE("gradients of recurrent layers are those of central differences") {
+TEST_CASE("gradients of recurrent layers match central differences") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const auto check = [&](const char* key,
                          std::initializer_list<std::pair<std::string_view, Value>> more) {
@@ -111,7 +111,7 @@ TEST_CASE("Bidirectional reads from both ends") {
                     Contains("'layer': sub is \"none\""));
 }
 
-TEST_CASE("recurrent layers and Conv1d say what does not fit") {
+TEST_CASE("recurrent layers and Conv1d report mismatched inputs") {
   for (const char* key : {"nn/Lstm", "nn/Gru", "nn/Conv1d"}) {
     const Made layer("tiny/Backend", key, {});
     CHECK_THROWS_WITH(layer.fprop(Tensor::zeros(layer.device(), {2, 3})),
@@ -120,7 +120,7 @@ TEST_CASE("recurrent layers and Conv1d say what does not fit") {
   for (const char* key : {"nn/Lstm", "nn/Gru"}) {
     const Made layer("tiny/Backend", key, {{"reverse", true}});
     CHECK_THROWS_WITH(trivet::make_cache(layer.layer(), "layer", 1, 2),
-                      Contains("reads from the end"));
+                      Contains("a reversed layer"));
     CHECK(layer.fprop(Tensor::zeros(layer.device(), {2, 0, kIn})).shape() ==
           trivet::Shape{2, 0, kOut});
   }

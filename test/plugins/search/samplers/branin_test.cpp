@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What learning is worth: Branin's function (least value 0.397887), 30 trials, 20 seeds.
+// The benefit of learning from trials: Branin's function (minimum 0.397887), 30 trials, 20 seeds.
 #include <catch2/catch.hpp>
 
 #include "sampler_promises.h"
@@ -14,6 +14,6 @@ TEST_CASE("on Branin's function TPE and the Gaussian process beat random search"
   const double random = median_best_on_branin(maker_of<search::Random>());
   CHECK(random > 1);
   CHECK(median_best_on_branin(maker_of<search::Tpe>()) < random);
-  // It does not only win: it is at the bottom.
+  // It reaches the minimum.
   CHECK(median_best_on_branin(maker_of<search::GaussianProcess>()) < 0.41);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The evolution strategy: Hansen's parameters, and what it finds.
+// The evolution strategy: Hansen's parameters, and its results.
 #include "search/samplers/cma_es.h"
 
 #include <Eigen/Eigenvalues>
@@ -15,7 +15,7 @@ using search::CmaState;
 
 namespace {
 
-// The least value after so many generations, and where it was.
+// The least value after the given generations, and its point.
 template <class F>
 std::pair<double, VectorXd> minimize(CmaState& state, Eigen::Index lambda, int generations, F f) {
   search::RandomStream draws{RngKey(7)};
@@ -34,7 +34,7 @@ std::pair<double, VectorXd> minimize(CmaState& state, Eigen::Index lambda, int g
 
 }  // namespace
 
-TEST_CASE("the parameters of the evolution strategy are those of Hansen's table 1") {
+TEST_CASE("the parameters of the evolution strategy match Hansen's table 1") {
   // For n = 2, by hand: lambda = 4 + floor(3 ln 2), w' = ln 3.5 - ln i, then equations 49 to 58.
   REQUIRE(search::default_lambda(2) == 6);
   const auto p = search::cma_parameters(2, 6);
@@ -139,7 +139,7 @@ TEST_CASE("a search by evolution gets close to the bottom, on cells, too", "[slo
   }
 }
 
-TEST_CASE("a generation counts trials as they end, and waits for those that failed") {
+TEST_CASE("a generation counts trials as they end, and waits for replacements of failed ones") {
   // Six make a generation of a plane: until then all points come from the first distribution.
   const auto sampler = make_sampler<search::CmaEs>({}, branin_space(), 4);
   std::vector<Trial> history = run_search(*sampler, branin, 6);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Gaussian process: its formulas at values worked out by hand, and what it learns.
+// The Gaussian process: its formulas at values computed by hand, and its predictions.
 #include "search/samplers/gaussian_process.h"
 
 #include <catch2/catch.hpp>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kLog2Pi = 1.8378770664093453;
 
-// y = sin(6 a) over a grid; b means nothing.
+// y = sin(6 a) over a grid; b has no effect.
 GpData wave() {
   GpData data;
   data.x.resize(24, 2);
@@ -58,7 +58,7 @@ TEST_CASE("expected improvement has its closed form") {
   CHECK(log_expected_improvement(3, 0, 1) == -INFINITY);
 }
 
-TEST_CASE("the logarithm of the expected improvement goes on where a double does not") {
+TEST_CASE("the logarithm of the expected improvement stays finite where a double underflows") {
   using search::log_expected_improvement;
   // log(f(z) + z F(z)) from the continued fraction of Mills' ratio with 60 digits.
   CHECK(log_expected_improvement(19, 1, 0) == Approx(-187.3160476013).epsilon(1e-9));

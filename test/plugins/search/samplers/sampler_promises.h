@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every sampler promises, as checks for the tests of those of any plugin.
+// The contract of samplers, as checks for tests of any plugin's samplers.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ inline std::string text_of(const SearchPoint& point) {
   return text;
 }
 
-// What three workers do: trials end out of order, some fail, one of them stays behind.
+// Simulates three workers: trials end out of order, some fail, one is slow.
 inline std::vector<Trial> untidy_search(const Sampler& sampler, int trials) {
   std::vector<Trial> ended, running;
   for (int number = 0; number < trials; ++number) {
@@ -54,7 +54,7 @@ inline std::vector<Trial> untidy_search(const Sampler& sampler, int trials) {
   return ended;
 }
 
-// A sampler that gets the history anew asks for the same points.
+// A sampler proposes the same points for the same history.
 inline void check_resumes(const SamplerMaker& make) {
   const SearchSpace space = mixed_space();
   const auto history = run_search(*make(space, 3, Goal::min), mixed, 24);
@@ -65,7 +65,7 @@ inline void check_resumes(const SamplerMaker& make) {
   }
 }
 
-// Searching for the most is searching for the least of the negative.
+// Maximizing equals minimizing the negative.
 inline void check_goals(const SamplerMaker& make) {
   const SearchSpace space = mixed_space();
   const auto least = run_search(*make(space, 5, Goal::min), mixed, 20);
@@ -74,7 +74,7 @@ inline void check_goals(const SamplerMaker& make) {
   CHECK(least.back().point == most.back().point);
 }
 
-// Every point asked for is one of the space, whatever became of the trials before.
+// Every proposed point is in the space, after any results.
 inline void check_points_of_space(const SamplerMaker& make) {
   const SearchSpace space = mixed_space();
   for (const Trial& trial : untidy_search(*make(space, 7, Goal::min), 40)) {
@@ -82,7 +82,7 @@ inline void check_points_of_space(const SamplerMaker& make) {
   }
 }
 
-// Trials that run at the same time are at different points.
+// Concurrent trials are at different points.
 inline void check_parallel_points(const SamplerMaker& make) {
   const auto sampler = make(branin_space(), 1, Goal::min);
   std::vector<Trial> history = run_search(*sampler, branin, 15);

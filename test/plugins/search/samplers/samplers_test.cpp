@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every sampler promises, on a space with one dimension of each kind.
+// The contract of samplers, on a space with one dimension of each kind.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -41,7 +41,7 @@ void for_all_samplers(void (*check)(const SamplerMaker&)) {
 
 }  // namespace
 
-TEST_CASE("a sampler that gets the history anew asks for the same points") {
+TEST_CASE("a sampler proposes the same points for the same history") {
   for_all_samplers(check_resumes);
 }
 
@@ -57,7 +57,7 @@ TEST_CASE("searching for the most is searching for the least of the negative") {
   for_all_samplers(check_goals);
 }
 
-TEST_CASE("every point asked for is one of the space, whatever became of the trials before") {
+TEST_CASE("samplers propose points of the space after any results") {
   for_all_samplers(check_points_of_space);
 }
 

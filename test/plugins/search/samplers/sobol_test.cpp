@@ -39,7 +39,7 @@ TEST_CASE("a shifted Sobol sequence still puts one point into each slice") {
   }
 }
 
-TEST_CASE("an unscrambled Sobol search starts at the low ends and goes on to the middle") {
+TEST_CASE("an unscrambled Sobol search starts at the low ends, then the middle") {
   search::SobolConfig config;
   config.scramble = false;
   const auto sampler = make_sampler<search::Sobol>(config, branin_space(), 9);

@@ -61,14 +61,14 @@ TEST_CASE("a part of the trials counts as the best, rounded up and bounded") {
   CHECK(search::tpe_below(100, config) == 4);
 }
 
-TEST_CASE("complete trials come before stopped ones, these before failed ones and those that run") {
+TEST_CASE("complete trials come first, then stopped, failed and running ones") {
   const std::vector<Trial> history = {
       ended(0, TrialState::complete, 3),      ended(1, TrialState::failed, 0),
       ended(2, TrialState::stopped, 1, 10),   ended(3, TrialState::complete, 2),
       ended(4, TrialState::stopped, 5, 20),   ended(5, TrialState::complete, NAN),
       ended(6, TrialState::stopped, 0.5, 10), ended(7, TrialState::running, 0),
   };
-  // Five of them have a result: 3, 0, 4 (it came farther), 6, 2.
+  // Five of them have a result: 3, 0, 4 (it has more steps), 6, 2.
   TpeConfig config;
   config.gamma = 0.5;
   const search::TpeSplit half = search::tpe_split(history, Goal::min, config);
@@ -82,7 +82,7 @@ TEST_CASE("complete trials come before stopped ones, these before failed ones an
   CHECK(search::tpe_split(history, Goal::max, config).below == std::vector<std::size_t>{0});
 }
 
-TEST_CASE("the newest 25 observations weigh 1, older ones less the older they are") {
+TEST_CASE("the newest 25 observations weigh 1, older ones linearly less") {
   CHECK(search::tpe_weights(25) == std::vector<double>(25, 1.0));
   const auto weights = search::tpe_weights(30);
   REQUIRE(weights.size() == 30);
@@ -94,11 +94,12 @@ TEST_CASE("the newest 25 observations weigh 1, older ones less the older they ar
 }
 
 TEST_CASE("a kernel is as wide as the way to its farther neighbor") {
-  // Places 0, 0.2, 0.5, 0.6, 1: the larger distances are 0.3 and 0.4; the least width is 1/3.
+  // Positions 0, 0.2, 0.5, 0.6, 1: the larger distances are 0.3 and 0.4; the least width is 1/3.
   const auto widths = search::neighbor_widths(std::vector<double>{0.6, 0.2});
   CHECK(widths[0] == Approx(0.4));
   CHECK(widths[1] == Approx(1.0 / 3));
-  // Nine at one location: the first looks back to 0, the last on to 0.5, the others have no way.
+  // Nine at one location: the first looks back to 0, the last on to 0.5, the others have distance
+  // 0.
   const auto crowd = search::neighbor_widths(std::vector<double>(9, 0.3));
   CHECK(crowd[0] == Approx(0.3));
   CHECK(crowd[8] == Approx(0.2));
@@ -169,8 +170,8 @@ TEST_CASE("draws follow their density") {
   CHECK(low / double{kDraws} == Approx(below_half).margin(0.04));
 }
 
-TEST_CASE("joint densities see what matters in combination") {
-  // Good where both are low or both are high: neither coordinate alone says anything.
+TEST_CASE("joint densities model interactions") {
+  // Good where both are low or both are high: neither coordinate alone is informative.
   const Dimension x = numbers(), y = numbers();
   const ParzenEstimator joint({&x, &y}, {{0.1, 0.1}, {0.9, 0.9}}, {1, 1}, 0.1);
   const std::vector<double> together = {0.1, 0.1}, apart = {0.1, 0.9};

@@ -63,24 +63,24 @@ std::vector<std::int64_t> stopped_of(const Stopper& stopper, const std::vector<T
 }  // namespace
 
 TEST_CASE("successive halving keeps one in three of a rung") {
-  // Of seven floor(7 / 3) = 2 go on: 0.1 and 0.2.
+  // Of seven floor(7 / 3) = 2 continue: 0.1 and 0.2.
   const auto trials = at_step_10({0.5, 0.1, 0.9, 0.2, 0.6, 0.3, 0.7});
   CHECK(stopped_of(asha(10, 3), trials) == std::vector<std::int64_t>{0, 2, 4, 5, 6});
   CHECK(stopped_of(asha(10, 3, Goal::max), trials) == std::vector<std::int64_t>{0, 1, 3, 4, 5});
   CHECK(*asha(10, 3).should_stop(trials[5], trials) ==
-        "rung 10: 0.3 is number 3 of 7 trials, and 2 continue");
+        "rung 10: 0.3 is rank 3 of 7 trials, and 2 continue");
   CHECK(*asha(10, 3, Goal::max).should_stop(trials[3], trials) ==
-        "rung 10: 0.2 is number 6 of 7 trials, and 2 continue");
+        "rung 10: 0.2 is rank 6 of 7 trials, and 2 continue");
 }
 
-TEST_CASE("successive halving lets the first at a rung pass, then whoever is better") {
+TEST_CASE("successive halving passes the first trial at a rung, then better ones") {
   CHECK(stopped_of(asha(10, 3), at_step_10({0.5})).empty());
   CHECK(stopped_of(asha(10, 3), at_step_10({0.5, 0.6})) == std::vector<std::int64_t>{1});
   CHECK(stopped_of(asha(10, 3), at_step_10({0.5, 0.4})) == std::vector<std::int64_t>{0});
   CHECK(stopped_of(asha(10, 3), at_step_10({0.5, 0.5, 0.5})).empty());  // equals share the rank
 }
 
-TEST_CASE("nobody stops before the first rung") {
+TEST_CASE("no trial stops before the first rung") {
   CHECK(stopped_of(asha(11, 3), at_step_10({0.5, 0.4, 0.3})).empty());
 }
 
@@ -94,8 +94,8 @@ TEST_CASE("a trial is judged at the highest rung it reached, with its first resu
   };
   const auto rule = asha(10, 3);
   CHECK_FALSE(rule.should_stop(trials[0], trials));
-  CHECK_THAT(*rule.should_stop(trials[1], trials), Contains("rung 10: 0.5 is number 3 of 4"));
-  CHECK_THAT(*rule.should_stop(trials[2], trials), Contains("rung 30: 0.3 is number 2 of 2"));
+  CHECK_THAT(*rule.should_stop(trials[1], trials), Contains("rung 10: 0.5 is rank 3 of 4"));
+  CHECK_THAT(*rule.should_stop(trials[2], trials), Contains("rung 30: 0.3 is rank 2 of 2"));
 }
 
 TEST_CASE("a number that is not finite is the worst of a rung") {
@@ -137,7 +137,7 @@ TEST_CASE("the median rule knows which way is better") {
 TEST_CASE("the median rule waits for trials that ended and came as far, and for the warm-up") {
   std::vector<Trial> trials = {
       curve(0, {{10, 0.1}, {20, 0.1}}),
-      curve(1, {{10, 0.1}}),                                  // did not come as far
+      curve(1, {{10, 0.1}}),                                  // did not reach the step
       curve(2, {{10, 0.1}, {20, 0.1}}, TrialState::running),  // may yet change
       curve(3, {{10, 0.1}, {20, 0.1}}, TrialState::failed),
       curve(9, {{10, 0.9}, {20, 0.9}}, TrialState::running),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Being woken by what trials write.
+// Waking on files that trials write.
 #include "search/study/curve_watch.h"
 
 #include <catch2/catch.hpp>
@@ -22,7 +22,7 @@ bool is_readable(int fd) {
 
 }  // namespace
 
-TEST_CASE("a file that is followed wakes once when it is made, and once when it grows") {
+TEST_CASE("a followed file wakes once when it is created, and once when it grows") {
   const TempDir dir;
   const auto file = dir.path() / "metrics.jsonl";
   const CurveWatch watch(-1);
@@ -47,7 +47,7 @@ TEST_CASE("following a file nowhere does no harm") {
   CHECK_FALSE(is_readable(watch.fd()));
 }
 
-TEST_CASE("a watch wakes for what its owner is woken by") {
+TEST_CASE("a watch also wakes for its owner's descriptor") {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   {

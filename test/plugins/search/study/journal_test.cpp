@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The journal of a search: what is known again after any end.
+// The journal of a search: recovery after any end.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
@@ -55,7 +55,7 @@ TEST_CASE("a study that is read again has the same trials to the last bit") {
   CHECK(study.ending(2).detail == "not good enough");
 }
 
-TEST_CASE("a history has trials in the order in which they ended, then those that run") {
+TEST_CASE("a history has ended trials in the order of their ends, then running ones") {
   TempDir dir;
   const auto file = dir.path() / "search.jsonl";
   write_three(file);
@@ -77,7 +77,7 @@ TEST_CASE("failures count since the last trial that did not fail") {
   CHECK(end_next(TrialState::failed) == 1);
 }
 
-TEST_CASE("a journal that was cut anywhere goes on with what was whole") {
+TEST_CASE("a journal cut anywhere continues with its complete lines") {
   TempDir dir;
   const auto whole = dir.path() / "whole.jsonl";
   const auto cut = dir.path() / "cut.jsonl";
@@ -98,7 +98,7 @@ TEST_CASE("a journal that was cut anywhere goes on with what was whole") {
   }
 }
 
-TEST_CASE("a file that is no journal of a search is refused by line") {
+TEST_CASE("a file that is not a journal of a search is refused by line") {
   TempDir dir;
   const auto file = dir.path() / "search.jsonl";
   const auto refusal = [&](const std::string& text) -> std::string {
@@ -127,7 +127,7 @@ TEST_CASE("a file that is no journal of a search is refused by line") {
              Contains("cannot continue with this line"));
 }
 
-TEST_CASE("a line that is damaged is refused by its number, unless it is the last") {
+TEST_CASE("a damaged line is refused by its number, unless it is the last") {
   TempDir dir;
   const auto file = dir.path() / "search.jsonl";
   write_three(file);

@@ -38,7 +38,7 @@ struct Run {
 
 }  // namespace
 
-TEST_CASE("an objective is a number of evaluations unless it says otherwise") {
+TEST_CASE("an objective is an evaluation number by default") {
   const auto parts = [](const char* text) {
     const search::Objective objective = parse_objective(text);
     return objective.kind + " " + objective.name;
@@ -60,7 +60,7 @@ TEST_CASE("measurements come as lines are written") {
         std::vector<Measurement>{{10, 0.5}, {20, 1}, {30, 0.25}});
 }
 
-TEST_CASE("half a line counts once it is whole") {
+TEST_CASE("half a line counts once it is complete") {
   Run run;
   const std::string line = eval(10, "0.125");
   CHECK(run.after(line.substr(0, 20)).empty());
@@ -106,10 +106,10 @@ TEST_CASE("numbers that JSON does not have are read as Python writes them") {
   CHECK(found[2] == Measurement{30, 0.5});
 }
 
-TEST_CASE("what a run writes anew after a restart replaces what it had written") {
+TEST_CASE("records that a run rewrites after a restart replace the old ones") {
   Run run;
   run.after(eval(10, "1") + eval(20, "2") + eval(30, "3"));
-  SECTION("appended, as after a kill behind a checkpoint") {
+  SECTION("appended, as after a kill past a checkpoint") {
     CHECK(run.after(eval(20, "0.5")) == std::vector<Measurement>{{10, 1}, {20, 0.5}});
   }
   SECTION("in a shorter file") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// search/Orchestrator over another one, which is played here: it runs every unit it finds at once.
+// search/Orchestrator over a simulated one, which runs every unit at once.
 #include "search/study/search_orchestrator.h"
 
 #include <catch2/catch.hpp>
@@ -24,16 +24,16 @@ struct PlayedConfig : OrchestratorConfig {
 };
 TRIVET_CONFIG(PlayedConfig, OrchestratorConfig, (supervises, "Or it is asked, as a cluster is."))
 
-// What it was asked for.
+// The recorded calls.
 struct Calls {
   std::vector<std::size_t> checked;  // units
   std::vector<std::int64_t> launched, cancelled;
   bool refuse = false;
-  int lost = 0;  // how often it is out of reach
+  int lost = 0;  // how often it is unreachable
   int looks = 0;
 } calls;
 
-// The units of the test that runs.
+// The units of the running test.
 PlayedUnits* played = nullptr;
 
 class Played final : public Orchestrator {
@@ -70,7 +70,7 @@ class Played final : public Orchestrator {
   }
 
  private:
-  // Every second time, as long as it is.
+  // Fails every second time while `lost` lasts.
   static void reach() {
     if (calls.lost > 0 && --calls.lost % 2 == 0) throw RunError("the controller does not answer");
   }
@@ -113,7 +113,7 @@ search::SearchConfig branin_search() {
   return config;
 }
 
-// The orchestrator of an experiment, as the host has it.
+// The orchestrator of an experiment, set up as the host does.
 struct Launched {
   explicit Launched(const search::SearchConfig& config)
       : context{units.experiment(), units, [this] { ++supervisors; }},
@@ -121,7 +121,7 @@ struct Launched {
     played = &units;
   }
 
-  // Until it is done, or after so many looks.
+  // Runs until it is done, or for `looks` polls.
   void supervise(int looks = 1000) {
     orchestrator.supervise(
         {.should_stop = [looks] { return ++calls.looks > looks; }, .wake_fd = -1});
@@ -148,7 +148,7 @@ TEST_CASE("a search runs its trials by an orchestrator with a supervisor, and by
   REQUIRE(study.trials().size() == 7);
   for (const Trial& trial : study.trials()) {
     CHECK(trial.state == TrialState::complete);
-    // As it stands in the file: six digits.
+    // As written in the file: six digits.
     CHECK(*trial.value == Approx(branin(trial.point)).epsilon(1e-5));
   }
   calls = {};
@@ -174,7 +174,7 @@ TEST_CASE("a search outlives a cluster that is out of reach for a while") {
   CHECK(calls.looks > 20);
 }
 
-TEST_CASE("a search that is told to stop lets go, and the next supervisor goes on") {
+TEST_CASE("a search that is asked to stop ends, and the next supervisor continues it") {
   Launched launched(branin_search());
   launched.supervise(3);
   CHECK(launched.units.units().size() < 7);
@@ -217,7 +217,7 @@ TEST_CASE("a unit that is cancelled by hand is cancelled where it runs") {
   CHECK(calls.cancelled == std::vector<std::int64_t>{2, 3});
 }
 
-TEST_CASE("the config of a search is refused for what makes no sense") {
+TEST_CASE("invalid configs of a search are refused") {
   const auto refusal = [](const search::SearchConfig& config) -> std::string {
     Diagnostics diagnostics;
     config.validate(diagnostics);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The course of a search: which trials are made when, and how they end.
+// The course of a search: when trials start, and how they end.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <optional>
@@ -22,7 +22,7 @@ namespace {
 
 using Wids = std::vector<std::int64_t>;
 
-// A search as one process has it; another on the same units is the process after a kill.
+// A search in one process; a second one on the same units is the process after a kill.
 class Search {
  public:
   explicit Search(PlayedUnits& units, const StudyPlan& plan, SearchSpace space = branin_space(),
@@ -55,7 +55,7 @@ class Search {
   search::StudyRunner runner_;
 };
 
-// Every unit that runs is done at once.
+// Completes every running unit.
 void finish_units(PlayedUnits& units) {
   for (const launch::WorkUnit& unit : units.units()) {
     if (launch::is_final(units.status(unit.wid, "main").state)) continue;
@@ -78,7 +78,7 @@ SearchSpace two_values() {
 
 }  // namespace
 
-TEST_CASE("as many trials run as may at once, and the next begins when one has ended") {
+TEST_CASE("at most `parallel` trials run, and the next starts when one has ended") {
   PlayedUnits units;
   Search search(units, {.objective = "loss", .trials = 5, .parallel = 2});
   search.step();
@@ -100,11 +100,11 @@ TEST_CASE("as many trials run as may at once, and the next begins when one has e
   for (const Trial& trial : search.study.trials()) CHECK(trial.state == TrialState::complete);
 }
 
-TEST_CASE("a trial is worth what was measured last") {
+TEST_CASE("a trial's value is its last measurement") {
   PlayedUnits units;
   Search search(units, {.objective = "loss", .trials = 1});
   search.step();
-  CHECK(search.followed.empty());  // by nobody: there is no stopper
+  CHECK(search.followed.empty());  // there is no stopper
   units.measure(1, 10, 0.25);
   units.measure(1, 20, 0.75);
   units.end(1);
@@ -171,7 +171,7 @@ TEST_CASE("a trial whose unit was not made before a kill gets it afterwards") {
   CHECK(units.units()[0].sweep.args == SearchPoint{{"x", 2.5}, {"y", 7.5}});
 }
 
-TEST_CASE("a stopped trial is cancelled with the reason and keeps what it had reached") {
+TEST_CASE("a stopped trial is canceled with the reason and keeps its measurements") {
   search::AshaConfig config;
   config.min_steps = 10;
   config.reduction_factor = 2;
@@ -192,13 +192,13 @@ TEST_CASE("a stopped trial is cancelled with the reason and keeps what it had re
     CHECK(search.cancelled == Wids{2});
     CHECK(search.trial(1).state == TrialState::stopped);
     CHECK(search.trial(1).value == 0.75);
-    CHECK_THAT(search.detail(1), Contains("rung 10: 0.75 is number 2 of 2"));
-    // It holds its location until its job is gone.
+    CHECK_THAT(search.detail(1), Contains("rung 10: 0.75 is rank 2 of 2"));
+    // It occupies its slot until its job is gone.
     search.step();
     CHECK(search.launched == Wids{1, 2});
     CHECK(search.cancelled == Wids{2});
   }
-  // Killed before the job was told: it is told again, and its curve is still there to compare with.
+  // Killed before the job was stopped: it is stopped again, and its curve is still available.
   Search search(units, plan, branin_space(), &asha);
   search.step();
   CHECK(search.cancelled == Wids{2});
@@ -208,7 +208,7 @@ TEST_CASE("a stopped trial is cancelled with the reason and keeps what it had re
   CHECK(search.launched == Wids{1, 3});
 }
 
-TEST_CASE("events of a stopped unit say why") {
+TEST_CASE("events of a stopped unit contain the reason") {
   PlayedUnits units;
   search::SearchRecords records(units);
   records.stop(7, "rung 10");
@@ -255,7 +255,7 @@ TEST_CASE("a point that no config can have is a failed trial") {
   }
 }
 
-TEST_CASE("a search gives up after failures in a row") {
+TEST_CASE("a search gives up after consecutive failures") {
   PlayedUnits units;
   Search search(units, {.objective = "loss", .trials = 20, .max_failures = 3});
   for (search.step(); !search.is_done(); search.step()) {
@@ -265,7 +265,7 @@ TEST_CASE("a search gives up after failures in a row") {
   CHECK(search.study.failures_in_a_row() == 3);
 }
 
-TEST_CASE("a search that is cancelled as a whole asks for no more") {
+TEST_CASE("a search that is canceled as a whole starts no more trials") {
   PlayedUnits units;
   Search search(units, {.objective = "loss", .trials = 20, .parallel = 2});
   search.step();

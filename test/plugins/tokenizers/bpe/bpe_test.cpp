@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tokenizers/Bpe with small vocabularies whose results can be worked out by hand.
+// tokenizers/Bpe with small vocabularies whose results can be computed by hand.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -19,7 +19,7 @@ using Ids = std::vector<std::int32_t>;
 
 namespace {
 
-// Merges of what English has, so that random words find some.
+// Merges of frequent English pairs, so that random words contain some.
 const Merges kMerges = {{"t", "h"},   {"a", "b"}, {"th", "e"},  {" ", "the"},
                         {"b", "c"},   {"a", "a"}, {"aa", "aa"}, {"i", "n"},
                         {"in", "in"}, {"b", "b"}, {"ab", "ab"}};
@@ -30,8 +30,8 @@ std::unique_ptr<Tokenizer> tiny(const Merges& merges = kMerges,
   return bpe_of(dir.write("tokenizer.json", tokenizer_json(merges, special)));
 }
 
-// encoder.py of GPT-2, `bpe`, in its own words: as long as a merge applies, the earliest one is
-// applied to all positions from left to right.
+// GPT-2's encoder.py, `bpe`: while a merge applies, the earliest one is applied to all positions
+// from left to right.
 Ids reference(const Merges& merges, const std::string& word) {
   std::map<std::pair<std::string, std::string>, std::size_t> ranks;
   std::map<std::string, std::int32_t> ids;
@@ -87,7 +87,7 @@ TEST_CASE("text is cut into the words of GPT-2's pattern", "[tokenizers]") {
   CHECK(words_of("x1\u00b2\u0663\u2167?!") == Parts{"x", "1\u00b2\u0663\u2167", "?!"});
   CHECK(words_of("na\u00efve \u4f60\u597d\u3002") ==
         Parts{"na\u00efve", " \u4f60\u597d", "\u3002"});
-  // A combining mark is no letter; a no-break space is a space, but not the one that " ?" takes.
+  // A combining mark is not a letter; a no-break space is a space, but does not match " ?".
   CHECK(words_of("e\u0301a \u00a0b\u00a0c") ==
         Parts{"e", "\u0301", "a", " ", "\u00a0", "b", "\u00a0", "c"});
   CHECK(words_of("a\xff\xc3 \xe2\x82z\x80") == Parts{"a", "\xff\xc3", " \xe2\x82", "z", "\x80"});
@@ -102,7 +102,7 @@ TEST_CASE("merges are applied in their order, the leftmost first", "[tokenizers]
   CHECK(tokenizer->encode("bbc") == Ids{'b', 260});  // "bc" is earlier than "bb"
   CHECK(tokenizer->encode("aaa") == Ids{261, 'a'});  // the left pair first
   CHECK(tokenizer->encode("aaaaa") == Ids{262, 'a'});
-  CHECK(tokenizer->encode("t h") == Ids{'t', ' ', 'h'});  // no merge reaches over words
+  CHECK(tokenizer->encode("t h") == Ids{'t', ' ', 'h'});  // no merge crosses words
   CHECK(tokenizer->encode("").empty());
 }
 
@@ -116,7 +116,7 @@ TEST_CASE("random words get the ids of GPT-2's own algorithm", "[tokenizers]") {
   });
 }
 
-TEST_CASE("a word of a million bytes is no trouble", "[tokenizers]") {
+TEST_CASE("a word of a million bytes is encoded", "[tokenizers]") {
   const auto tokenizer = tiny();
   const std::string word(1000001, 'a');
   const Ids ids = tokenizer->encode(word);
@@ -140,7 +140,7 @@ TEST_CASE("every byte string comes back", "[tokenizers]") {
   });
 }
 
-TEST_CASE("text that arrives token by token is shown in whole characters", "[tokenizers]") {
+TEST_CASE("streamed text arrives in whole characters", "[tokenizers]") {
   const auto tokenizer = tiny();
   for (const std::string& text : hard_texts()) {
     Utf8Stream stream;
@@ -209,14 +209,14 @@ TEST_CASE("ids that are out of range are refused", "[tokenizers]") {
   }
 }
 
-TEST_CASE("a fingerprint tells what decides about ids, and nothing else", "[tokenizers]") {
+TEST_CASE("a fingerprint covers everything that affects ids, and nothing else", "[tokenizers]") {
   const std::string fingerprint = tiny()->fingerprint();
   CHECK(tiny()->fingerprint() == fingerprint);
   CHECK(tiny(kMerges, {"<s>"})->fingerprint() != fingerprint);
   Merges swapped = kMerges;
   std::swap(swapped[4], swapped[9]);
   CHECK(tiny(swapped)->fingerprint() != fingerprint);
-  // The same tokens, and merges that differ in their right parts alone.
+  // The same tokens, with merges that differ only in their right parts.
   const std::string file = tokenizer_json({{"a", "b"}, {"a", "c"}});
   std::string other = file;
   other.replace(other.find("\"a b\",\"a c\""), 11, "\"a c\",\"a b\"");
@@ -225,7 +225,7 @@ TEST_CASE("a fingerprint tells what decides about ids, and nothing else", "[toke
         bpe_of(dir.write("b.json", other))->fingerprint());
 }
 
-TEST_CASE("many threads may encode at once", "[tokenizers]") {
+TEST_CASE("many threads may encode at the same time", "[tokenizers]") {
   const auto tokenizer = tiny();
   const std::string text = "the aab inin bbc abab 12 the\n";
   const Ids expected = tokenizer->encode(text);

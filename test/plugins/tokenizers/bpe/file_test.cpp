@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of byte-level BPE: what is read, what is written, and what is refused.
+// The files of byte-level BPE: reading, writing, and errors.
 #include <catch2/catch.hpp>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -31,7 +31,7 @@ std::unique_ptr<Tokenizer> read(const std::string& text) {
   return bpe_of(dir.write("tokenizer.json", text));
 }
 
-// What is said about a file; the class of error is InputError, and it names the file.
+// The error message about a file; it must be an InputError that names the file.
 std::string refusal(const std::string& text) {
   try {
     read(text);
@@ -48,7 +48,7 @@ std::string refusal(const std::function<void(Json&)>& change) {
   return refusal(file.dump());
 }
 
-// GPT-2's two files with the vocabulary of the good file and these lines.
+// GPT-2's two files with the vocabulary of the valid file and these lines.
 std::unique_ptr<Tokenizer> read_gpt2(const std::string& merges, Value fields = Value::table()) {
   const TempDir dir;
   Json vocab = good_file()["model"]["vocab"];
@@ -88,7 +88,7 @@ TEST_CASE("a tokenizer.json may be written in several ways", "[tokenizers]") {
   });
 }
 
-TEST_CASE("what is written is read back, to the same bytes again", "[tokenizers]") {
+TEST_CASE("a written file reads back to the same bytes", "[tokenizers]") {
   for (const char* field : {"", "add_prefix_space", "use_regex", "ignore_merges", "unk_token"}) {
     CAPTURE(field);
     Json file = good_file();
@@ -108,7 +108,7 @@ TEST_CASE("what is written is read back, to the same bytes again", "[tokenizers]
   }
 }
 
-TEST_CASE("the switches of a tokenizer.json do what they say", "[tokenizers]") {
+TEST_CASE("the switches of a tokenizer.json have their effects", "[tokenizers]") {
   Json file = good_file();
   CHECK(read(file.dump())->encode("ab ab") == Ids{256, 258});
   file["pre_tokenizer"]["add_prefix_space"] = true;
@@ -127,7 +127,8 @@ TEST_CASE("the switches of a tokenizer.json do what they say", "[tokenizers]") {
   CHECK(read(file.dump())->encode("aabc") == Ids{'a', 'a', 'b', 'c'});
 }
 
-TEST_CASE("a byte without a token is unknown, or an error where nothing is", "[tokenizers]") {
+TEST_CASE("a byte without a token is unknown, or an error without an unknown token",
+          "[tokenizers]") {
   Json file = good_file();
   file["model"]["vocab"].erase("z");
   file["model"]["vocab"]["<unk>"] = static_cast<int>('z');
@@ -149,11 +150,11 @@ TEST_CASE("a damaged tokenizer.json is refused with its reason", "[tokenizers]")
     CAPTURE(size);
     CHECK_THAT(refusal(good.substr(0, size)), Contains("not JSON"));
   }
-  CHECK_THAT(refusal("[]"), Contains("an object was expected"));
+  CHECK_THAT(refusal("[]"), Contains("expected an object"));
   CHECK_THAT(refusal("{}"), Contains("\"model\""));
   CHECK_THAT(refusal("{\"model\": {\"a\": \"\xff\"}}"), Contains("not JSON"));
   CHECK_THAT(refusal(std::string(200, '[') + std::string(200, ']')), Contains("nested"));
-  CHECK_THAT(refusal("{\"model\": 1, \"model\": 1}"), Contains("comes twice"));
+  CHECK_THAT(refusal("{\"model\": 1, \"model\": 1}"), Contains("occurs twice"));
   const TempDir dir;
   CHECK_THROWS_AS(bpe_of(dir / "missing.json"), InputError);
   CHECK_THROWS_AS(bpe_of(dir.path()), InputError);
@@ -167,7 +168,7 @@ TEST_CASE("a tokenizer.json whose vocabulary is wrong is refused with the token"
   CHECK_THAT(vocab("ba", 300), Contains("no token has the id 260"));
   for (const Json& id : {Json(-1), Json(1.5), Json("1"), Json(nullptr), Json(2147483648)}) {
     CAPTURE(id);
-    CHECK_THAT(vocab("ba", id), Contains("no token id"));
+    CHECK_THAT(vocab("ba", id), Contains("not a token id"));
   }
   CHECK_THAT(vocab("a b", 260), Contains("\"a b\"") && Contains("characters for bytes"));
   CHECK_THAT(vocab("\u2581a", 260), Contains("characters for bytes"));
@@ -206,7 +207,7 @@ TEST_CASE("a tokenizer.json whose added tokens are wrong is refused with the tok
   CHECK_THAT(added({{"id", 260}, {"content", "<s>"}}), Contains("\"<s>\""));
   CHECK_THAT(added({{"id", 260}, {"content", ""}}), Contains("empty"));
   CHECK_THAT(added({{"id", 260}}), Contains("\"content\""));
-  CHECK_THAT(added({{"content", "<e>"}}), Contains("no token id"));
+  CHECK_THAT(added({{"content", "<e>"}}), Contains("not a token id"));
   CHECK_THAT(added(7), Contains("\"content\""));
   for (const char* field : {"single_word", "lstrip", "rstrip"}) {
     CAPTURE(field);
@@ -216,7 +217,7 @@ TEST_CASE("a tokenizer.json whose added tokens are wrong is refused with the tok
   CHECK_THAT(refusal([](Json& file) { file["added_tokens"] = 1; }), Contains("a list"));
 }
 
-TEST_CASE("a tokenizer.json of another kind is refused by what is other", "[tokenizers]") {
+TEST_CASE("a tokenizer.json of another kind is refused with the difference", "[tokenizers]") {
   const auto with = [](const char* pointer, const Json& value) {
     return refusal([&](Json& file) { file[Json::json_pointer(pointer)] = value; });
   };

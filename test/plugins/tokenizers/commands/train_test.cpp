@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training of byte-level BPE: against merges worked out by hand, an algorithm in plain loops, and
-// Hugging Face's own reader of what is written (npm: @huggingface/tokenizers).
+// Training of byte-level BPE: against merges computed by hand, an algorithm in plain loops, and
+// Hugging Face's reader of the written file (npm: @huggingface/tokenizers).
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -37,8 +37,8 @@ Merges merges_of(const BpeVocabulary& vocabulary) {
   return merges;
 }
 
-// Sennrich et al. 2016, algorithm 1, as it is written there: everything is counted anew for each
-// merge. Ties go to the lower left id, then the lower right one.
+// Algorithm 1 of Sennrich et al. 2016 as published: recounts everything for each merge. Ties go to
+// the lower left id, then the lower right one.
 Merges reference(const Words& words, const BpeVocabulary& trained, std::size_t count,
                  std::int64_t min_frequency) {
   std::map<std::string, std::size_t> ids;
@@ -80,7 +80,7 @@ BpeVocabulary trained_on_licences(std::int64_t size, const std::vector<std::stri
 
 }  // namespace
 
-TEST_CASE("merges are those that counting by hand gives", "[tokenizers]") {
+TEST_CASE("merges match a count by hand", "[tokenizers]") {
   // The words of Sennrich et al. 2016. By count: es 9 = st 9 (e < s), then es+t 9, l+o 7 = o+w 7,
   // lo+w 7; n+e 6 = e+w 6 = w+est 6, and e is the lowest; n+ew, new+est; of the threes the bytes
   // are lower than the tokens: d+est, i+dest, w+idest; then e+r 2 and low+er 2.
@@ -105,7 +105,7 @@ TEST_CASE("merges are those that counting by hand gives", "[tokenizers]") {
   CHECK(train_bpe({{"aaaa", 1}}, {.vocabulary_size = 1000, .min_frequency = 1}).merges.size() == 2);
 }
 
-TEST_CASE("training agrees with counting everything anew for each merge", "[tokenizers]") {
+TEST_CASE("training matches a full recount for each merge", "[tokenizers]") {
   check_property([] {
     const auto words = *rc::gen::container<std::map<std::string, int>>(
         rc::gen::container<std::string>(rc::gen::elementOf(std::string("aabc"))),
@@ -136,7 +136,7 @@ TEST_CASE("special tokens come first and the bytes in the order of their charact
   CHECK(trained.tokens.size() == 259);
   CHECK(trained.tokens[0] == "<s>");
   CHECK(trained.tokens[1] == "</s>");
-  // As in GPT-2's vocabulary: "!" is the first, the byte 0 comes behind the 188 printable ones.
+  // As in GPT-2's vocabulary: "!" is the first, the byte 0 follows the 188 printable ones.
   CHECK(trained.tokens[2] == "!");
   CHECK(trained.tokens[2 + 188] == std::string(1, '\0'));
   CHECK(trained.tokens[2 + 188 + 32] == " ");
@@ -147,7 +147,7 @@ TEST_CASE("special tokens come first and the bytes in the order of their charact
 
 TEST_CASE("words are counted the same in one text, in pieces and from files", "[tokenizers]") {
   const TempDir dir;
-  // More than one piece of a file, with few locations to cut and none.
+  // More than one piece of a file, with few or no positions to cut.
   std::string text;
   for (int i = 0; text.size() < 3 << 20; ++i)
     text +=
@@ -168,7 +168,7 @@ TEST_CASE("words are counted the same in one text, in pieces and from files", "[
   CHECK(cut.sorted() == Words{{" ", 1}, {"ab", 2}});
 }
 
-TEST_CASE("what was trained is read back as the same tokenizer", "[tokenizers]") {
+TEST_CASE("a trained tokenizer is read back the same", "[tokenizers]") {
   const TempDir dir;
   const BpeVocabulary trained = trained_on_licences(1000, {"<|endoftext|>", "<pad>"});
   CHECK(trained.tokens.size() == 1000);
@@ -192,7 +192,7 @@ TEST_CASE("what was trained is read back as the same tokenizer", "[tokenizers]")
   for (const std::string& text : hard_texts()) CHECK(read->decode(read->encode(text)) == text);
 }
 
-TEST_CASE("Hugging Face's library reads what is written and gives the same ids", "[tokenizers]") {
+TEST_CASE("Hugging Face's library reads the written file and gives the same ids", "[tokenizers]") {
   if (shell("node -e \"require('@huggingface/tokenizers')\"").exit_code != 0) {
     SUCCEED();
     WARN("skipped: there is no @huggingface/tokenizers (npm, with NODE_PATH set)");

@@ -21,7 +21,7 @@ std::unique_ptr<Tokenizer> characters(const Value& fields) {
 
 }  // namespace
 
-TEST_CASE("ids of characters follow code points, whatever their order and number", "[tokenizers]") {
+TEST_CASE("ids of characters follow code points, for any order and repetition", "[tokenizers]") {
   const auto tokenizer = characters(Value::table({{"alphabet", "b\u00e9a\U0001F642ab\n"}}));
   CHECK(tokenizer->vocabulary_size() == 5 + 256);
   CHECK(tokenizer->encode("\nab\u00e9\U0001F642") == Ids{0, 1, 2, 3, 4});
@@ -74,7 +74,7 @@ TEST_CASE("the alphabet may be that of files", "[tokenizers]") {
                   InputError);
 }
 
-TEST_CASE("what the alphabet lacks may be one token, or an error", "[tokenizers]") {
+TEST_CASE("characters outside the alphabet are one token, or an error", "[tokenizers]") {
   const auto token = characters(
       Value::table({{"alphabet", "abc"}, {"unknown", "token"}, {"bos", true}, {"pad", true}}));
   CHECK(token->vocabulary_size() == 6);

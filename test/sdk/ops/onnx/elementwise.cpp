@@ -75,7 +75,7 @@ void add_activations(Operators& all) {
   all["PRelu"] = [](const Call& c) -> Outputs {
     const Tensor &x = c.f32(), zero = c.constant(0);
     Tensor slope = c.f32(1);
-    if (c.opset < 7 && slope.size() > 1) {  // one a channel
+    if (c.opset < 7 && slope.size() > 1) {  // one per channel
       std::vector<std::int64_t> extents(static_cast<std::size_t>(x.rank() - 1), 1);
       extents[0] = slope.size();
       slope = ops::reshape(slope, shape_of(extents));
@@ -113,7 +113,7 @@ void add_activations(Operators& all) {
   };
 }
 
-// The second operand of versions before 7, which names its first axis.
+// The second operand in versions before 7, where an attribute sets its first axis.
 Tensor placed(const Call& c, const Tensor& b) {
   if (!c.node.has("axis")) return b;
   const auto axis = static_cast<int>(c.node.integer("axis", 0));
@@ -148,7 +148,7 @@ Tensor opposite(const Tensor& truth) {
   return ops::equal(truth, Tensor::full(truth.device(), truth.shape(), 0, DType::boolean));
 }
 
-// Of types that are compared as they are.
+// For types that are compared without conversion.
 void comparison(Operators& all, const char* name, bool swapped, bool negated) {
   all[name] = [=](const Call& c) -> Outputs {
     const Tensor &a = c.any(swapped ? 1 : 0), &b = c.any(swapped ? 0 : 1);

@@ -117,7 +117,7 @@ Tensor tiled(const Call& c) {
   return y;
 }
 
-// Rows of x along an axis, in front of whose other axes those of the indices come.
+// Rows of x along an axis; the axes of the indices come before the other axes.
 Tensor gathered(const Call& c) {
   const Tensor &x = c.f32(0), &given = c.any(1);
   const int axis = axis_in(x, c.node.integer("axis", 0));
@@ -186,7 +186,7 @@ DType dtype_of_onnx(std::int64_t type) {
   }
 }
 
-// ONNX 1.12 cuts a float off where it makes a bfloat16, and rounds since; so does trivet.
+// ONNX 1.12 truncates a float to bfloat16; later versions round, as trivet does.
 DType cast_target(DType to) {
   if (to == DType::bf16) throw NoCounterpart("bfloat16 cut off");
   return to;

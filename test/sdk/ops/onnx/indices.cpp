@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that choose elements by their numbers.
+// Operators that select elements by index.
 #include <numeric>
 
 #include "sdk/ops/onnx/operators.h"

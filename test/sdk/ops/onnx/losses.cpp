@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses over [N, C, d1, ..] with targets [N, d1, ..], and dropout where it does nothing.
+// Losses over [N, C, d1, ..] with targets [N, d1, ..], and dropout outside training.
 #include <algorithm>
 
 #include "sdk/ops/onnx/operators.h"
@@ -58,7 +58,7 @@ Outputs cross_entropy(const Call& c) {
   return {loss, permuted(ops::log_softmax(permuted(x, order)), order)};
 }
 
-// The logarithms themselves, by their numbers in a table.
+// Looks up the logarithms by index in a table.
 Outputs negative_log_likelihood(const Call& c) {
   const Targets targets = targets_of(c);
   const Tensor rows = class_rows(c.f32());

@@ -32,7 +32,7 @@ std::vector<Tensor> run(const DataSet& set, Device& device) {
   return out;
 }
 
-// What is wrong with an output; empty when nothing is.
+// The error of an output; empty if it matches.
 std::string difference(const Tensor& got, const Array& want) {
   std::vector<double> values;
   if (got.dtype() == DType::i32) {
@@ -70,7 +70,7 @@ TEST_CASE("ONNX's data sets come out right on every backend", "[ops][onnx]") {
       }
     }
     INFO(backend.name);
-    // Of those of 1.12, so that none is left out without a word.
+    // The count for 1.12, so that no set is skipped silently.
     CHECK(passed >= 714);
   }
 }

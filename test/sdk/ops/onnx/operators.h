@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX operators out of trivet's ops, for the data sets of ONNX's backend tests. An operator, an
-// attribute or a type that has no counterpart is told by NoCounterpart; any other exception is a
+// ONNX operators implemented by trivet's ops, for the data sets of ONNX's backend tests. An
+// operator, attribute or type without a counterpart throws NoCounterpart; any other exception is a
 // failure.
 #pragma once
 
@@ -26,7 +26,7 @@ struct Call {
   const Tensor& any(std::size_t i = 0) const;
   Tensor optional_f32(std::size_t i) const { return has(i) ? f32(i) : Tensor(); }
   std::vector<std::int64_t> integers(std::size_t i) const;
-  // The numbers of an attribute, or of input i where later versions have them.
+  // The numbers of an attribute, or of input i in later versions.
   std::vector<std::int64_t> integers(const std::string& attribute, std::size_t i) const;
   Tensor constant(float value) const {
     return Tensor::full(device, {}, static_cast<double>(value));
@@ -38,7 +38,7 @@ using Outputs = std::vector<Tensor>;
 using Operator = std::function<Outputs(const Call&)>;
 using Operators = std::map<std::string, Operator>;
 
-// By the name in ONNX.
+// Keyed by the name in ONNX.
 const Operators& operators();
 void add_elementwise(Operators& all);
 void add_forms(Operators& all);

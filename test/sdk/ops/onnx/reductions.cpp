@@ -45,7 +45,7 @@ void reduction(Operators& all, const char* name, Pointwise before, const Reduce&
   };
 }
 
-// A large element takes off what would overflow.
+// Subtracts the largest element to avoid an overflow.
 Tensor log_sum_exp(const Tensor& x, int axis) {
   const Tensor top = ops::max(x, axis, {.keep_dims = true});
   return ops::add(ops::log(ops::sum(ops::exp(ops::sub(x, top)), axis, {.keep_dims = true})), top);

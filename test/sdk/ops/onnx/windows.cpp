@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products, convolution, pooling and normalization. ONNX has channels in front of the spatial axes.
+// Products, convolution, pooling and normalization. In ONNX channels come before the spatial axes.
 #include <algorithm>
 #include <limits>
 
@@ -13,7 +13,7 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-// Channels to the back, or back to the front.
+// Moves channels to the end; below, back to the front.
 Tensor channels_last(const Tensor& x) {
   std::vector<int> order{0};
   for (int i = 2; i < x.rank(); ++i) order.push_back(i);
@@ -44,7 +44,7 @@ std::array<std::int64_t, 3> three(const Numbers& numbers, std::int64_t otherwise
   return all;
 }
 
-// What lies around a volume so that windows without padding of their own give what ONNX asks for.
+// The frame around a volume for which windows without padding match ONNX.
 Window window_of(const Call& c, const Numbers& size, const Tensor& volume) {
   Window w{.size = three(size, 1),
            .stride = three(c.node.integers("strides"), 1),
@@ -195,7 +195,7 @@ Tensor global(const Call& c, bool mean) {
   return ops::reshape(mean ? ops::mean(flat, 2) : ops::max(flat, 2), shape_of(extents));
 }
 
-// A number for each channel, beside x [N, C, ..].
+// One number per channel, shaped for x [N, C, ..].
 Tensor by_channel(const Tensor& x, const Tensor& values) {
   Numbers extents(static_cast<std::size_t>(x.rank() - 1), 1);
   extents[0] = values.size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The special tokens of tokenizers that have no file: <bos>, <eos> and <pad>, those that the config
-// asks for, in this order behind all others. A text that spells one is text.
+// The special tokens of tokenizers without a file: <bos>, <eos> and <pad> as the config requests
+// them, in this order, after all other tokens. A text that spells one is plain text.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace trivet::tokenizers {
 
-struct MarkTokensConfig : TokenizerConfig {
+struct BuiltinSpecialTokensConfig : TokenizerConfig {
   bool bos = false;
   bool eos = false;
   bool pad = false;
@@ -23,10 +23,11 @@ TRIVET_CONFIG(MarkTokensConfig, trivet::TokenizerConfig,
               (eos, "Adds a token <eos> that ends a text."),
               (pad, "Adds a token <pad> that pads a text."))
 
-class MarkTokens {
+class BuiltinSpecialTokens {
  public:
-  // Their ids begin with `first`.
-  MarkTokens(const MarkTokensConfig& config, std::int32_t first) : first_(first) {
+  // Their ids start at `first`.
+  BuiltinSpecialTokens(const BuiltinSpecialTokensConfig& config, std::int32_t first)
+      : first_(first) {
     if (config.bos) bos_ = add("<bos>");
     if (config.eos) eos_ = add("<eos>");
     if (config.pad) pad_ = add("<pad>");
@@ -35,13 +36,13 @@ class MarkTokens {
   std::optional<std::int32_t> bos() const { return bos_; }
   std::optional<std::int32_t> eos() const { return eos_; }
   std::optional<std::int32_t> pad() const { return pad_; }
-  // The id behind the last one.
+  // One more than the last id.
   std::int32_t end() const { return first_ + static_cast<std::int32_t>(names_.size()); }
-  // Of an id from first to end.
+  // The text of an id from first to end.
   std::string_view text(std::int32_t id) const {
     return names_[static_cast<std::size_t>(id - first_)];
   }
-  void write_to(MarkTokensConfig& config) const {
+  void write_to(BuiltinSpecialTokensConfig& config) const {
     config.bos = bos_.has_value();
     config.eos = eos_.has_value();
     config.pad = pad_.has_value();

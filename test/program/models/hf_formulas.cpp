@@ -2,7 +2,7 @@
 // The formulas, position by position, in double.
 #include <cmath>
 
-#include "published_models.h"
+#include "hf_models.h"
 
 namespace trivet::test {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "published_models.h"
+#include "hf_models.h"
 
 #include <fstream>
 #include <random>

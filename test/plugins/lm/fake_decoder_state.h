@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model for tests of decoding that is none: any sequence has logits of its own.
+// A fake DecoderState for tests of decoding: every sequence has its own logits.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace trivet::lm {
 
 using Tokens = std::vector<std::int32_t>;
 
-// Logits that are a function of the whole sequence so far, so that a wrong history is seen.
+// Computes logits from the whole sequence so far, so that a wrong history is detected.
 class FakeModel final : public DecoderState {
  public:
   explicit FakeModel(std::int64_t vocabulary) : vocabulary_(vocabulary) {}
