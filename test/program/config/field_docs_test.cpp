@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "program/run/run_fixture.h"
 #include "support/shell.h"
 
 using nlohmann::json;
