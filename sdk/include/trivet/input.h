@@ -19,7 +19,7 @@
 #include "trivet/object.h"
 #include "trivet/tensor/nested_map.h"
 #include "trivet/tensor/random.h"
-#include "trivet/train/phase.h"
+#include "trivet/data/phase.h"
 
 namespace trivet {
 

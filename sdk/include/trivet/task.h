@@ -29,7 +29,7 @@
 #include "trivet/train/init_load.h"
 #include "trivet/train/learner.h"
 #include "trivet/train/logs.h"
-#include "trivet/train/phase.h"
+#include "trivet/data/phase.h"
 
 namespace trivet {
 

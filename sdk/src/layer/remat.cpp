@@ -88,7 +88,8 @@ void remat_vjp(Vjp& v) {
     std::vector<Tensor> outputs;
     {
       Tape::Recording recording(tape);
-      const detail::SavingActivations keeping(again.kept.get(), true);
+      const detail::SavingActivations keeping(again.kept.get(),
+                                              detail::SavingActivations::Run::again);
       outputs = outputs_of(again.fn, leaves.tensors(), RematPass::backward);
     }
     backward(v, tape, outputs);
@@ -125,7 +126,8 @@ std::vector<Tensor> remat(Rematerialized fn, std::span<const Tensor> inputs, Rem
       if (inputs[i].requires_grad()) leaves[i] = make_leaf(inputs[i], slots[i]);
     }
     Tape::Recording recording(tape);
-    const detail::SavingActivations keeping(again->kept.get(), false);
+    const detail::SavingActivations keeping(again->kept.get(),
+                                            detail::SavingActivations::Run::first);
     outputs = outputs_of(fn, leaves, RematPass::forward);
     for (Tensor& output : outputs) {
       needed = needed || output.requires_grad();

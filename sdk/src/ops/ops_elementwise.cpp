@@ -149,7 +149,7 @@ constexpr OpDef kMin{"min", min_vjp};
 constexpr OpDef kPow{"pow", pow_vjp};
 constexpr OpDef kSquare{"square", square_vjp};
 
-// What a gradient needs of the operation that it is of.
+// The values that a gradient needs from its operation.
 enum class Keeps { nothing, operands };
 
 Tensor run(const OpDef& def, tv_binary_op op, const Tensor& a, const Tensor& b, Keeps keeps) {

@@ -19,8 +19,8 @@ std::vector<Tensor> off_tape(const std::vector<Tensor>& tensors) {
 
 }  // namespace
 
-SavingActivations::SavingActivations(SavedActivations* results, bool again)
-    : results_(results), again_(again), previous_(std::exchange(current, this)) {}
+SavingActivations::SavingActivations(SavedActivations* results, Run run)
+    : results_(results), run_(run), previous_(std::exchange(current, this)) {}
 
 SavingActivations::~SavingActivations() {
   current = previous_;
@@ -29,7 +29,7 @@ SavingActivations::~SavingActivations() {
 std::vector<Tensor> SavingActivations::kept(const std::function<std::vector<Tensor>()>& compute) {
   if (current == nullptr || current->results_ == nullptr) return compute();
   auto& all = current->results_->of_op;
-  if (!current->again_) {
+  if (current->run_ == Run::first) {
     std::vector<Tensor> results = compute();
     all.push_back(off_tape(results));
     return results;

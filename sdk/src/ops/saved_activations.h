@@ -19,8 +19,10 @@ struct SavedActivations {
 
 class SavingActivations {
  public:
-  // Keeps nothing where `results` is null. `again`: gives what is there.
-  SavingActivations(SavedActivations* results, bool again);
+  enum class Run { first, again };
+
+  // Keeps nothing where `results` is null. The second run gets what the first one has kept.
+  SavingActivations(SavedActivations* results, Run run);
   ~SavingActivations();  // the one before is current again
   SavingActivations(const SavingActivations&) = delete;
   SavingActivations& operator=(const SavingActivations&) = delete;
@@ -30,7 +32,7 @@ class SavingActivations {
 
  private:
   SavedActivations* results_;
-  bool again_;
+  Run run_;
   std::size_t next_ = 0;
   SavingActivations* previous_;
 };

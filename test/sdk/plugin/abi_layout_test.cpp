@@ -16,7 +16,7 @@
 #include "trivet/search/sampler.h"
 #include "trivet/search/stopper.h"
 #include "trivet/task.h"
-#include "trivet/tensor/ops_vision.h"
+#include "trivet/ops/ops_vision.h"
 #include "trivet/tokenizer.h"
 
 #if defined(__x86_64__) && defined(__GLIBCXX__) && _GLIBCXX_USE_CXX11_ABI

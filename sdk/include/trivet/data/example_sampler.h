@@ -25,7 +25,7 @@
 #include "trivet/base/export.h"
 #include "trivet/input.h"
 #include "trivet/tensor/random.h"
-#include "trivet/train/phase.h"
+#include "trivet/data/phase.h"
 
 namespace trivet {
 

@@ -91,7 +91,7 @@ constexpr void json_type(Sink& out) {
   }
 }
 
-// What bounds and choices of a field are for.
+// The type that the bounds and choices of a field apply to.
 template <class T>
 struct Innermost {
   using type = T;
