@@ -92,7 +92,7 @@ bool may_write(const fs::path& group) {
          ::access((group / "cgroup.procs").c_str(), W_OK) == 0;
 }
 
-bool hands_out_memory(const fs::path& group) {
+bool delegates_memory(const fs::path& group) {
   const fs::path file = group / "cgroup.subtree_control";
   if (!is_there(file)) return false;
   std::istringstream words(read_text_file(file));

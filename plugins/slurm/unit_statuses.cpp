@@ -75,7 +75,7 @@ std::optional<JobStatus> last_end(const Job& job) {
 JobStatus dropped_status(const Job& job, const JobStatus& recorded, const JobLocation& at,
                          UnitWish wish, const launch::DependencyAnswer& dependency) {
   const std::string state = at.entry != nullptr ? at.entry->state : std::string();
-  if (wish == UnitWish::cancel) return changed(recorded, JobState::cancelled, {});
+  if (wish == UnitWish::cancel) return with_state(recorded, JobState::cancelled, {});
   if (dependency.readiness == Readiness::never) {
     return with_state(recorded, JobState::skipped, dependency.why);
   }

@@ -102,7 +102,7 @@ Value::Array values_of(const Value& dimension, const std::string& name) {
   if (dimension.is_array()) return dimension.items();
   if (dimension.is_table() && dimension.members().size() == 1) {
     const Value::Member& only = dimension.members().front();
-    if (only.key == "range") return range(only.value, name);
+    if (only.key == "range") return parse_range(only.value, name);
     if (only.key == "linspace") return spaced(only.value, name, Scale::linear);
     if (only.key == "logspace") return spaced(only.value, name, Scale::logarithmic);
   }

@@ -159,7 +159,7 @@ std::vector<SweepItem> NamedSweep::items() const {
 
 std::vector<std::string> NamedSweep::tags() const {
   std::vector<std::string> tags;
-  for (const std::string& name : chosen_names(context_)) tags.push_back("sweep:" + name);
+  for (const std::string& name : choose_names(context_)) tags.push_back("sweep:" + name);
   if (!context_.command_line.is_null()) tags.emplace_back("--sweep");
   return tags;
 }

@@ -35,7 +35,7 @@ bool supports(const Linear& d) {
 }  // namespace
 
 tv_status linear_fwd(tv_ctx* ctx, const tv_linear* d) {
-  if (!takes(*d)) return TV_UNSUPPORTED;
+  if (!supports(*d)) return TV_UNSUPPORTED;
   Gemm g = product(Transpose::no, Transpose::no, d->rows, d->out, d->in, d->x, d->in, d->w, d->out,
                    d->y);
   g.epilogue = {floats(d->b), floats(d->pre), d->activation};

@@ -55,7 +55,7 @@ std::optional<double> number_of(const Value* value) {
   return std::nullopt;
 }
 
-std::optional<Value> parsed(std::string_view line, const std::filesystem::path& file) {
+std::optional<Value> parse_line(std::string_view line, const std::filesystem::path& file) {
   try {
     return value_from_json(line, file.string());
   } catch (const RunError&) {

@@ -18,7 +18,7 @@ struct BuiltinSpecialTokensConfig : TokenizerConfig {
   bool eos = false;
   bool pad = false;
 };
-TRIVET_CONFIG(MarkTokensConfig, trivet::TokenizerConfig,
+TRIVET_CONFIG(BuiltinSpecialTokensConfig, trivet::TokenizerConfig,
               (bos, "Adds a token <bos> that starts a text."),
               (eos, "Adds a token <eos> that ends a text."),
               (pad, "Adds a token <pad> that pads a text."))

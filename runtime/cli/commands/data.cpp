@@ -197,7 +197,7 @@ int show(std::span<const std::string> words) {
   const std::int64_t rows = whole_number(inputs.arguments().last("rows"), "rows", 3);
   Value all = Value::array();
   for (const std::string& path : inputs.paths())
-    all.push_back(shown(inputs.make(path, phase_of(path)), path, rows));
+    all.push_back(describe_input(inputs.make(path, phase_of(path)), path, rows));
   if (inputs.arguments().has("json")) {
     print_out(to_json(all, JsonStyle::indented));
     return 0;

@@ -150,7 +150,7 @@ std::string exact_flops(double flops) {
 }
 
 // As count_of(), with commas between thousands.
-std::string counted(std::int64_t count, std::string_view noun, std::string_view plural = {}) {
+std::string count_text(std::int64_t count, std::string_view noun, std::string_view plural = {}) {
   return fmt::format("{} {}", format_count(static_cast<std::uint64_t>(count)),
                      noun_for(count, noun, plural));
 }

@@ -13,13 +13,13 @@ namespace {
 
 constexpr std::int64_t kKibi = 1024;
 
-struct Unit {
+struct ByteUnit {
   std::string_view name;
   std::int64_t bytes;
 };
 // Those that to_string() writes stand first, the largest first; the others are only read.
 constexpr std::size_t kWritten = 8;
-constexpr Unit kUnits[] = {
+constexpr ByteUnit kByteUnits[] = {
     {"TiB", kKibi* kKibi* kKibi* kKibi},
     {"GiB", kKibi* kKibi* kKibi},
     {"MiB", kKibi* kKibi},
@@ -46,7 +46,7 @@ std::optional<Bytes> parse_bytes(std::string_view text) {
       std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
   if (error != std::errc() || number < 0) return std::nullopt;
   const std::string_view name = trim(text.substr(static_cast<std::size_t>(end - text.data())), " ");
-  for (const Unit& unit : kUnits) {
+  for (const ByteUnit& unit : kByteUnits) {
     if (name != unit.name) continue;
     const double bytes = std::round(number * static_cast<double>(unit.bytes));
     if (!(bytes < static_cast<double>(std::numeric_limits<std::int64_t>::max()))) {
@@ -59,7 +59,7 @@ std::optional<Bytes> parse_bytes(std::string_view text) {
 
 std::string to_string(Bytes bytes) {
   for (std::size_t i = 0; i < kWritten && bytes.count != 0; ++i) {
-    const Unit& unit = kUnits[i];
+    const ByteUnit& unit = kByteUnits[i];
     if (bytes.count % unit.bytes != 0) continue;
     return std::to_string(bytes.count / unit.bytes) + std::string(unit.name);
   }

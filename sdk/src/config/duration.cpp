@@ -9,18 +9,18 @@
 namespace trivet {
 namespace {
 
-struct Unit {
+struct TimeUnit {
   std::string_view name;
   double seconds;
 };
 // From large to small, the order in which they may follow each other.
-constexpr Unit kUnits[] = {{"d", 86400}, {"h", 3600},  {"m", 60},
-                           {"s", 1},     {"ms", 1e-3}, {"us", 1e-6}};
-constexpr std::size_t kUnitCount = std::size(kUnits);
+constexpr TimeUnit kTimeUnits[] = {{"d", 86400}, {"h", 3600},  {"m", 60},
+                                   {"s", 1},     {"ms", 1e-3}, {"us", 1e-6}};
+constexpr std::size_t kTimeUnitCount = std::size(kTimeUnits);
 
 std::size_t unit_of(std::string_view name) {
   std::size_t i = 0;
-  while (i < kUnitCount && kUnits[i].name != name) ++i;
+  while (i < kTimeUnitCount && kTimeUnits[i].name != name) ++i;
   return i;
 }
 
@@ -41,10 +41,10 @@ std::optional<Duration> parse_duration(std::string_view text) {
     text.remove_prefix(digits);
     const std::size_t letters = std::min(text.find_first_of("0123456789."), text.size());
     const std::size_t unit = unit_of(text.substr(0, letters));
-    if (unit < next_unit || unit == kUnitCount) return std::nullopt;
+    if (unit < next_unit || unit == kTimeUnitCount) return std::nullopt;
     // Milli and micro are divisions: 250 / 1000 is the nearest double to 0.25, 250 * 0.001 need not
     // be.
-    const double seconds = kUnits[unit].seconds;
+    const double seconds = kTimeUnits[unit].seconds;
     total += seconds < 1 ? amount / std::round(1 / seconds) : amount * seconds;
     next_unit = unit + 1;
     text.remove_prefix(letters);
@@ -60,8 +60,8 @@ std::string to_string(Duration duration) {
   if (rest == 0) return "0s";
   std::string text = duration.seconds < 0 ? "-" : "";
   for (std::size_t i = 0; i < unit_of("us"); ++i) {
-    const auto size = static_cast<long long>(std::llround(kUnits[i].seconds * 1000));
-    if (rest / size > 0) text += std::to_string(rest / size) + std::string(kUnits[i].name);
+    const auto size = static_cast<long long>(std::llround(kTimeUnits[i].seconds * 1000));
+    if (rest / size > 0) text += std::to_string(rest / size) + std::string(kTimeUnits[i].name);
     rest %= size;
   }
   return text;

@@ -47,7 +47,7 @@ std::string case_text(const MatmulCase& c, bool ta, bool tb, float alpha, float 
   return text + " alpha=" + std::to_string(alpha) + " beta=" + std::to_string(beta);
 }
 
-struct Operand {
+struct Factor {
   std::int64_t rows, cols, ld, stride, total;
 };
 
@@ -55,17 +55,17 @@ struct MatrixForm {
   bool transposed = false, shared = false;
 };
 
-Operand operand(std::int64_t rows, std::int64_t cols, MatrixForm form, const MatmulCase& c) {
+Factor operand(std::int64_t rows, std::int64_t cols, MatrixForm form, const MatmulCase& c) {
   const auto [transposed, shared] = form;
-  Operand o{transposed ? cols : rows, transposed ? rows : cols, 0, 0, 0};
+  Factor o{transposed ? cols : rows, transposed ? rows : cols, 0, 0, 0};
   o.ld = std::max<std::int64_t>(1, o.cols + c.pad);
   o.stride = shared ? 0 : o.rows * o.ld;
   o.total = shared ? o.rows * o.ld : c.batch * o.rows * o.ld;
   return o;
 }
 
-Values multiplied(const MatmulCase& c, bool ta, bool tb, const Operand& oa, const Operand& ob,
-                  const Operand& oc, const Values& a, const Values& b, Values out, double alpha,
+Values multiplied(const MatmulCase& c, bool ta, bool tb, const Factor& oa, const Factor& ob,
+                  const Factor& oc, const Values& a, const Values& b, Values out, double alpha,
                   double beta) {
   for (std::int64_t batch = 0; batch < c.batch; ++batch) {
     for (std::int64_t i = 0; i < c.m; ++i) {
@@ -85,9 +85,9 @@ Values multiplied(const MatmulCase& c, bool ta, bool tb, const Operand& oa, cons
 }
 
 void check_case(Kit& kit, const MatmulCase& c, bool ta, bool tb, float alpha, float beta) {
-  const Operand oa = operand(c.m, c.k, {ta, c.shared_a}, c);
-  const Operand ob = operand(c.k, c.n, {tb, c.shared_b}, c);
-  const Operand oc = operand(c.m, c.n, {}, c);
+  const Factor oa = operand(c.m, c.k, {ta, c.shared_a}, c);
+  const Factor ob = operand(c.k, c.n, {tb, c.shared_b}, c);
+  const Factor oc = operand(c.m, c.n, {}, c);
   const Values a = random_values(71, oa.total), b = random_values(72, ob.total);
   // With beta 0 the old C must not be read: it holds NaNs. Padding of rows keeps its value.
   Values start = random_values(73, oc.total);

@@ -45,7 +45,7 @@ AttemptPhase phase_of(const Job& job, std::int64_t attempt = 1) {
   return read_attempt(job, attempt).phase;
 }
 
-bool is_there(const fs::path& path) {
+bool is_written(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
 }
@@ -65,7 +65,7 @@ Job endless_job(const TempDir& dir, const std::string& before = {}) {
 pid_t start_and_wait_for_up(const TempDir& dir, const Job& job,
                             const AttemptOptions& options = {}) {
   const pid_t shim = start_attempt(job, 1, options);
-  REQUIRE(wait_until([&] { return is_there(dir / "up"); }));
+  REQUIRE(wait_until([&] { return is_written(dir / "up"); }));
   return shim;
 }
 
@@ -265,7 +265,7 @@ TEST_CASE("a second request to end may allow less time") {
   const Job job = endless_job(dir, "trap ': > asked' TERM;");
   const pid_t shim = start_and_wait_for_up(dir, job);
   end_attempt(job, 1, "cancelled", 1e6);
-  REQUIRE(wait_until([&] { return is_there(dir / "asked"); }));
+  REQUIRE(wait_until([&] { return is_written(dir / "asked"); }));
   CHECK(phase_of(job) == AttemptPhase::running);
   end_attempt(job, 1, "preempted", 0);
   wait_for_child(shim);
@@ -321,7 +321,7 @@ TEST_CASE("an attempt continues when its starting process is killed, and never l
   bool was_lost = false;
   REQUIRE(wait_until([&] {
     was_lost = was_lost || phase_of(job) == AttemptPhase::lost;
-    return is_there(dir / "up");
+    return is_written(dir / "up");
   }));
   wait_for_child(starter);
   CHECK(phase_of(job) == AttemptPhase::running);
@@ -423,7 +423,7 @@ TEST_CASE("an attempt in this process passes signals on") {
   const std::string name = signal == SIGTERM ? "TERM" : signal == SIGINT ? "INT" : "USR1";
   const Job job = endless_job(dir, "trap 'exit 75' " + name + ";");
   const pid_t runs = in_child([&] { ::_exit(run_attempt(job, 1)); });
-  REQUIRE(wait_until([&] { return is_there(dir / "up"); }));
+  REQUIRE(wait_until([&] { return is_written(dir / "up"); }));
   ::kill(runs, signal);
   const int status = wait_for_child(runs);
   CHECK(WEXITSTATUS(status) == 75);

@@ -41,7 +41,7 @@ TRIVET_HAS_SIZE(TokenizerConfig, 1)
 // What plugins create.
 TRIVET_HAS_SIZE(FpropContext, 144)
 TRIVET_HAS_SIZE(InputContext, 56)
-TRIVET_HAS_SIZE(TaskContext, 88)
+TRIVET_HAS_SIZE(TaskContext, 72)
 TRIVET_HAS_SIZE(StepState, 40)
 TRIVET_HAS_SIZE(OrchestratorContext, 120)
 TRIVET_HAS_SIZE(SamplerContext, 40)
@@ -52,7 +52,7 @@ TRIVET_HAS_SIZE(SourceExample, 56)
 TRIVET_HAS_SIZE(Trial, 80)
 
 // What plugins derive classes from.
-TRIVET_HAS_SIZE(Task, 416)
+TRIVET_HAS_SIZE(Task, 392)
 TRIVET_HAS_SIZE(Layer, 8)
 TRIVET_HAS_SIZE(Input, 8)
 TRIVET_HAS_SIZE(Metric, 8)
