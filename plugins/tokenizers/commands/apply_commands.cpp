@@ -51,7 +51,7 @@ std::string standard_input() {
 }
 
 // Quoted, on one line; invalid UTF-8 becomes U+FFFD.
-std::string quote(const std::string& text) {
+std::string quoted_text(const std::string& text) {
   return to_json(Value(text));
 }
 
@@ -63,7 +63,7 @@ void print_ids(const std::vector<std::int32_t>& ids) {
 
 void print_tokens(const Tokenizer& tokenizer, const std::vector<std::int32_t>& ids) {
   for (const std::int32_t id : ids)
-    print(fmt::format("{:>7}  {}\n", id, quote(tokenizer.token_text(id))));
+    print(fmt::format("{:>7}  {}\n", id, quoted_text(tokenizer.token_text(id))));
 }
 
 // Ids separated by blanks or commas.
@@ -87,7 +87,7 @@ std::string special_tokens(const Tokenizer& tokenizer) {
   std::string text;
   for (std::int32_t id = 0; id < tokenizer.vocabulary_size(); ++id) {
     if (!tokenizer.is_special(id)) continue;
-    text += fmt::format("  {} {}", id, quote(tokenizer.token_text(id)));
+    text += fmt::format("  {} {}", id, quoted_text(tokenizer.token_text(id)));
     if (id == tokenizer.bos_id()) text += " starts a text";
     if (id == tokenizer.eos_id()) text += id == tokenizer.bos_id() ? ", ends it" : " ends a text";
     if (id == tokenizer.pad_id()) text += " pads a text";

@@ -16,10 +16,10 @@
 #include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/config/value.h"
+#include "trivet/data/phase.h"
 #include "trivet/object.h"
 #include "trivet/tensor/nested_map.h"
 #include "trivet/tensor/random.h"
-#include "trivet/data/phase.h"
 
 namespace trivet {
 

@@ -21,6 +21,7 @@
 
 #include "trivet/base/export.h"
 #include "trivet/config.h"
+#include "trivet/data/phase.h"
 #include "trivet/input.h"
 #include "trivet/metric.h"
 #include "trivet/model.h"
@@ -29,7 +30,6 @@
 #include "trivet/train/init_load.h"
 #include "trivet/train/learner.h"
 #include "trivet/train/logs.h"
-#include "trivet/data/phase.h"
 
 namespace trivet {
 

@@ -11,12 +11,12 @@
 #include "trivet/layer.h"
 #include "trivet/layer/initializer.h"
 #include "trivet/metric.h"
+#include "trivet/ops/ops_vision.h"
 #include "trivet/optimizer.h"
 #include "trivet/schedule.h"
 #include "trivet/search/sampler.h"
 #include "trivet/search/stopper.h"
 #include "trivet/task.h"
-#include "trivet/ops/ops_vision.h"
 #include "trivet/tokenizer.h"
 
 #if defined(__x86_64__) && defined(__GLIBCXX__) && _GLIBCXX_USE_CXX11_ABI

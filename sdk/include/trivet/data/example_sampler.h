@@ -23,9 +23,9 @@
 #include <vector>
 
 #include "trivet/base/export.h"
+#include "trivet/data/phase.h"
 #include "trivet/input.h"
 #include "trivet/tensor/random.h"
-#include "trivet/data/phase.h"
 
 namespace trivet {
 

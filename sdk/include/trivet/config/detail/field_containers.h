@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "trivet/config/detail/describe.h"
 #include "trivet/config/map.h"
 #include "trivet/config/schema.h"
-#include "trivet/config/detail/describe.h"
 
 namespace trivet::detail {
 
