@@ -9,6 +9,7 @@
 
 #include "support/plugins.h"
 #include "trivet/error.h"
+#include "trivet/layer/scope.h"
 
 namespace learner_test {
 namespace {
