@@ -9,6 +9,7 @@
 
 #include "support/plugins.h"
 #include "trivet/error.h"
+#include "trivet/layer/scope.h"
 #include "trivet/train/learner.h"
 
 namespace variational_noise_test {
