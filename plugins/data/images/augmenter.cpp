@@ -31,7 +31,7 @@ Augmenter::Augmenter(const DatasetConfig& config, const Shape& example, const st
   height_ = example[0], width_ = example[1], channels_ = example[2];
   if (padding_ > std::min(height_, width_)) {
     throw InputError(name + ": augment.crop_padding = " + std::to_string(padding_) +
-                     " is larger than the images,  " + example.to_string());
+                     " is larger than the images, " + example.to_string());
   }
   for (std::int64_t i = 0; i < width_ * channels_; ++i) {
     const auto channel = static_cast<std::size_t>(i % channels_);

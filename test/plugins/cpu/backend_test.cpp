@@ -119,7 +119,7 @@ TEST_CASE("the conformance kit detects a write past an output", "[backend]") {
       return tiny::get()->fill(ctx, &longer, value);
     };
   });
-  CHECK(says(report, "behind an output"));
+  CHECK(says(report, "bytes after an output were written"));
 }
 
 TEST_CASE("the conformance kit notices an input that was changed", "[backend]") {

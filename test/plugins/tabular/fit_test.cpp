@@ -182,7 +182,7 @@ TEST_CASE("unknown column names are refused with the nearest") {
              Contains("no column 'incom'") && Contains("'income'"));
   CHECK_THAT(with([](auto& c) { c.ignore = {"ids"}; }), Contains("'ids'") && Contains("'id'"));
   CHECK_THAT(with([](auto& c) { c.numeric = {"Age"}; }),
-             Contains("numeric: 'Age' is no feature") && Contains("'age'"));
+             Contains("numeric: 'Age' is not a feature") && Contains("'age'"));
   CHECK_THAT(with([](auto& c) { c.categorical = {"id"}; }), Contains("categorical: 'id'"));
   CHECK_THAT(with([](auto& c) {
                c.impute_columns = {{"ag", Impute::mean}};

@@ -84,7 +84,8 @@ TEST_CASE("mismatched shapes of scores are refused") {
       scores.update_state({{"label", host_tensor<float>({1}, {1})}}, logits({1, 2}, 2)),
       Contains("expected logits [B, 1]"));
   RocCurve curve;
-  CHECK_THROWS_WITH(curve.add(Predictions(labels({0}), logits({1, 2, 3}, 3))), Contains("of 3"));
+  CHECK_THROWS_WITH(curve.add(Predictions(labels({0}), logits({1, 2, 3}, 3))),
+                    Contains("two classes, not 3"));
 }
 
 TEST_CASE("the area under the ROC curve is the share of pairs in the right order") {

@@ -133,7 +133,7 @@ TEST_CASE("random offsets depend on the seed, not on hosts or a resume", "[data-
 
   folder.config.seed = 1;
   CHECK_THAT(input_error([&] { folder.input(Phase::training).restore_state(location); }),
-             Contains("the state was saved with other text"));
+             Contains("the state was saved with different text"));
 }
 
 TEST_CASE("overlaps and random offsets without effect are refused", "[data-text]") {

@@ -228,7 +228,7 @@ TEST_CASE("a state that does not fit the data is refused") {
   CHECK_THAT(input_error([&] { input->restore_state(Value::table()); }), Contains("\"epoch\""));
   Value bad = input->save_state();
   bad.set("position", 43);
-  CHECK_THAT(input_error([&] { input->restore_state(bad); }), Contains("behind the last example"));
+  CHECK_THAT(input_error([&] { input->restore_state(bad); }), Contains("past the last example"));
   bad.set("position", -1);
   CHECK_THAT(input_error([&] { input->restore_state(bad); }), Contains("\"position\""));
   bad.set("position", "0");

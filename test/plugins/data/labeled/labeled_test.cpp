@@ -212,7 +212,7 @@ TEST_CASE("labeled rows come again from a saved location, and not from others", 
   }
   sentences.config.label = "1";
   CHECK_THAT(input_error([&] { sentences.input(Phase::training).restore_state(location); }),
-             Contains("saved with other text"));
+             Contains("saved with different text"));
 }
 
 TEST_CASE("the plugin offers both inputs of labeled texts", "[data-labeled]") {

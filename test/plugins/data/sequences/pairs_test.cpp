@@ -136,7 +136,7 @@ TEST_CASE("pairs come again from a saved position, and not from other pairs", "[
     CHECK(fingerprint(*resumed.get_next()) == fingerprint(*input.get_next()));
   pairs.config.inputs_len = 7;
   CHECK_THAT(input_error([&] { pairs.input(Phase::training).restore_state(position); }),
-             Contains("saved with other text"));
+             Contains("saved with different text"));
 }
 
 TEST_CASE("pairs have two tokenizers, or one for both, and need a BOS", "[data-pairs]") {

@@ -381,7 +381,7 @@ TEST_CASE("from a saved position in mid-epoch come the batches that would have c
   std::reverse(numbers.begin(), numbers.end());
   folder.folder().write("0.txt", numbers);
   CHECK_THAT(input_error([&] { folder.input(Phase::training).restore_state(position); }),
-             Contains("task.train_input: the state was saved with other text"));
+             Contains("task.train_input: the state was saved with different text"));
 }
 
 TEST_CASE("a text input provides its tokenizer, and ids become strings", "[data-text]") {

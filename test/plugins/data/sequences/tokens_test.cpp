@@ -285,7 +285,7 @@ TEST_CASE("a saved position in token files is not one in others", "[data-tokens]
   for (const bool verify : {true, false}) {
     folder.config.verify = verify;
     CHECK_THAT(input_error([&] { folder.input(Phase::training).restore_state(position); }),
-               Contains("saved with other text"));
+               Contains("saved with different text"));
   }
 }
 

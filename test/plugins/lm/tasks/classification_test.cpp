@@ -194,7 +194,7 @@ TEST_CASE("sentences are classified by cross entropy, and scored", "[lm-classify
   CHECK_THROWS_WITH(Sentences(classes(3))
                         .task->build_metrics(Phase::training)[0]
                         ->restore_state(again[0]->save_state()),
-                    Contains("has not 3 classes"));
+                    Contains("does not have 3 classes"));
   CHECK(Sentences(classes(3)).task->build_metrics(Phase::training)[0]->result().find("macro_f1") !=
         nullptr);
 }
