@@ -110,7 +110,7 @@ void keep_peak(const std::filesystem::path& file, const Device& device, std::int
   peaks.push_back(std::move(entry));
   std::error_code failed;
   std::filesystem::create_directories(file.parent_path(), failed);
-  if (failed) throw_system_error("make", file.parent_path(), failed.value());
+  if (failed) throw_system_error("create", file.parent_path(), failed.value());
   replace_file(file, to_json(Value::table({{"peaks", std::move(peaks)}}), JsonStyle::indented),
                Durability::cached);
 }

@@ -50,7 +50,7 @@ class SearchPath {
     if (directory.exists) {
       directory.error = directory_objection(directory.path);
     } else if (missing == Missing::error) {
-      directory.error = "there is no such folder";
+      directory.error = "the folder does not exist";
     }
     directories_.push_back(std::move(directory));
   }

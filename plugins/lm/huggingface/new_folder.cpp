@@ -17,7 +17,7 @@ NewFolder::NewFolder(const std::string& path) : path_(fs::absolute(path).lexical
     throw UsageError(path + " exists already", {.hint = "name a new folder with -o"});
   }
   fs::create_directories(path_, error);
-  if (error) throw RunError("cannot make " + path_.string() + ": " + error.message());
+  if (error) throw RunError("cannot create " + path_.string() + ": " + error.message());
 }
 
 NewFolder::~NewFolder() {

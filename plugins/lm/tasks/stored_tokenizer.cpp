@@ -107,7 +107,7 @@ ConfigOf<Tokenizer> store_tokenizer(const Tokenizer& tokenizer, const fs::path& 
   const fs::path folder = folder_of(run);
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) throw RunError("cannot make " + folder.string() + ": " + error.message());
+  if (error) throw RunError("cannot create " + folder.string() + ": " + error.message());
   const ConfigOf<Tokenizer> config = tokenizer.store(folder);
   // Written last, so that a record exists only for complete files.
   replace_file(record_of(run), to_json(Value::table({{"fingerprint", tokenizer.fingerprint()},

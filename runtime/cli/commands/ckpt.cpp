@@ -54,7 +54,7 @@ std::string damage_of(const fs::path& checkpoint, std::int64_t& step) {
     const CheckpointDirectoryReader verified(checkpoint);
     step = verified.step();
     const auto named = parse_checkpoint_name(checkpoint.filename().string());
-    if (named && *named != step) return fmt::format("it holds step {}", step);
+    if (named && *named != step) return fmt::format("it contains step {}", step);
     for (const std::string& name : tensor_files(checkpoint)) {
       const SafetensorsFile file(checkpoint / (name + ".safetensors"));
     }

@@ -256,7 +256,8 @@ int run_data(std::span<const std::string> words) {
 extern const CommandInfo kDataCommand{
     .name = "data",
     .usage = "data show|prepare CONFIG [K=V ...]",
-    .summary = "Shows the rows of a config's inputs, or writes them in a form that reads faster",
+    .summary =
+        "Shows the rows of a config's inputs, or writes the rows in a form that loads faster",
     .details =
         "show     prints the first rows of each input and the shapes of its batches. With a\n"
         "         tokenizer rows are printed as text, one line per segment, with their labels\n"

@@ -156,7 +156,7 @@ std::string ValueReader::read_value(const Piece& piece) const {
   if (first == '[') return read_list(piece);
   if (first == '"' || first == '\'') {
     const std::size_t end = skip_quoted(piece.begin);
-    if (end != piece.end) fail(end, "there is something behind the quote", "expected ','");
+    if (end != piece.end) fail(end, "unexpected text after the closing quote", "expected ','");
   }
   return text_of(piece);
 }

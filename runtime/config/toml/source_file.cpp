@@ -63,7 +63,7 @@ std::string read_config_text(const std::filesystem::path& file, const Origin& na
   }
   if (text.size() > kLargestConfig) {
     refuse(file, named_at, "larger than 8 MiB, the limit of a config",
-           "data belongs in files of its own that the config names");
+           "put data into separate files that the config names");
   }
   return text;
 }

@@ -169,7 +169,7 @@ TRIVET_CONFIG(
     (loss_upper_bound, "A training loss above this, or one that is not a number, ends the run.",
      more_than(0), adjustable),
     (recovery,
-     "After a non-finite or too large loss: restores the last checkpoint, or skips the step.",
+     "Action after a non-finite or too large loss: restore the last checkpoint, or skip the step.",
      adjustable),
     (recovery_begin_steps, "First step at which a loss above loss_upper_bound is not accepted.",
      at_least(0), adjustable),

@@ -18,7 +18,7 @@ class GuardedLayer final : public Layer {
   Tensor fprop(const Tensor& x, FpropContext& context) override {
     return in_plugin(item_, "fprop", path_, [&] {
       Tensor y = layer_->fprop(x, context);
-      if (!y.defined()) throw PluginError("its fprop gave no tensor");
+      if (!y.defined()) throw PluginError("its fprop returned no tensor");
       return y;
     });
   }

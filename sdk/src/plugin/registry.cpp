@@ -190,7 +190,7 @@ void* Registry::make(std::string_view kind, const ConfigValue& config, void* con
   void* object = nullptr;
   guard(item, config.origin(), config.path(), [&] {
     object = make_here(item, config, context);
-    if (object == nullptr) throw PluginError("its factory gave no object");
+    if (object == nullptr) throw PluginError("its factory returned no object");
   });
   detail::remember_class(object, item);
   return object;

@@ -138,7 +138,7 @@ std::unique_ptr<Device> Device::open(const tv_backend* backend, DeviceOptions op
     device->check(
         backend->open(impl.options.index, list.data(), list.size(), &impl.host, &impl.context),
         "open");
-    if (impl.context == nullptr) throw PluginError("its open gave no context");
+    if (impl.context == nullptr) throw PluginError("its open returned no context");
   });
   return device;
 }

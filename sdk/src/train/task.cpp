@@ -18,7 +18,7 @@ NestedMap outputs_of(Model& model, const Batch& batch, FpropContext& context) {
   return in_plugin(item_of(model), "fprop", "task.model", [&] {
     NestedMap outputs = model.fprop(batch, context);
     for (const auto& [path, tensor] : outputs) {
-      if (!tensor.defined()) throw PluginError("its fprop gave no tensor for '" + path + "'");
+      if (!tensor.defined()) throw PluginError("its fprop returned no tensor for '" + path + "'");
     }
     return outputs;
   });
@@ -115,7 +115,7 @@ StepOutput Task::train_step(const Batch& batch, StepState& state) {
     out.outputs = outputs_of(state.model, out.batch, state.context);
     in_plugin(item_of(*this), "build_losses", "task", [&] {
       WeightedScalar loss = build_losses(out.batch, out.outputs, state.context);
-      if (!loss.value.defined()) throw PluginError("its build_losses gave no loss");
+      if (!loss.value.defined()) throw PluginError("its build_losses returned no loss");
       out.loss = std::move(loss.value);
       out.weight = loss.weight;
     });

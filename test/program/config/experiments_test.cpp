@@ -81,7 +81,7 @@ TEST_CASE("two experiments with one name are an error that names both") {
   CHECK(shown.exit_code == 2);
   CHECK_THAT(shown.output, Contains("two experiments are named 'demo/small'") &&
                                Contains("demo.so registers one") &&
-                               Contains("demo/configs/small.toml is another"));
+                               Contains("demo/configs/small.toml is the other"));
   CHECK_THAT(demo.trivet("experiments").output,
              Contains("refused:") && Contains("two experiments have this"));
 }

@@ -174,9 +174,9 @@ TEST_CASE("a damaged config.toml is reported, and the run continues with its che
     const auto again = train(workdir, 80);
     INFO(again.output);
     CHECK(again.exit_code == 0);
-    CHECK_THAT(again.output, Contains("config.toml is") && Contains("continue step=60"));
+    CHECK_THAT(again.output, Contains("config.toml differs from") && Contains("continue step=60"));
     CHECK(read_file(workdir / "config.toml").size() > 500);
-    CHECK_THAT(train(workdir, 80).output, !Contains("config.toml is"));
+    CHECK_THAT(train(workdir, 80).output, !Contains("config.toml differs from"));
   }
 }
 

@@ -411,7 +411,7 @@ TEST_CASE("an impossible search is rejected before anything is created") {
     return result.output;
   };
   CHECK_THAT(refusal(at.launch("true", "--xp.orchestrator.orchestrator.cores=1 --xp.cores=2")),
-             Contains("takes 2 cores"));
+             Contains("needs 2 cores"));
   const auto space_refusal = [&](const std::string& space) {
     return refusal(at.launch("true", quoted("--xp.orchestrator.space.k=" + space)));
   };

@@ -97,7 +97,7 @@ TEST_CASE("references of a sweep into [xp] are resolved for its units") {
   // The launch finds an invalid reference.
   const Launching other;
   CHECK_THAT(other.refusal(run_config(other) + "--sweep 'name=${xp.nope}'"),
-             Contains("there is no value at 'xp.nope'"));
+             Contains("no value at 'xp.nope'"));
 }
 
 TEST_CASE("the record of a launch has the overrides of its units") {

@@ -101,7 +101,7 @@ TEST_CASE("an alphabet is written as the text of its characters") {
                   "\"]}' hello")
             .output == "2 1 3 3 4\n");
   CHECK_THAT(tokenizer("train --type characters --vocab-size 9 -o x " + corpus).output,
-             Contains("--vocab-size is for --type bpe"));
+             Contains("--vocab-size needs --type bpe"));
 }
 
 TEST_CASE("the tokenizer of a config is found by its location, or by being the only one") {

@@ -194,7 +194,7 @@ TEST_CASE("a null object is an error of the plugin that returned it", "[containm
         Case{"task.model.layer", "fprop", "hostile/Layer"}}) {
     const HostileRun run(c.path + ".fault.in=" + c.method + " " + c.path + ".fault.how=nothing");
     check_blamed(run, "[plugin hostile, " + c.key + "]");
-    CHECK_THAT(run.output(), Contains("its " + c.method + " gave no"));
+    CHECK_THAT(run.output(), Contains("its " + c.method + " returned no"));
   }
   for (const char* prefetch : {"0", "2"}) {
     const HostileRun run(std::string("task.train_input.fault.in=get_next "

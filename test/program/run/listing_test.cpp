@@ -91,7 +91,7 @@ TEST_CASE("trivet ls sorts and selects rows") {
   CHECK(names_in(at.shown("ls --state pending --state failed")) == Names{"3/3"});
   const ShellResult wrong = at.trivet("ls --sort accuracie");
   CHECK(wrong.exit_code == 2);
-  CHECK_THAT(wrong.output, Contains("no column 'accuracie'") && Contains("accuracy"));
+  CHECK_THAT(wrong.output, Contains("unknown column 'accuracie'") && Contains("accuracy"));
 }
 
 TEST_CASE("runs that were not launched are listed with work units") {

@@ -209,7 +209,7 @@ TEST_CASE("the intact part of damaged metrics is drawn, with a warning") {
       << std::string("\xff\x00{\n", 4) << whole << whole.substr(0, 30);
   const ShellResult drawn = runs.trivet("plot runs/2-a accuracy");
   CHECK(drawn.exit_code == 0);
-  CHECK_THAT(drawn.output, Contains("warning: runs/2-a/metrics.jsonl: 1 line is no record") &&
+  CHECK_THAT(drawn.output, Contains("warning: runs/2-a/metrics.jsonl: 1 line is not a record") &&
                                Contains("* 2-a  train/accuracy"));
   CHECK_THAT(runs.trivet("ls").output, Contains("2-a   done") && Contains("0.5000"));
 }

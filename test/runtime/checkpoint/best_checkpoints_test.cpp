@@ -190,7 +190,7 @@ TEST_CASE("a damaged checkpoint of another process is not imported and replaces 
   CHECK(other.current() == 5);
   CHECK(fs::directory_iterator(temp / "b")->path() == other.path_of(5));
   CHECK(std::distance(fs::directory_iterator(temp / "b"), {}) == 1);
-  CHECK_THROWS_WITH(other.adopt_if_whole(9, source.path_of(9)), Contains("is gone"));
+  CHECK_THROWS_WITH(other.adopt_if_whole(9, source.path_of(9)), Contains("no longer exists"));
   CHECK(other.adopt_if_whole(7, source.path_of(7)).empty());
   CHECK(other.steps() == Steps{7});
 }
@@ -303,7 +303,7 @@ TEST_CASE("a metric that the evaluation does not give is an error with the neare
   test::TempDir temp;
   BestCheckpoints best(temp / "best", {"acuracy"}, ignore);
   CHECK_THROWS_WITH(best.wanted(10, accuracy(0.5)),
-                    Contains("no number 'acuracy'") && Contains("accuracy"));
+                    Contains("no metric 'acuracy'") && Contains("accuracy"));
 }
 
 }  // namespace train_saving_test

@@ -250,7 +250,8 @@ TEST_CASE("a file that is replaced after the scan is not loaded") {
   Bench bench(folder);
   fs::remove(file);
   folder.copy("beta", "throws_in_entry");
-  CHECK_THAT(bench.refusal_on_load("throws_in_entry"), Contains("has changed since"));
+  CHECK_THAT(bench.refusal_on_load("throws_in_entry"),
+             Contains("changed after trivet read its note"));
 }
 
 TEST_CASE("a file that is overwritten after the scan is not loaded, whatever its times") {
@@ -264,7 +265,8 @@ TEST_CASE("a file that is overwritten after the scan is not loaded, whatever its
     stream.put('x');
   }
   fs::last_write_time(file, time);
-  CHECK_THAT(bench.refusal_on_load("throws_in_entry"), Contains("has changed since"));
+  CHECK_THAT(bench.refusal_on_load("throws_in_entry"),
+             Contains("changed after trivet read its note"));
 }
 
 TEST_CASE("a refused file without a readable note is remembered by its file name") {

@@ -395,7 +395,7 @@ TEST_CASE("a checkpoint of another trainer, or with more stages, is rejected") {
                     Contains("was not written by trivet/Progressive"));
   other.states.set_path("progressive.stage", 2);
   CHECK_THROWS_WITH(bench.trainer->restore(other),
-                    Contains("was saved in stage 3, and there are 2"));
+                    Contains("was saved in stage 3, but the config has 2 stages"));
 }
 
 }  // namespace train_progressive_test

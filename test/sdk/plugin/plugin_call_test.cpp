@@ -113,7 +113,7 @@ TEST_CASE("a factory that returns null is an error of its plugin") {
                  .make = [](const trivet::ConfigValue&, void*) -> void* { return nullptr; }}});
   const trivet::ConfigValue config("acme/None", trivet::Value::table());
   CHECK_THROWS_WITH(registry.make("clock", config, nullptr),
-                    Contains("its factory gave no object [plugin acme, acme/None]"));
+                    Contains("its factory returned no object [plugin acme, acme/None]"));
 }
 
 }  // namespace plugin_call_test

@@ -138,7 +138,7 @@ TEST_CASE("a wrong override is reported with its location") {
       Row{"a.=1", "3 (a.=1): bad override: a name is missing"},
       Row{"a[=1", "2 (a[=1): bad override: ']' is missing"},
       Row{"a[x]=1", "3 (a[x]=1): bad override: brackets contain the index of an element"},
-      Row{"a[-1]=1", "3 (a[-1]=1): bad override: brackets hold"},
+      Row{"a[-1]=1", "3 (a[-1]=1): bad override: brackets contain"},
       Row{"[0]=1", "1 ([0]=1): bad override: a path starts with a name"},
       Row{"\"a=1", "1 (\"a=1): bad override: this quote is not closed"},
       Row{"a b=1", "2 (a b=1): bad override: expected '.', '[' or '=' here"},

@@ -110,7 +110,7 @@ TEST_CASE("errors in it have their location in the given text") {
   CHECK(at("seed=1, nmae=x", "nmae: unknown key 'nmae'") == "command line:2:27");
   CHECK(at("seed =  x", "seed: 'x' is not an integer") == "command line:1:27");
   CHECK(at("{\"seed\":   \"x\"}", "seed: expected an integer") == "command line:1:30");
-  CHECK(at("a=[[1], 2]", "nested lists") == "command line:1:22");
+  CHECK(at("a=[[1], 2]", "pairs cannot contain nested lists") == "command line:1:22");
   CHECK(at("a=[1, 2", "']' is missing") == "command line:1:21");
   CHECK(at("a=1]", "this ']' has no '['") == "command line:1:22");
   CHECK(at("a=[1,,2]", "an element is missing") == "command line:1:24");

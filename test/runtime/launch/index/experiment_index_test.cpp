@@ -310,6 +310,6 @@ TEST_CASE(
   CHECK(view.units.size() == 20);
   CHECK(view.units[10].state == JobState::completed);
   REQUIRE(view.diagnostics.size() == 2);
-  CHECK_THAT(view.diagnostics[0], Contains("units.jsonl: 3 lines are no record"));
-  CHECK_THAT(view.diagnostics[1], Contains("events.jsonl: 2 lines are no event"));
+  CHECK_THAT(view.diagnostics[0], Contains("units.jsonl: 3 lines are not a record"));
+  CHECK_THAT(view.diagnostics[1], Contains("events.jsonl: 2 lines are not an event"));
 }
