@@ -159,8 +159,9 @@ TEST_CASE("slurm: jobs that need variables of the launcher are rejected, each on
       "env_pass = ['HF_*']\n[xp.jobs.other]\ntarget = '/bin/true'\nenv_pass = ['X']\n");
   INFO(launched.output);
   CHECK(launched.exit_code == 2);
-  CHECK_THAT(launched.output, Contains("xp.jobs.main.env_pass: jobs on Slurm get no environment variables") &&
-                                  Contains("xp.jobs.other.env_pass"));
+  CHECK_THAT(launched.output,
+             Contains("xp.jobs.main.env_pass: jobs on Slurm get no environment variables") &&
+                 Contains("xp.jobs.other.env_pass"));
   const std::string& said = launched.output;
   CHECK(said.find("main.env_pass") == said.rfind("main.env_pass"));
   CHECK(fake.slurm.calls() == 0);
@@ -194,7 +195,8 @@ TEST_CASE("slurm: a non-numeric answer of sbatch is reported, and resume continu
   fake.slurm.set("sbatch", "case \"$*\" in *--test-only*) exit 0;; esac; echo 'Good day!'");
   const ShellResult launched = fake.launch();
   CHECK(launched.exit_code == 1);
-  CHECK_THAT(launched.output, Contains("something other than a job id: Good day!") && Contains("trivet resume"));
+  CHECK_THAT(launched.output,
+             Contains("something other than a job id: Good day!") && Contains("trivet resume"));
   CHECK(fake.at.all_are("pending"));
   const FakeSlurm fresh;
   fake.slurm.set("sbatch", read_file(fresh.folder / "sbatch"));
