@@ -105,7 +105,7 @@ void RunRecorder::compare_plugins(const CheckpointReader& checkpoint) {
 
 void RunRecorder::on_start(std::int64_t step, const std::filesystem::path& path) {
   parts_.process.check();
-  take_up_records(step, path.empty() ? Begin::anew : Begin::continued);
+  take_up_records(step, path.empty() ? Begin::fresh : Begin::continued);
   parts_.status.set_step(step);
   parts_.status.set_state("running");
   parts_.log.write("info", "start",
@@ -125,7 +125,7 @@ void RunRecorder::take_up_records(std::int64_t step, Begin begin) {
     parts_.metrics.keep_all();
     return;
   }
-  const std::int64_t last = begin == Begin::anew ? -1 : step;
+  const std::int64_t last = begin == Begin::fresh ? -1 : step;
   parts_.metrics.truncate_after(last);
   cut_run_records(parts_.directory, {.step = last, .evaluated = is_evaluated(last)});
   parts_.writers.begin(step);

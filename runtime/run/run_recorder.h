@@ -85,7 +85,7 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
 
  private:
   void compare_plugins(const CheckpointReader& checkpoint);
-  enum class Begin { anew, continued };  // anew: records of a run before it are dropped
+  enum class Begin { fresh, continued };  // fresh: drops the records of an earlier run
   void take_up_records(std::int64_t step, Begin begin);
   void line(const std::string& name, const std::string& text);
   void record(RecordKind kind, std::int64_t step, const Logs& values, const Logs& rates);

@@ -92,16 +92,7 @@ TEST_CASE("slurm: jobs of an array that all save at their time limit continue", 
   CHECK(comes_true([&] { return open_units(at) == 0; }, 240));
   INFO(at.trivet("status 1").output);
   INFO(shell("grep . " + quoted((at.root / "1/slurm/1").string()) + "/*.log").output);
-  // Slurm queues each job again. It holds a job that it then fails to start, as on a machine that
-  // is too busy; such a job waits for the user.
-  const Json units = at.status().at("units");
-  const auto held = std::count_if(units.begin(), units.end(), [](const Json& unit) {
-    return unit.dump().find("launch failed requeued held") != std::string::npos;
-  });
-  CHECK(at.count("completed") + held == 64);
-  if (held == 0) return;
-  CHECK(at.trivet("resume 1").exit_code == 0);
-  CHECK(comes_true([&] { return at.count("completed") == 64; }, 240));
+  CHECK(at.count("completed") == 64);
 }
 
 TEST_CASE("slurm: a preempted job saves and is queued again", "[slow]") {
