@@ -22,14 +22,14 @@ using Variables = ::dlib::matrix<double, 0, 1>;
 enum class Step { local, global, random };
 
 // dlib divides by the range of each variable, so constant variables are not passed to it.
-bool is_searched(const Dimension& dimension) {
+bool is_searched(const search::Dimension& dimension) {
   return dimension.count() != 1;
 }
 
-::dlib::function_spec spec_of(const SearchSpace& space) {
+::dlib::function_spec spec_of(const search::SearchSpace& space) {
   std::vector<double> upper;
   std::vector<bool> is_integer;
-  for (const Dimension& dimension : space.dimensions()) {
+  for (const search::Dimension& dimension : space.dimensions()) {
     if (!is_searched(dimension)) continue;
     is_integer.push_back(dimension.is_categorical());
     upper.push_back(dimension.is_categorical() ? static_cast<double>(dimension.count() - 1) : 1);
@@ -38,10 +38,10 @@ bool is_searched(const Dimension& dimension) {
   return {::dlib::zeros_matrix(bounds), bounds, is_integer};
 }
 
-Variables variables_of(const SearchSpace& space, std::span<const double> unit) {
+Variables variables_of(const search::SearchSpace& space, std::span<const double> unit) {
   std::vector<double> variables;
   for (std::size_t d = 0; d < space.size(); ++d) {
-    const Dimension& dimension = space.dimensions()[d];
+    const search::Dimension& dimension = space.dimensions()[d];
     if (!is_searched(dimension)) continue;
     const auto count = static_cast<double>(dimension.count());
     variables.push_back(dimension.is_categorical() ? std::floor(unit[d] * count) : unit[d]);
@@ -49,10 +49,10 @@ Variables variables_of(const SearchSpace& space, std::span<const double> unit) {
   return ::dlib::mat(variables);
 }
 
-SearchPoint point_of(const SearchSpace& space, const Variables& variables) {
+search::SearchPoint point_of(const search::SearchSpace& space, const Variables& variables) {
   std::vector<double> unit;
   long next = 0;
-  for (const Dimension& dimension : space.dimensions()) {
+  for (const search::Dimension& dimension : space.dimensions()) {
     const double variable = is_searched(dimension) ? variables(next++) : 0;
     const auto count = static_cast<double>(dimension.count());
     unit.push_back(dimension.is_categorical() ? (variable + 0.5) / count : variable);
@@ -84,22 +84,22 @@ struct Told {
   long results = 0;
 };
 
-Told told_of(const SearchSpace& space, std::span<const Trial> history, Goal goal) {
+Told told_of(const search::SearchSpace& space, std::span<const search::Trial> history, Goal goal) {
   Told told;
   double worst = 0;
-  for (const Trial& trial : history) {
-    const std::optional<double> loss = final_loss(trial, goal);
+  for (const search::Trial& trial : history) {
+    const std::optional<double> loss = search::final_loss(trial, goal);
     if (loss) worst = told.results++ == 0 ? value_of(*loss) : std::min(worst, value_of(*loss));
     told.units.push_back(space.unit(trial.point));
   }
   std::vector<Evaluation> running;
   for (std::size_t i = 0; i < history.size(); ++i) {
     Evaluation evaluation(variables_of(space, told.units[i]), worst);
-    if (history[i].state == TrialState::running) {
+    if (history[i].state == search::TrialState::running) {
       running.push_back(std::move(evaluation));
       continue;
     }
-    if (const auto loss = final_loss(history[i], goal)) evaluation.y = value_of(*loss);
+    if (const auto loss = search::final_loss(history[i], goal)) evaluation.y = value_of(*loss);
     told.evaluations.push_back(std::move(evaluation));
   }
   for (Evaluation& evaluation : running) {
@@ -111,10 +111,11 @@ Told told_of(const SearchSpace& space, std::span<const Trial> history, Goal goal
 
 }  // namespace
 
-GlobalSearch::GlobalSearch(const Config& config, SamplerContext& context)
+GlobalSearch::GlobalSearch(const Config& config, search::SamplerContext& context)
     : config_(config), space_(context.space), goal_(context.goal), seed_(context.seed) {}
 
-SearchPoint GlobalSearch::ask(std::int64_t number, std::span<const Trial> history) const {
+search::SearchPoint GlobalSearch::ask(std::int64_t number,
+                                      std::span<const search::Trial> history) const {
   const Told told = told_of(space_, history, goal_);
   const ::dlib::function_spec spec = spec_of(space_);
   const long dimensions = spec.lower.size();
@@ -133,7 +134,7 @@ SearchPoint GlobalSearch::ask(std::int64_t number, std::span<const Trial> histor
                                                   : std::numeric_limits<double>::infinity());
     search.set_pure_random_search_probability(
         step == Step::random ? 1 : config_.pure_random_search_probability);
-    SearchPoint point = point_of(space_, search.get_next_x().x());
+    search::SearchPoint point = point_of(space_, search.get_next_x().x());
     const auto known = std::find(told.units.begin(), told.units.end(), space_.unit(point));
     if (known == told.units.end() || attempt == kAttempts) return point;
     step = step == Step::local ? Step::global : Step::random;

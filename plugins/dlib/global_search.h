@@ -29,13 +29,13 @@
 namespace trivet::dlib {
 
 // The field names are dlib's.
-struct GlobalSearchConfig : SamplerConfig {
+struct GlobalSearchConfig : search::SamplerConfig {
   double solver_epsilon = 0;
   double pure_random_search_probability = 0.02;
   std::int64_t monte_carlo_upper_bound_samples = 5000;
   double relative_noise_magnitude = 0.001;
 };
-TRIVET_CONFIG(GlobalSearchConfig, trivet::SamplerConfig,
+TRIVET_CONFIG(GlobalSearchConfig, trivet::search::SamplerConfig,
               (solver_epsilon,
                "Minimum improvement that the quadratic model must predict to be used.",
                at_least(0)),
@@ -47,15 +47,16 @@ TRIVET_CONFIG(GlobalSearchConfig, trivet::SamplerConfig,
               (relative_noise_magnitude, "Noise of the objective, relative to its spread.",
                at_least(0)))
 
-class GlobalSearch final : public Sampler {
+class GlobalSearch final : public search::Sampler {
  public:
   using Config = GlobalSearchConfig;
-  GlobalSearch(const Config& config, SamplerContext& context);
-  SearchPoint ask(std::int64_t number, std::span<const Trial> history) const override;
+  GlobalSearch(const Config& config, search::SamplerContext& context);
+  search::SearchPoint ask(std::int64_t number,
+                          std::span<const search::Trial> history) const override;
 
  private:
   Config config_;
-  SearchSpace space_;
+  search::SearchSpace space_;
   Goal goal_;
   std::int64_t seed_;
 };

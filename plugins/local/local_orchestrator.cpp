@@ -53,7 +53,7 @@ void LocalConfig::validate(Diagnostics& diagnostics) const {
   if (grace.seconds < 0) diagnostics.add("grace", "must not be negative");
 }
 
-LocalOrchestrator::LocalOrchestrator(const Config& config, OrchestratorContext& context)
+LocalOrchestrator::LocalOrchestrator(const Config& config, launch::OrchestratorContext& context)
     : config_(config), context_(context), machine_(this_machine()) {}
 
 Limits LocalOrchestrator::limits() const {
@@ -141,7 +141,7 @@ void LocalOrchestrator::refresh(std::span<const std::int64_t> wids) {
   if (!events.empty()) context_.records.record(events);
 }
 
-void LocalOrchestrator::supervise(const Supervision& supervision) {
+void LocalOrchestrator::supervise(const launch::Supervision& supervision) {
   Supervisor(context_.records, machine_, limits(),
              {.grace_seconds = config_.grace.seconds,
               .fail_fast = config_.fail_fast,

@@ -27,7 +27,7 @@
 
 namespace trivet::local {
 
-struct LocalConfig : OrchestratorConfig {
+struct LocalConfig : launch::OrchestratorConfig {
   std::int64_t max_parallel = 0;
   std::int64_t cores = 0;
   Bytes memory;
@@ -38,7 +38,7 @@ struct LocalConfig : OrchestratorConfig {
   void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(
-    LocalConfig, OrchestratorConfig,
+    LocalConfig, launch::OrchestratorConfig,
     (max_parallel, "Maximum number of jobs at once. 0: as many as fit.", at_least(0)),
     (cores,
      "Cores of this machine for this experiment; 0: all that its processes may use. If this "
@@ -52,23 +52,23 @@ TRIVET_CONFIG(
      "Kills a job that uses more memory than it declares, by a cgroup. If the user cannot create "
      "cgroups, memory is only counted."))
 
-class LocalOrchestrator final : public Orchestrator {
+class LocalOrchestrator final : public launch::Orchestrator {
  public:
   using Config = LocalConfig;
-  LocalOrchestrator(const Config& config, OrchestratorContext& context);
+  LocalOrchestrator(const Config& config, launch::OrchestratorContext& context);
 
   void check(std::span<const launch::WorkUnit> units, Diagnostics& diagnostics) override;
   void launch(std::span<const launch::WorkUnit> units) override;
   void cancel(std::span<const std::int64_t> wids) override;
   void refresh(std::span<const std::int64_t> wids) override;
   bool has_supervisor() const override { return true; }
-  void supervise(const Supervision& supervision) override;
+  void supervise(const launch::Supervision& supervision) override;
 
  private:
   Limits limits() const;
 
   Config config_;
-  OrchestratorContext& context_;
+  launch::OrchestratorContext& context_;
   Machine machine_;
 };
 

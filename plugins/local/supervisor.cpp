@@ -55,7 +55,7 @@ Supervisor::Supervisor(launch::UnitRecords& records, const Machine& machine, con
                        const SupervisorOptions& options)
     : records_(records), machine_(machine), limits_(limits), options_(options) {}
 
-void Supervisor::run(const Supervision& supervision) {
+void Supervisor::run(const launch::Supervision& supervision) {
   while (!supervision.should_stop()) {
     read_records();
     skip_hopeless();

@@ -33,7 +33,7 @@ class Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  void run(const Supervision& supervision);
+  void run(const launch::Supervision& supervision);
 
  private:
   // For jobs that declare their memory. Runs at the first such job.

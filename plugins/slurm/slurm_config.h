@@ -10,7 +10,7 @@
 
 namespace trivet::slurm {
 
-struct SlurmConfig : OrchestratorConfig {
+struct SlurmConfig : launch::OrchestratorConfig {
   std::string partition;
   std::string account;
   std::string qos;
@@ -25,7 +25,7 @@ struct SlurmConfig : OrchestratorConfig {
   void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(
-    SlurmConfig, OrchestratorConfig,
+    SlurmConfig, launch::OrchestratorConfig,
     (partition, "Partition for jobs without `cell`. Default: that of the cluster."),
     (account, "Account that is charged; default: the user's."), (qos, "Quality of service."),
     (time,

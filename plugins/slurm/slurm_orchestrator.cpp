@@ -27,7 +27,7 @@ using launch::WorkUnit;
 
 }  // namespace
 
-SlurmOrchestrator::SlurmOrchestrator(const Config& config, OrchestratorContext& context)
+SlurmOrchestrator::SlurmOrchestrator(const Config& config, launch::OrchestratorContext& context)
     : config_(config), context_(context), commands_(config.timeout.seconds) {}
 
 // Units mostly need the same resources, so each kind is checked once.

@@ -29,10 +29,10 @@ namespace trivet::slurm {
 
 class Submissions;
 
-class SlurmOrchestrator final : public Orchestrator {
+class SlurmOrchestrator final : public launch::Orchestrator {
  public:
   using Config = SlurmConfig;
-  SlurmOrchestrator(const Config& config, OrchestratorContext& context);
+  SlurmOrchestrator(const Config& config, launch::OrchestratorContext& context);
 
   void check(std::span<const launch::WorkUnit> units, Diagnostics& diagnostics) override;
   void launch(std::span<const launch::WorkUnit> units) override;
@@ -49,7 +49,7 @@ class SlurmOrchestrator final : public Orchestrator {
   void record_cancelled(std::span<const std::int64_t> wids, const Submissions& submissions);
 
   Config config_;
-  OrchestratorContext& context_;
+  launch::OrchestratorContext& context_;
   Commands commands_;
 };
 

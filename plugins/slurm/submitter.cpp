@@ -21,8 +21,8 @@ using launch::JobStatus;
 using launch::Readiness;
 using launch::WorkUnit;
 
-Submitter::Submitter(const SlurmConfig& config, OrchestratorContext& context, Commands& commands,
-                     Submissions& submissions)
+Submitter::Submitter(const SlurmConfig& config, launch::OrchestratorContext& context,
+                     Commands& commands, Submissions& submissions)
     : config_(config), context_(context), commands_(commands), submissions_(submissions) {}
 
 void Submitter::submit(std::span<const WorkUnit> units) {

@@ -21,7 +21,7 @@ namespace trivet::slurm {
 class Submitter {
  public:
   // The submit lock must be held.
-  Submitter(const SlurmConfig& config, OrchestratorContext& context, Commands& commands,
+  Submitter(const SlurmConfig& config, launch::OrchestratorContext& context, Commands& commands,
             Submissions& submissions);
 
   // Returns once sbatch has accepted all; records each array as soon as it is accepted. Throws
@@ -47,7 +47,7 @@ class Submitter {
   void record();
 
   const SlurmConfig& config_;
-  OrchestratorContext& context_;
+  launch::OrchestratorContext& context_;
   Commands& commands_;
   Submissions& submissions_;
   Queue queue_;

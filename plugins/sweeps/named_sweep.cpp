@@ -11,11 +11,11 @@
 namespace trivet::sweeps {
 namespace {
 
-using Items = std::vector<SweepItem>;
+using Items = std::vector<launch::SweepItem>;
 constexpr const char* kUnnamed = "default";
 constexpr const char* kCommandLine = "--sweep";
 
-void set(SweepItem& item, const std::string& name, const Value& value) {
+void set(launch::SweepItem& item, const std::string& name, const Value& value) {
   for (auto& [known, there] : item.args) {
     if (known != name) continue;
     there = value;
@@ -26,7 +26,7 @@ void set(SweepItem& item, const std::string& name, const Value& value) {
 
 // Checked before they are made, since they may not fit into memory.
 void check_count(std::size_t slow, std::size_t fast, const std::string& path) {
-  if (fast == 0 || slow <= kMostUnits / fast) return;
+  if (fast == 0 || slow <= launch::kMostUnits / fast) return;
   throw ConfigError(Diagnostic{.path = path,
                                .what = "the sweep makes more than 100,000 work units",
                                .hint = "sweep over fewer values, or use a search"});
@@ -36,9 +36,9 @@ void check_count(std::size_t slow, std::size_t fast, const std::string& path) {
 Items make_product(const Items& slow, const Items& fast, const std::string& path) {
   check_count(slow.size(), fast.size(), path);
   Items all;
-  for (const SweepItem& first : slow) {
-    for (const SweepItem& second : fast) {
-      SweepItem& item = all.emplace_back(first);
+  for (const launch::SweepItem& first : slow) {
+    for (const launch::SweepItem& second : fast) {
+      launch::SweepItem& item = all.emplace_back(first);
       for (const auto& [name, value] : second.args) set(item, name, value);
     }
   }
@@ -69,7 +69,7 @@ Items parse_points(const Value& list, const std::string& path) {
       throw ConfigError(
           Diagnostic{point.origin(), path, "expected a table, found " + to_toml(point), {}});
     }
-    SweepItem& item = items.emplace_back();
+    launch::SweepItem& item = items.emplace_back();
     for (const Value::Member& member : point.members()) set(item, member.key, member.value);
   }
   return items;
@@ -103,7 +103,7 @@ Items items_of(const Value& sweep, const std::string& path) {
 }
 
 // `known`: the existing names. Detects a dimension without a sweep around it.
-std::string names_hint(const SweepContext& context, const std::string& known) {
+std::string names_hint(const launch::SweepContext& context, const std::string& known) {
   if (known.empty()) return "the config has no [sweep.NAME]; --sweep PATH=V1,V2 needs none";
   for (const Value::Member& member : context.sweeps.members()) {
     const bool is_points = member.value.is_array() && !member.value.items().empty() &&
@@ -114,7 +114,7 @@ std::string names_hint(const SweepContext& context, const std::string& known) {
   return "there are " + known;
 }
 
-std::vector<std::string> choose_names(const SweepContext& context) {
+std::vector<std::string> choose_names(const launch::SweepContext& context) {
   std::vector<std::string> known;
   for (const Value::Member& member : context.sweeps.members()) known.push_back(member.key);
   std::sort(known.begin(), known.end());
@@ -144,7 +144,7 @@ std::vector<std::string> choose_names(const SweepContext& context) {
 
 }  // namespace
 
-std::vector<SweepItem> NamedSweep::items() const {
+std::vector<launch::SweepItem> NamedSweep::items() const {
   Items items(1);
   for (const std::string& name : choose_names(context_)) {
     const std::string path = joined_path("sweep", name);
@@ -153,7 +153,7 @@ std::vector<SweepItem> NamedSweep::items() const {
   if (!context_.command_line.is_null()) {
     items = make_product(items, items_of(context_.command_line, kCommandLine), kCommandLine);
   }
-  for (SweepItem& item : items) item.target = target_;
+  for (launch::SweepItem& item : items) item.target = target_;
   return items;
 }
 

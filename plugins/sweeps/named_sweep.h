@@ -24,35 +24,35 @@
 
 namespace trivet::sweeps {
 
-class NamedSweep : public SweepInfo {
+class NamedSweep : public launch::SweepInfo {
  public:
-  NamedSweep(const SweepContext& context, SweepTarget target)
+  NamedSweep(const launch::SweepContext& context, launch::SweepTarget target)
       : context_(context), target_(target) {}
 
   // Throws ConfigError for unknown names, and lists the known ones.
-  std::vector<SweepItem> items() const override;
+  std::vector<launch::SweepItem> items() const override;
   std::vector<std::string> tags() const override;
   bool needs_names() const override { return true; }
 
  private:
-  SweepContext context_;
-  SweepTarget target_;
+  launch::SweepContext context_;
+  launch::SweepTarget target_;
 };
 
 // Varies the arguments of the jobs: --NAME=VALUE.
 class ConfigSweep final : public NamedSweep {
  public:
-  using Config = SweepInfoConfig;
-  ConfigSweep(const Config&, const SweepContext& context)
-      : NamedSweep(context, SweepTarget::argument) {}
+  using Config = launch::SweepInfoConfig;
+  ConfigSweep(const Config&, const launch::SweepContext& context)
+      : NamedSweep(context, launch::SweepTarget::argument) {}
 };
 
 // Varies the run's config: --cfg.PATH=VALUE.
 class TrainerSweep final : public NamedSweep {
  public:
-  using Config = SweepInfoConfig;
-  TrainerSweep(const Config&, const SweepContext& context)
-      : NamedSweep(context, SweepTarget::config) {}
+  using Config = launch::SweepInfoConfig;
+  TrainerSweep(const Config&, const launch::SweepContext& context)
+      : NamedSweep(context, launch::SweepTarget::config) {}
 };
 
 }  // namespace trivet::sweeps

@@ -5,14 +5,14 @@
 
 namespace trivet::sweeps {
 
-SimpleSweep::SimpleSweep(const Config& config, const SweepContext&) {
+SimpleSweep::SimpleSweep(const Config& config, const launch::SweepContext&) {
   for (const Value& table : config.items) {
     if (!table.is_table()) {
       throw ConfigError(Diagnostic{table.origin(), "xp.sweep_info.items",
                                    "expected a table, found " + to_toml(table),
                                    "write items = [{ batch_size = 32 }, { batch_size = 64 }]"});
     }
-    SweepItem& item = items_.emplace_back();
+    launch::SweepItem& item = items_.emplace_back();
     for (const Value::Member& member : table.members()) {
       item.args.emplace_back(member.key, member.value);
     }

@@ -9,23 +9,23 @@
 
 namespace trivet::sweeps {
 
-struct SimpleSweepConfig : SweepInfoConfig {
+struct SimpleSweepConfig : launch::SweepInfoConfig {
   std::vector<Value> items;
 };
-TRIVET_CONFIG(SimpleSweepConfig, SweepInfoConfig,
+TRIVET_CONFIG(SimpleSweepConfig, launch::SweepInfoConfig,
               (items, "A table for each work unit: argument = value.", required))
 
-class SimpleSweep final : public SweepInfo {
+class SimpleSweep final : public launch::SweepInfo {
  public:
   using Config = SimpleSweepConfig;
   // Throws ConfigError for an item that is not a table.
-  SimpleSweep(const Config& config, const SweepContext& context);
+  SimpleSweep(const Config& config, const launch::SweepContext& context);
 
-  std::vector<SweepItem> items() const override { return items_; }
+  std::vector<launch::SweepItem> items() const override { return items_; }
   std::vector<std::string> tags() const override { return {"sweep"}; }
 
  private:
-  std::vector<SweepItem> items_;
+  std::vector<launch::SweepItem> items_;
 };
 
 }  // namespace trivet::sweeps

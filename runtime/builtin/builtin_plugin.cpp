@@ -32,7 +32,7 @@ void register_builtin_plugin() {
     add(action<ExportWeights>("Export", "Writes the weights to a separate directory."));
     add(jobs<EmptyJobs>("EmptyJobs", "Adds no jobs to those of [xp.jobs]."));
     add(jobs<ConfigJobs>("ConfigJobs", "trivet run with the run's config."));
-    add(subdir<SubdirFormat>("SubdirFormat", "Directories named by placeholders."));
+    add(subdir<launch::SubdirFormat>("SubdirFormat", "Directories named by placeholders."));
     registry().add(
         {.name = std::string(about.name), .version = std::string(version()), .file = "(built in)"},
         std::move(collector.items));

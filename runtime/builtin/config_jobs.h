@@ -12,26 +12,26 @@
 
 namespace trivet {
 
-class EmptyJobs final : public JobsProvider {
+class EmptyJobs final : public launch::JobsProvider {
  public:
-  using Config = JobsProviderConfig;
+  using Config = launch::JobsProviderConfig;
   explicit EmptyJobs(const Config&) {}
   std::vector<std::pair<std::string, launch::JobConfig>> jobs(const Value&) const override {
     return {};
   }
 };
 
-struct ConfigJobsConfig : JobsProviderConfig {
+struct ConfigJobsConfig : launch::JobsProviderConfig {
   bool standalone_eval = false;
 };
 TRIVET_CONFIG(
-    ConfigJobsConfig, JobsProviderConfig,
+    ConfigJobsConfig, launch::JobsProviderConfig,
     (standalone_eval,
      "Evaluates in a separate job, \"eval\", which follows the checkpoints of the job \"train\"."))
 
 // The jobs of a run's config: "train" runs it. A config whose mode only evaluates becomes the job
 // "eval".
-class ConfigJobs final : public JobsProvider {
+class ConfigJobs final : public launch::JobsProvider {
  public:
   using Config = ConfigJobsConfig;
   explicit ConfigJobs(const Config& config) : config_(config) {}

@@ -80,7 +80,7 @@ struct Launcher::Impl {
   LaunchRequest request;
   ConfigCatalog& catalog;
   LaunchPlan told;
-  std::unique_ptr<SubdirFormat> format;
+  std::unique_ptr<launch::SubdirFormat> format;
 };
 
 fs::path Launcher::Impl::directory_of(std::int64_t xid) const {
@@ -156,8 +156,8 @@ void Launcher::Impl::check_with_orchestrator(const std::vector<WorkUnit>& units,
                                              const ExperimentLocation& location) const {
   // A check records nothing: it builds the added unit and discards it.
   const UnitBuilder builder = this->builder(location);
-  DiskRecords records(location.directory, [&](DiskRecords&, SweepItem item) {
-    item.target = told.launch.run ? SweepTarget::config : SweepTarget::argument;
+  DiskRecords records(location.directory, [&](DiskRecords&, launch::SweepItem item) {
+    item.target = told.launch.run ? launch::SweepTarget::config : launch::SweepTarget::argument;
     refuse_conflicts(told.launch, {item});
     WorkUnit unit = builder.build(builder.work(item), 1, 1);
     UnitCheck check = unit_check(location);
@@ -165,7 +165,7 @@ void Launcher::Impl::check_with_orchestrator(const std::vector<WorkUnit>& units,
     check.throw_if_any();
     return unit;
   });
-  OrchestratorContext context{location.directory, records, [] {}, own_program()};
+  launch::OrchestratorContext context{location.directory, records, [] {}, own_program()};
   Diagnostics diagnostics;
   make(told.launch.experiment.orchestrator, context)->check(units, diagnostics);
   diagnostics.throw_if_any();

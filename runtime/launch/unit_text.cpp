@@ -113,7 +113,7 @@ std::string dry_run_text(const PlannedLaunch& launch) {
   }
   for (const std::string& line : launch.intent) text += line + "\n";
   for (const launch::WorkUnit& unit : launch.units) {
-    const std::string sweep = sweep_kwargs(unit.sweep);
+    const std::string sweep = launch::sweep_kwargs(unit.sweep);
     text += fmt::format("unit {}  {}{}\n", unit.wid, unit.directory.string(),
                         sweep.empty() ? "" : "  " + sweep);
     for (const launch::Job& job : unit.jobs) {

@@ -24,17 +24,17 @@ namespace acme {
 namespace launch = trivet::launch;
 
 // [public]
-struct OneByOneConfig : trivet::OrchestratorConfig {
+struct OneByOneConfig : trivet::launch::OrchestratorConfig {
   trivet::Duration grace = 30;
 };
-TRIVET_CONFIG(OneByOneConfig, trivet::OrchestratorConfig,
+TRIVET_CONFIG(OneByOneConfig, trivet::launch::OrchestratorConfig,
               (grace, "Time that a job has to save when it is cancelled.", at_least(0)))
 
-class OneByOne final : public trivet::Orchestrator {
+class OneByOne final : public trivet::launch::Orchestrator {
  public:
   using Config = OneByOneConfig;
 
-  OneByOne(const Config& config, trivet::OrchestratorContext& context)
+  OneByOne(const Config& config, trivet::launch::OrchestratorContext& context)
       : grace_(config.grace.seconds), context_(context), records_(context.records) {}
 
   void launch(std::span<const launch::WorkUnit>) override { context_.start_supervisor(); }
@@ -52,7 +52,7 @@ class OneByOne final : public trivet::Orchestrator {
 
   bool has_supervisor() const override { return true; }
 
-  void supervise(const trivet::Supervision& supervision) override {
+  void supervise(const trivet::launch::Supervision& supervision) override {
     while (!supervision.should_stop()) {
       records_.refresh();
       if (!has_work()) return;
@@ -179,7 +179,7 @@ class OneByOne final : public trivet::Orchestrator {
   }
 
   double grace_;
-  trivet::OrchestratorContext& context_;
+  trivet::launch::OrchestratorContext& context_;
   launch::UnitRecords& records_;
   pid_t shim_ = 0;  // that looks after the running job
   int short_runs_ = 0;

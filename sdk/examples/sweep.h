@@ -14,7 +14,7 @@
 namespace acme {
 
 // [class]
-struct LogUniformConfig : trivet::SweepInfoConfig {
+struct LogUniformConfig : trivet::launch::SweepInfoConfig {
   trivet::Map<std::vector<double>> ranges;
   std::int64_t points = 10;
   std::int64_t seed = 0;
@@ -27,22 +27,22 @@ struct LogUniformConfig : trivet::SweepInfoConfig {
     }
   }
 };
-TRIVET_CONFIG(LogUniformConfig, trivet::SweepInfoConfig,
+TRIVET_CONFIG(LogUniformConfig, trivet::launch::SweepInfoConfig,
               (ranges, "The lower and the upper end, by path in the run's config.", required),
               (points, "Number of work units.", at_least(1), at_most(100000)),
               (seed, "Another seed draws other points."))
 
-class LogUniform final : public trivet::SweepInfo {
+class LogUniform final : public trivet::launch::SweepInfo {
  public:
   using Config = LogUniformConfig;
 
-  LogUniform(const Config& config, const trivet::SweepContext&) : config_(config) {}
+  LogUniform(const Config& config, const trivet::launch::SweepContext&) : config_(config) {}
 
   // Every number has its own key, so a range that is added does not change the others.
-  std::vector<trivet::SweepItem> items() const override {
+  std::vector<trivet::launch::SweepItem> items() const override {
     const trivet::RngKey key(static_cast<std::uint64_t>(config_.seed));
-    std::vector<trivet::SweepItem> items(static_cast<std::size_t>(config_.points));
-    for (trivet::SweepItem& item : items) item.target = trivet::SweepTarget::config;
+    std::vector<trivet::launch::SweepItem> items(static_cast<std::size_t>(config_.points));
+    for (trivet::launch::SweepItem& item : items) item.target = trivet::launch::SweepTarget::config;
     for (const auto& [path, range] : config_.ranges) {
       std::vector<float> drawn(items.size());
       trivet::random_uniform(key.fold(path), 0, 1, drawn);

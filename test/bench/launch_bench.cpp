@@ -48,7 +48,7 @@ double time_launch(int units, const test::TempDir& dir) {
     work.back().jobs[0].argv = {"/bin/true"};
   }
   test::FileRecords records(dir.path(), work);
-  OrchestratorContext context{dir.path(), records, [] {}};
+  launch::OrchestratorContext context{dir.path(), records, [] {}};
   local::LocalConfig config;
   config.cores = config.max_parallel = 2;
   const Clock::time_point start = Clock::now();

@@ -24,7 +24,7 @@ FileRecords::FileRecords(std::filesystem::path directory, std::vector<launch::Wo
   refresh();
 }
 
-launch::WorkUnit FileRecords::add(const SweepItem&) {
+launch::WorkUnit FileRecords::add(const launch::SweepItem&) {
   throw std::logic_error("no orchestrator that is tested with these records adds units");
 }
 

@@ -18,7 +18,7 @@ class FileRecords final : public launch::UnitRecords {
   FileRecords(std::filesystem::path directory, std::vector<launch::WorkUnit> units);
 
   std::vector<launch::WorkUnit> units() override { return units_; }
-  launch::WorkUnit add(const SweepItem& item) override;
+  launch::WorkUnit add(const launch::SweepItem& item) override;
   launch::JobStatus status(std::int64_t wid, std::string_view job) override;
   void record(std::span<const launch::JobEvent> events,
               Durability durability = Durability::cached) override;

@@ -27,7 +27,7 @@ struct CmaEsConfig : SamplerConfig {
   std::int64_t population = 0;
   double sigma0 = 0.3;
 };
-TRIVET_CONFIG(CmaEsConfig, trivet::SamplerConfig,
+TRIVET_CONFIG(CmaEsConfig, trivet::search::SamplerConfig,
               (population, "Trials in a generation (lambda); 0: 4 + floor(3 ln n).", at_least(0)),
               (sigma0, "Standard deviation at the start, in parts of each range.", more_than(0),
                at_most(1)))

@@ -37,7 +37,7 @@ struct GaussianProcessConfig : SamplerConfig {
   Lie lie = Lie::mean;
 };
 TRIVET_CONFIG(
-    GaussianProcessConfig, trivet::SamplerConfig,
+    GaussianProcessConfig, trivet::search::SamplerConfig,
     (n_startup,
      "Number of trials with a result before the Gaussian process is used. Sobol points come first.",
      at_least(2)),

@@ -11,7 +11,7 @@
 namespace trivet::search {
 
 struct RandomConfig : SamplerConfig {};
-TRIVET_CONFIG(RandomConfig, trivet::SamplerConfig)
+TRIVET_CONFIG(RandomConfig, trivet::search::SamplerConfig)
 
 // A point of the unit cube.
 std::vector<double> random_unit(std::size_t dimensions, RandomStream& draws);

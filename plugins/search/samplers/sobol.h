@@ -31,7 +31,7 @@ class SobolSequence {
 struct SobolConfig : SamplerConfig {
   bool scramble = true;
 };
-TRIVET_CONFIG(SobolConfig, trivet::SamplerConfig,
+TRIVET_CONFIG(SobolConfig, trivet::search::SamplerConfig,
               (scramble, "Shifts the sequence by the seed; else it is the same for all seeds."))
 
 class Sobol final : public Sampler {

@@ -36,7 +36,7 @@ struct TpeConfig : SamplerConfig {
   bool multivariate = true;
 };
 TRIVET_CONFIG(
-    TpeConfig, trivet::SamplerConfig,
+    TpeConfig, trivet::search::SamplerConfig,
     (n_startup,
      "Number of trials with a result before densities are used. Random points come first.",
      at_least(1)),

@@ -20,7 +20,7 @@ struct AshaConfig : StopperConfig {
   std::int64_t min_steps = 1;
   std::int64_t reduction_factor = 3;
 };
-TRIVET_CONFIG(AshaConfig, trivet::StopperConfig,
+TRIVET_CONFIG(AshaConfig, trivet::search::StopperConfig,
               (min_steps, "Steps that each trial trains before the first rung.", required,
                at_least(1)),
               (reduction_factor, "One in so many trials continues from a rung; eta in the paper.",

@@ -15,7 +15,7 @@ struct MedianConfig : StopperConfig {
   std::int64_t n_startup = 5;
   std::int64_t warmup_steps = 0;
 };
-TRIVET_CONFIG(MedianConfig, trivet::StopperConfig,
+TRIVET_CONFIG(MedianConfig, trivet::search::StopperConfig,
               (n_startup, "Trials to compare with before anything stops.", at_least(1)),
               (warmup_steps, "No trial stops before this step.", at_least(0)))
 

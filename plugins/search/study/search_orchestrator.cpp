@@ -87,7 +87,7 @@ void SearchConfig::validate(Diagnostics& diagnostics) const {
   }
 }
 
-SearchOrchestrator::SearchOrchestrator(const Config& config, OrchestratorContext& context)
+SearchOrchestrator::SearchOrchestrator(const Config& config, launch::OrchestratorContext& context)
     : config_(config),
       context_(context),
       space_(config.space),
@@ -142,7 +142,7 @@ void SearchOrchestrator::refresh(std::span<const std::int64_t> wids) {
 
 // A cluster may be unreachable for a while. The search records its whole state, so it resumes where
 // it was.
-void SearchOrchestrator::supervise(const Supervision& supervision) {
+void SearchOrchestrator::supervise(const launch::Supervision& supervision) {
   std::string failed;
   while (true) {
     try {
@@ -164,7 +164,7 @@ void SearchOrchestrator::supervise(const Supervision& supervision) {
   throw RunError(failed, {.hint = "objective names the number to optimize"});
 }
 
-std::string SearchOrchestrator::search(const Supervision& supervision) {
+std::string SearchOrchestrator::search(const launch::Supervision& supervision) {
   write_goal();
   SamplerContext sampler_context{.space = space_, .goal = config_.goal, .seed = config_.seed};
   const auto sampler = make(config_.sampler, sampler_context);
@@ -184,14 +184,14 @@ std::string SearchOrchestrator::search(const Supervision& supervision) {
                         .follow = [&](const std::filesystem::path& curve) { watch.follow(curve); }};
   StudyRunner runner(plan_of(config_), study, *sampler, stopper.get(), records_, calls);
   bool stopped = false;
-  const Supervision below{.should_stop =
-                              [&] {
-                                stopped = supervision.should_stop();
-                                watch.quiet();
-                                if (!stopped) runner.step();
-                                return stopped;
-                              },
-                          .wake_fd = watch.fd()};
+  const launch::Supervision below{.should_stop =
+                                      [&] {
+                                        stopped = supervision.should_stop();
+                                        watch.quiet();
+                                        if (!stopped) runner.step();
+                                        return stopped;
+                                      },
+                                  .wake_fd = watch.fd()};
   const Telling telling(records_, [&] {
     if (!stopped) runner.step();
   });
@@ -236,7 +236,7 @@ void SearchOrchestrator::launch_preempted(const std::vector<std::int64_t>& wids)
 }
 
 // For an orchestrator without a supervisor: a cluster runs the units, and their states are polled.
-void SearchOrchestrator::wait_for_units(const Supervision& supervision) {
+void SearchOrchestrator::wait_for_units(const launch::Supervision& supervision) {
   Clock::time_point next = Clock::now();
   while (!supervision.should_stop()) {
     const std::vector<std::int64_t> open = open_units();
@@ -258,7 +258,8 @@ SearchOrchestrator::Clock::duration SearchOrchestrator::refresh_interval() const
 }
 
 // Limits the sleep, since records may change without a notification.
-void SearchOrchestrator::sleep_until(Clock::time_point time, const Supervision& supervision) {
+void SearchOrchestrator::sleep_until(Clock::time_point time,
+                                     const launch::Supervision& supervision) {
   const Clock::duration left = std::min<Clock::duration>(kLongestWait, time - Clock::now());
   const auto wait = std::chrono::ceil<std::chrono::milliseconds>(left);
   pollfd wake{supervision.wake_fd, POLLIN, 0};

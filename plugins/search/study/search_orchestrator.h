@@ -43,8 +43,8 @@
 
 namespace trivet::search {
 
-struct SearchConfig : OrchestratorConfig {
-  ConfigOf<Orchestrator> orchestrator = "local/Orchestrator";
+struct SearchConfig : launch::OrchestratorConfig {
+  ConfigOf<launch::Orchestrator> orchestrator = "local/Orchestrator";
   std::string objective;
   Goal goal = Goal::min;
   std::int64_t trials = 1;
@@ -59,7 +59,7 @@ struct SearchConfig : OrchestratorConfig {
   void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(
-    SearchConfig, OrchestratorConfig, (orchestrator, "Where the trials run."),
+    SearchConfig, launch::OrchestratorConfig, (orchestrator, "Where the trials run."),
     (objective,
      "A number in metrics.jsonl: \"accuracy\" or \"eval/accuracy\" of evaluations, "
      "\"train/training_loss\" of training.",
@@ -77,10 +77,10 @@ TRIVET_CONFIG(
     (space, "Search space: a path in the run's config, or an argument of the jobs -> values.",
      required))
 
-class SearchOrchestrator final : public Orchestrator {
+class SearchOrchestrator final : public launch::Orchestrator {
  public:
   using Config = SearchConfig;
-  SearchOrchestrator(const Config& config, OrchestratorContext& context);
+  SearchOrchestrator(const Config& config, launch::OrchestratorContext& context);
 
   void check(std::span<const launch::WorkUnit> units, Diagnostics& diagnostics) override;
   void launch(std::span<const launch::WorkUnit> units) override;
@@ -89,26 +89,26 @@ class SearchOrchestrator final : public Orchestrator {
   bool makes_units() const override { return true; }
   std::vector<std::string> intent() const override;
   bool has_supervisor() const override { return true; }
-  void supervise(const Supervision& supervision) override;
+  void supervise(const launch::Supervision& supervision) override;
 
  private:
   using Clock = std::chrono::steady_clock;
 
   // Returns the final error of the search; empty if there is none.
-  std::string search(const Supervision& supervision);
+  std::string search(const launch::Supervision& supervision);
   void write_goal(const std::string& failure = {}) const;
   void launch_preempted(const std::vector<std::int64_t>& wids);
   Clock::duration refresh_interval() const;
-  void sleep_until(Clock::time_point time, const Supervision& supervision);
-  void wait_for_units(const Supervision& supervision);
+  void sleep_until(Clock::time_point time, const launch::Supervision& supervision);
+  void wait_for_units(const launch::Supervision& supervision);
   std::vector<std::int64_t> open_units();
 
   Config config_;
-  OrchestratorContext context_;
+  launch::OrchestratorContext context_;
   SearchSpace space_;
   SearchRecords records_;
-  OrchestratorContext inner_context_;
-  std::unique_ptr<Orchestrator> inner_;
+  launch::OrchestratorContext inner_context_;
+  std::unique_ptr<launch::Orchestrator> inner_;
 };
 
 }  // namespace trivet::search

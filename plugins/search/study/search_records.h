@@ -28,7 +28,7 @@ class SearchRecords final : public launch::UnitRecords {
   void stop(std::int64_t wid, std::string why) { stopped_[wid] = std::move(why); }
 
   std::vector<launch::WorkUnit> units() override { return records_.units(); }
-  launch::WorkUnit add(const SweepItem& item) override { return records_.add(item); }
+  launch::WorkUnit add(const launch::SweepItem& item) override { return records_.add(item); }
   launch::JobStatus status(std::int64_t wid, std::string_view job) override {
     return records_.status(wid, job);
   }

@@ -16,7 +16,7 @@ namespace {
 using launch::JobState;
 using launch::WorkUnit;
 
-SweepItem item_of(const SearchPoint& point) {
+launch::SweepItem item_of(const SearchPoint& point) {
   return {.args = point};
 }
 

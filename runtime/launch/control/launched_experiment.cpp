@@ -36,14 +36,14 @@ struct LaunchedExperiment::Impl {
   ResolvedLaunch launch;
   std::optional<LaunchFiles> files;
   std::vector<JobPlan> plans;
-  std::unique_ptr<SubdirFormat> format;
+  std::unique_ptr<launch::SubdirFormat> format;
   ExperimentLocation location;
   std::unique_ptr<DiskRecords> records;
-  std::unique_ptr<OrchestratorContext> context;
-  std::unique_ptr<Orchestrator> orchestrator;
+  std::unique_ptr<launch::OrchestratorContext> context;
+  std::unique_ptr<launch::Orchestrator> orchestrator;
 
   void plan();
-  WorkUnit add(DiskRecords& to, const SweepItem& given);
+  WorkUnit add(DiskRecords& to, const launch::SweepItem& given);
 };
 
 LaunchedExperiment::LaunchedExperiment(fs::path directory, ConfigCatalog& catalog,
@@ -68,11 +68,11 @@ LaunchedExperiment::LaunchedExperiment(fs::path directory, ConfigCatalog& catalo
   keep_private(impl.launch.experiment);
   impl.records = std::make_unique<DiskRecords>(
       impl.directory,
-      [this](DiskRecords& to, const SweepItem& item) { return impl_->add(to, item); });
+      [this](DiskRecords& to, const launch::SweepItem& item) { return impl_->add(to, item); });
   std::vector<std::string> folders = plugin_dirs;
   const std::vector<std::string> recorded = recorded_plugin_dirs(impl.facts);
   folders.insert(folders.end(), recorded.begin(), recorded.end());
-  impl.context = std::make_unique<OrchestratorContext>(OrchestratorContext{
+  impl.context = std::make_unique<launch::OrchestratorContext>(launch::OrchestratorContext{
       impl.directory, *impl.records,
       [at = impl.directory, folders] { start_supervisor(at, folders); }, own_program()});
   impl.orchestrator = make(impl.launch.experiment.orchestrator, *impl.context);
@@ -89,7 +89,7 @@ const Value& LaunchedExperiment::facts() const {
 DiskRecords& LaunchedExperiment::records() {
   return *impl_->records;
 }
-Orchestrator& LaunchedExperiment::orchestrator() {
+launch::Orchestrator& LaunchedExperiment::orchestrator() {
   return *impl_->orchestrator;
 }
 
@@ -110,10 +110,10 @@ void LaunchedExperiment::Impl::plan() {
   format = make(launch.experiment.subdir_format);
 }
 
-WorkUnit LaunchedExperiment::Impl::add(DiskRecords& to, const SweepItem& given) {
+WorkUnit LaunchedExperiment::Impl::add(DiskRecords& to, const launch::SweepItem& given) {
   if (format == nullptr) plan();
-  SweepItem item = given;
-  item.target = launch.run ? SweepTarget::config : SweepTarget::argument;
+  launch::SweepItem item = given;
+  item.target = launch.run ? launch::SweepTarget::config : launch::SweepTarget::argument;
   const std::vector<std::string> words = texts_in(facts, "overrides");
   const UnitBuilder builder(launch, plans, *format, location, words);
   UnitCheck check(catalog, location.config_file, words, {}, nullptr);

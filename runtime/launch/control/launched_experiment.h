@@ -33,7 +33,7 @@ class LaunchedExperiment {
   std::int64_t xid() const;
   const Value& facts() const;  // experiment.json
   DiskRecords& records();
-  Orchestrator& orchestrator();
+  launch::Orchestrator& orchestrator();
 
  private:
   struct Impl;

@@ -230,7 +230,7 @@ void supervise(const fs::path& experiment, ConfigCatalog& catalog, UniqueFd read
     heartbeat.beat();
     ready = UniqueFd();
     LaunchedExperiment launched(experiment, catalog);
-    Supervision supervision;
+    launch::Supervision supervision;
     supervision.wake_fd = wake.fd();
     supervision.should_stop = [&] {
       heartbeat.beat();

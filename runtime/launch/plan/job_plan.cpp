@@ -55,7 +55,7 @@ class Planner {
   void collect() {
     const Value run = launch_.run ? launch_.run->tree : Value();
     if (launch_.experiment.jobs_provider.has_value()) {
-      const std::unique_ptr<JobsProvider> provider = make(launch_.experiment.jobs_provider);
+      const std::unique_ptr<launch::JobsProvider> provider = make(launch_.experiment.jobs_provider);
       for (const auto& [name, job] : provider->jobs(run)) {
         jobs_.emplace_back(name, without_nulls(encode(job)));
       }

@@ -48,9 +48,9 @@ void resolve(const LaunchRequest& request, ConfigCatalog& catalog, LaunchPlan& p
 // If the orchestrator generates the units, the launch has no units and no sweep.
 void ask_orchestrator(LaunchPlan& plan) {
   DiskRecords none(plan.root);
-  OrchestratorContext context{plan.root, none, [] {}};
+  launch::OrchestratorContext context{plan.root, none, [] {}};
   const launch::Experiment& experiment = plan.launch.experiment;
-  const std::unique_ptr<Orchestrator> orchestrator = make(experiment.orchestrator, context);
+  const std::unique_ptr<launch::Orchestrator> orchestrator = make(experiment.orchestrator, context);
   plan.makes_units = orchestrator->makes_units();
   if (!plan.makes_units) return;
   plan.intent = orchestrator->intent();

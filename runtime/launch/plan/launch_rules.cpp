@@ -24,7 +24,7 @@ void imply_sweep(ResolvedLaunch& launch) {
 }
 
 void refuse_lost_names(const SweepItems& sweep, const std::vector<JobPlan>& plans) {
-  for (const SweepItem& item : sweep.items) {
+  for (const launch::SweepItem& item : sweep.items) {
     for (const auto& swept : item.args) {
       const std::string& name = swept.first;
       if (std::any_of(plans.begin(), plans.end(),

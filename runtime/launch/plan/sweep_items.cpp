@@ -117,9 +117,9 @@ Value command_line_sweep(const std::vector<std::string>& further) {
 
 }  // namespace
 
-bool vary_config(const std::vector<SweepItem>& items) {
-  return std::any_of(items.begin(), items.end(), [](const SweepItem& item) {
-    return item.target == SweepTarget::config && !item.args.empty();
+bool vary_config(const std::vector<launch::SweepItem>& items) {
+  return std::any_of(items.begin(), items.end(), [](const launch::SweepItem& item) {
+    return item.target == launch::SweepTarget::config && !item.args.empty();
   });
 }
 
@@ -128,14 +128,14 @@ SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::stri
   const bool asked = (chosen && chosen->on) || !further.empty();
   const Value* at = launch.xp.find("sweep");
   const Origin where = at != nullptr ? at->origin() : Origin();
-  SweepItems nothing{{SweepItem()}, {}};
+  SweepItems nothing{{launch::SweepItem()}, {}};
   if (!launch.experiment.sweep_info.has_value()) {
     if (!asked) return nothing;
     throw ConfigError(Diagnostic{where, "xp.sweep", "no sweep is configured",
                                  "set xp.sweep_info: sweeps/TrainerSweep varies the run's config, "
                                  "sweeps/ConfigSweep arguments of programs"});
   }
-  SweepContext context;
+  launch::SweepContext context;
   if (launch.run) context.config = launch.run->tree;
   context.sweeps = launch.sweeps.is_table() ? launch.sweeps : Value::table();
   if (chosen && chosen->on) context.names = chosen->names;
@@ -143,7 +143,7 @@ SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::stri
     context.command_line = command_line_sweep(further);
     context.names_none = !chosen || !chosen->on;
   }
-  const std::unique_ptr<SweepInfo> sweep = make(launch.experiment.sweep_info, context);
+  const std::unique_ptr<launch::SweepInfo> sweep = make(launch.experiment.sweep_info, context);
   if (!further.empty() && !sweep->needs_names()) {
     throw ConfigError(Diagnostic{where, "xp.sweep_info",
                                  "this sweep is given in full and takes no --sweep",
@@ -156,11 +156,11 @@ SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::stri
     throw ConfigError(Diagnostic{where, "xp.sweep", "the sweep has no items",
                                  "an empty list of values gives an empty sweep"});
   }
-  if (found.items.size() > kMostUnits) {
-    throw ConfigError(Diagnostic{
-        where, "xp.sweep",
-        fmt::format("the sweep makes {} work units, more than {}", found.items.size(), kMostUnits),
-        "launch several experiments"});
+  if (found.items.size() > launch::kMostUnits) {
+    throw ConfigError(Diagnostic{where, "xp.sweep",
+                                 fmt::format("the sweep makes {} work units, more than {}",
+                                             found.items.size(), launch::kMostUnits),
+                                 "launch several experiments"});
   }
   if (vary_config(found.items) && !launch.run) {
     throw ConfigError(Diagnostic{where, "xp.sweep_info",
@@ -171,12 +171,12 @@ SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::stri
   return found;
 }
 
-void refuse_conflicts(const ResolvedLaunch& launch, const std::vector<SweepItem>& items) {
+void refuse_conflicts(const ResolvedLaunch& launch, const std::vector<launch::SweepItem>& items) {
   if (!launch.run) return;
   Diagnostics diagnostics;
   std::set<std::string> seen;
-  for (const SweepItem& item : items) {
-    if (item.target != SweepTarget::config) continue;
+  for (const launch::SweepItem& item : items) {
+    if (item.target != launch::SweepTarget::config) continue;
     for (const auto& entry : item.args) {
       const std::string& name = entry.first;
       if (name.find('*') != std::string::npos || !seen.insert(name).second) continue;

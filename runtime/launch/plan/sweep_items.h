@@ -12,12 +12,12 @@
 namespace trivet {
 
 struct SweepItems {
-  std::vector<SweepItem> items;  // one without members if nothing is swept
+  std::vector<launch::SweepItem> items;  // one without members if nothing is swept
   std::vector<std::string> tags;
 };
 
 // Whether an item changes the run's config.
-bool vary_config(const std::vector<SweepItem>& items);
+bool vary_config(const std::vector<launch::SweepItem>& items);
 
 // A sweep that is given in full runs unless xp.sweep is false; named sweeps run if xp.sweep names
 // them. Each PATH=V1,V2 in `further`, from the command line, adds a dimension. Throws ConfigError
@@ -27,6 +27,6 @@ SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::stri
 
 // Throws ConfigError for a value of the run's config that items change and the command line sets:
 // it would have no effect.
-void refuse_conflicts(const ResolvedLaunch& launch, const std::vector<SweepItem>& items);
+void refuse_conflicts(const ResolvedLaunch& launch, const std::vector<launch::SweepItem>& items);
 
 }  // namespace trivet

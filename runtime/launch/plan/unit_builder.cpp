@@ -26,8 +26,8 @@ using launch::Job;
 using launch::JobConfig;
 using launch::WorkUnit;
 
-std::string expand(const SubdirFormat& format, const std::string& text,
-                   const DirProperties& properties, const std::string& path) {
+std::string expand(const launch::SubdirFormat& format, const std::string& text,
+                   const launch::DirProperties& properties, const std::string& path) {
   try {
     return format.expand(text, properties);
   } catch (const Error& error) {
@@ -75,15 +75,16 @@ void refuse_way_out(const fs::path& root, const fs::path& directory, const std::
 
 // The placeholders of a job's strings, besides those of directories.
 struct Proxies {
-  const DirProperties& properties;
+  const launch::DirProperties& properties;
   const ExperimentLocation& location;
   const JobPlan& plan;
   fs::path wu_dir, config_file;
 };
 
-class JobText final : public SubdirFormat {
+class JobText final : public launch::SubdirFormat {
  public:
-  JobText(const SubdirFormat& dirs, const Proxies& proxies) : dirs_(dirs), proxies_(proxies) {}
+  JobText(const launch::SubdirFormat& dirs, const Proxies& proxies)
+      : dirs_(dirs), proxies_(proxies) {}
 
   std::vector<std::string> own_placeholders() const override {
     std::vector<std::string> names = dirs_.own_placeholders();
@@ -91,7 +92,8 @@ class JobText final : public SubdirFormat {
     return names;
   }
 
-  Value own_placeholder(std::string_view name, const DirProperties& properties) const override {
+  Value own_placeholder(std::string_view name,
+                        const launch::DirProperties& properties) const override {
     if (name == "wu_dir") return proxies_.wu_dir.string();
     if (name == "xp_dir") return proxies_.location.directory.string();
     if (name != "cfg") return dirs_.own_placeholder(name, properties);
@@ -111,13 +113,13 @@ class JobText final : public SubdirFormat {
   }
 
  private:
-  const SubdirFormat& dirs_;
+  const launch::SubdirFormat& dirs_;
   const Proxies& proxies_;
 };
 
 // Every string in a value, including nested tables and lists.
-Value expanded_value(const SubdirFormat& format, const Value& value,
-                     const DirProperties& properties, const std::string& path) {
+Value expanded_value(const launch::SubdirFormat& format, const Value& value,
+                     const launch::DirProperties& properties, const std::string& path) {
   if (value.is_string()) return expand(format, value.as_string(), properties, path);
   if (value.is_array()) {
     Value array = Value::array();
@@ -201,20 +203,21 @@ std::vector<std::string> as_options(const std::vector<std::string>& overrides,
 
 fs::path root_directory(const launch::Experiment& experiment, const std::string& name,
                         const std::string& author, const std::string& cell) {
-  DirProperties properties;
+  launch::DirProperties properties;
   properties.name = name;
   properties.author = author;
   properties.cell = cell;
-  const std::string text = experiment.root_dir.empty() ? experiments_root(nullptr).string()
-                                                       : expand(SubdirFormat(), experiment.root_dir,
-                                                                properties, "xp.root_dir");
+  const std::string text =
+      experiment.root_dir.empty()
+          ? experiments_root(nullptr).string()
+          : expand(launch::SubdirFormat(), experiment.root_dir, properties, "xp.root_dir");
   const fs::path path = fs::absolute(text).lexically_normal();
   return path.has_filename() ? path : path.parent_path();
 }
 
-fs::path experiment_directory(const SubdirFormat& format, const fs::path& root,
+fs::path experiment_directory(const launch::SubdirFormat& format, const fs::path& root,
                               const ExperimentLocation& location, const std::string& cell) {
-  DirProperties properties;
+  launch::DirProperties properties;
   properties.xid = location.xid;
   properties.name = location.name;
   properties.author = location.author;
@@ -227,7 +230,7 @@ fs::path experiment_directory(const SubdirFormat& format, const fs::path& root,
 }
 
 UnitBuilder::UnitBuilder(const ResolvedLaunch& launch, const std::vector<JobPlan>& plans,
-                         const SubdirFormat& format, const ExperimentLocation& location,
+                         const launch::SubdirFormat& format, const ExperimentLocation& location,
                          std::vector<std::string> overrides)
     : launch_(launch),
       plans_(plans),
@@ -237,8 +240,9 @@ UnitBuilder::UnitBuilder(const ResolvedLaunch& launch, const std::vector<JobPlan
   cell_ = plans.front().config.cell.value_or("");
 }
 
-std::vector<Argument> UnitBuilder::arguments(const JobPlan& plan, const SweepItem& item) const {
-  const bool sweeps_config = item.target == SweepTarget::config;
+std::vector<Argument> UnitBuilder::arguments(const JobPlan& plan,
+                                             const launch::SweepItem& item) const {
+  const bool sweeps_config = item.target == launch::SweepTarget::config;
   std::vector<Argument> arguments = plan.arguments;
   for (const auto& swept : item.args) {
     const std::string& name = swept.first;
@@ -272,7 +276,7 @@ std::vector<Argument> UnitBuilder::arguments(const JobPlan& plan, const SweepIte
   return arguments;
 }
 
-UnitWork UnitBuilder::work(const SweepItem& item, std::int64_t repeat) const {
+UnitWork UnitBuilder::work(const launch::SweepItem& item, std::int64_t repeat) const {
   UnitWork work{item, repeat, {}, {}};
   for (const JobPlan& plan : plans_) work.arguments.push_back(arguments(plan, item));
   work.identity = identity(work);
@@ -292,7 +296,7 @@ std::string UnitBuilder::identity(const UnitWork& work) const {
     }
     // Sorted, so that their order does not matter. The config has the others.
     std::vector<std::string> further;
-    if (work.item.target == SweepTarget::config) {
+    if (work.item.target == launch::SweepTarget::config) {
       further = as_options(said_inside(overrides_, work.item), plan);
     }
     std::sort(further.begin(), further.end());
@@ -316,7 +320,7 @@ std::string UnitBuilder::identity(const UnitWork& work) const {
 }
 
 WorkUnit UnitBuilder::build(const UnitWork& work, std::int64_t wid, std::int64_t units) const {
-  DirProperties properties;
+  launch::DirProperties properties;
   properties.xid = location_.xid;
   properties.name = location_.name;
   properties.author = location_.author;
@@ -346,10 +350,10 @@ void UnitBuilder::add_plugin_dirs(Job& job, std::size_t at) const {
 }
 
 Job UnitBuilder::job(const JobPlan& plan, const std::vector<Argument>& arguments,
-                     const DirProperties& properties, const fs::path& directory) const {
+                     const launch::DirProperties& properties, const fs::path& directory) const {
   const JobConfig& config = plan.config;
-  const SweepItem& item = properties.sweep;
-  const bool sweeps_config = item.target == SweepTarget::config;
+  const launch::SweepItem& item = properties.sweep;
+  const bool sweeps_config = item.target == launch::SweepTarget::config;
   const bool says_all = sweeps_config && !location_.unit_file.empty() && is_run(plan);
   const Proxies proxies{properties, location_, plan, directory,
                         says_all ? location_.unit_file : location_.config_file};

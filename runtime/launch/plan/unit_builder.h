@@ -35,14 +35,14 @@ struct ExperimentLocation {
 std::filesystem::path root_directory(const launch::Experiment& experiment, const std::string& name,
                                      const std::string& author, const std::string& cell);
 // The experiment's directory below root_dir. Throws ConfigError for names that leave it.
-std::filesystem::path experiment_directory(const SubdirFormat& format,
+std::filesystem::path experiment_directory(const launch::SubdirFormat& format,
                                            const std::filesystem::path& root,
                                            const ExperimentLocation& location,
                                            const std::string& cell);
 
 // The work of a unit, independent of its directory and number.
 struct UnitWork {
-  SweepItem item;
+  launch::SweepItem item;
   std::int64_t repeat = 1;                       // which of xp.repeats
   std::vector<std::vector<Argument>> arguments;  // of each job, in the order of the plans
   std::string identity;                          // equal for equal work
@@ -53,27 +53,28 @@ class UnitBuilder {
   // All arguments must outlive this object, except `overrides`: the words of the units' runs
   // (UnitConfig::words).
   UnitBuilder(const ResolvedLaunch& launch, const std::vector<JobPlan>& plans,
-              const SubdirFormat& format, const ExperimentLocation& location,
+              const launch::SubdirFormat& format, const ExperimentLocation& location,
               std::vector<std::string> overrides = {});
 
   // Throws ConfigError for an argument that is both swept and set on the command line.
-  UnitWork work(const SweepItem& item, std::int64_t repeat = 1) const;
+  UnitWork work(const launch::SweepItem& item, std::int64_t repeat = 1) const;
 
   // `units`: the total number of units, for {wid}.
   launch::WorkUnit build(const UnitWork& work, std::int64_t wid, std::int64_t units) const;
 
  private:
-  std::vector<Argument> arguments(const JobPlan& plan, const SweepItem& item) const;
+  std::vector<Argument> arguments(const JobPlan& plan, const launch::SweepItem& item) const;
   std::string identity(const UnitWork& work) const;
   launch::Job job(const JobPlan& plan, const std::vector<Argument>& arguments,
-                  const DirProperties& properties, const std::filesystem::path& directory) const;
+                  const launch::DirProperties& properties,
+                  const std::filesystem::path& directory) const;
 
   // A run searches for plugins in the same folders as the launch.
   void add_plugin_dirs(launch::Job& job, std::size_t at) const;
 
   const ResolvedLaunch& launch_;
   const std::vector<JobPlan>& plans_;
-  const SubdirFormat& format_;
+  const launch::SubdirFormat& format_;
   const ExperimentLocation& location_;
   std::vector<std::string> overrides_;
   std::string cell_;

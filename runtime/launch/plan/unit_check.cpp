@@ -25,8 +25,8 @@ constexpr std::size_t kMostProblems = 20;
 
 // The values that directories and listings show for a unit must be those of its config. References
 // and globs are not compared.
-void compare(const SweepItem& item, std::size_t number, const Value& config, const TypedTree& tree,
-             Diagnostics& diagnostics) {
+void compare(const launch::SweepItem& item, std::size_t number, const Value& config,
+             const TypedTree& tree, Diagnostics& diagnostics) {
   for (const auto& [path, value] : item.args) {
     const std::string text = override_value_text(value);
     if (path.find('*') != std::string::npos || text.find("${") != std::string::npos) continue;
@@ -67,7 +67,7 @@ void UnitCheck::check(const launch::WorkUnit& unit, std::size_t number) {
     runs = runs || job.tells_done;
     if (job.tells_done) check_job(unit, job, number);
   }
-  if (runs || unit.sweep.target != SweepTarget::config) return;
+  if (runs || unit.sweep.target != launch::SweepTarget::config) return;
   ConfigRequest request{.files = {config_file_}, .texts = texts_};
   request.overrides = item_overrides(unit.sweep, number);
   for (const std::string& word : said_inside(words_, unit.sweep)) {
@@ -90,7 +90,7 @@ void UnitCheck::check_config(const launch::WorkUnit& unit, const ConfigRequest& 
                              std::size_t number) {
   try {
     const ResolvedConfig config = resolve_config(request, catalog_);
-    if (unit.sweep.target == SweepTarget::config) {
+    if (unit.sweep.target == launch::SweepTarget::config) {
       const TypedTree tree(config_file_schema(), catalog_.schemas());
       compare(unit.sweep, number, config.tree, tree, diagnostics_);
     }
@@ -104,7 +104,7 @@ namespace {
 
 // An error in a sweep value of a file is reported at that location. `given`: number of overrides
 // before those of the item.
-void set_location(Diagnostic& problem, const SweepItem& item, std::size_t number,
+void set_location(Diagnostic& problem, const launch::SweepItem& item, std::size_t number,
                   std::size_t given) {
   const Origin& where = problem.where;
   const auto line = static_cast<std::size_t>(std::max(where.line, 0));
@@ -122,7 +122,7 @@ void UnitCheck::tell(const launch::WorkUnit& unit, std::size_t number, const Con
   std::vector<Diagnostic> diagnostics = error.diagnostics();
   if (told_ != nullptr) {
     ConfigRequest request = *told_;
-    if (unit.sweep.target == SweepTarget::config) {
+    if (unit.sweep.target == launch::SweepTarget::config) {
       for (Override& given : item_overrides(unit.sweep, number)) {
         request.overrides.push_back(std::move(given));
       }

@@ -112,7 +112,7 @@ bool is_inside(const std::string& path, const std::string& swept) {
 }  // namespace
 
 UnitConfig unit_config(const ResolvedLaunch& launch, const std::vector<Override>& overrides,
-                       bool varied, const std::vector<SweepItem>& items) {
+                       bool varied, const std::vector<launch::SweepItem>& items) {
   UnitConfig config;
   if (varied) config.words = run_overrides(overrides);
   std::vector<std::string> targets;
@@ -120,7 +120,7 @@ UnitConfig unit_config(const ResolvedLaunch& launch, const std::vector<Override>
     for (std::string& target : reference_targets(value)) targets.push_back(std::move(target));
   };
   for (const std::string& word : config.words) add(Value(word));
-  for (const SweepItem& item : items) {
+  for (const launch::SweepItem& item : items) {
     for (const auto& [path, value] : item.args) add(value);
   }
   config.text = text_of(launch.run->given, *launch.run, targets, {});
@@ -150,7 +150,8 @@ std::vector<std::string> run_overrides(const std::vector<Override>& overrides) {
   return words;
 }
 
-std::vector<std::string> said_inside(const std::vector<std::string>& words, const SweepItem& item) {
+std::vector<std::string> said_inside(const std::vector<std::string>& words,
+                                     const launch::SweepItem& item) {
   if (item.args.empty()) return {};
   const bool globs = std::any_of(item.args.begin(), item.args.end(),
                                  [](const auto& arg) { return has_glob(arg.first); }) ||
@@ -176,7 +177,7 @@ ConfigRequest without_swept(ConfigRequest request, const std::vector<std::string
   return request;
 }
 
-std::vector<Override> item_overrides(const SweepItem& item, std::size_t number) {
+std::vector<Override> item_overrides(const launch::SweepItem& item, std::size_t number) {
   std::vector<Override> overrides;
   for (const auto& [path, value] : item.args) {
     const std::string text = path + "=" + override_value_text(value);

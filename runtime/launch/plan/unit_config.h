@@ -24,20 +24,21 @@ struct UnitConfig {
 
 // `varied`: whether units vary the config, by `items` or by items that are added later.
 UnitConfig unit_config(const ResolvedLaunch& launch, const std::vector<Override>& overrides,
-                       bool varied, const std::vector<SweepItem>& items);
+                       bool varied, const std::vector<launch::SweepItem>& items);
 
 // The overrides of the run's config, each as a word.
 std::vector<std::string> run_overrides(const std::vector<Override>& overrides);
 
 // The `words` below values that the item changes: they are not part of the config that all units
 // share. All words if there are globs, whose matches the item may change.
-std::vector<std::string> said_inside(const std::vector<std::string>& words, const SweepItem& item);
+std::vector<std::string> said_inside(const std::vector<std::string>& words,
+                                     const launch::SweepItem& item);
 
 // Without the overrides below values that --sweep (PATH=V1,V2) varies: they belong to the units and
 // may not fit the shared config.
 ConfigRequest without_swept(ConfigRequest request, const std::vector<std::string>& sweeps);
 
 // The overrides for the values of an item; messages name it by `number`.
-std::vector<Override> item_overrides(const SweepItem& item, std::size_t number);
+std::vector<Override> item_overrides(const launch::SweepItem& item, std::size_t number);
 
 }  // namespace trivet

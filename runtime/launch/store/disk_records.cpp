@@ -138,7 +138,7 @@ void DiskRecords::take_event(const JobEvent& event) {
   statuses_[{event.wid, event.job}] = event.status;
 }
 
-WorkUnit DiskRecords::add(const SweepItem& item) {
+WorkUnit DiskRecords::add(const launch::SweepItem& item) {
   if (!add_) throw Error("these records cannot add units");
   return add_(*this, item);
 }

@@ -53,7 +53,7 @@ launch::JobEvent job_event_from(const Value& value);
 class DiskRecords final : public launch::UnitRecords {
  public:
   // Builds the unit for add(). Without it, add() is an error.
-  using AddUnit = std::function<launch::WorkUnit(DiskRecords&, const SweepItem&)>;
+  using AddUnit = std::function<launch::WorkUnit(DiskRecords&, const launch::SweepItem&)>;
 
   // Reads all records. Throws RunError for files that cannot be read or have other contents.
   explicit DiskRecords(std::filesystem::path directory, AddUnit add = {});
@@ -61,7 +61,7 @@ class DiskRecords final : public launch::UnitRecords {
   const std::filesystem::path& directory() const { return directory_; }
 
   std::vector<launch::WorkUnit> units() override { return units_; }
-  launch::WorkUnit add(const SweepItem& item) override;
+  launch::WorkUnit add(const launch::SweepItem& item) override;
   launch::JobStatus status(std::int64_t wid, std::string_view job) override;
   void record(std::span<const launch::JobEvent> events, Durability durability) override;
   bool is_cancelled(std::int64_t wid) override;

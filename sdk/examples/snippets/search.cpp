@@ -19,18 +19,18 @@ using namespace trivet;
 namespace {
 
 struct SearchConfig {
-  ConfigOf<Sampler> sampler = "search/Tpe";
-  ConfigOf<Stopper> stopper = "search/Median";
+  ConfigOf<search::Sampler> sampler = "search/Tpe";
+  ConfigOf<search::Stopper> stopper = "search/Median";
 };
 
-SearchSpace rates() {
-  Map<DimensionConfig> dimensions;
+search::SearchSpace rates() {
+  Map<search::DimensionConfig> dimensions;
   dimensions["trainer.learning_rate"].log_uniform = {1e-5, 1e-1};
-  return SearchSpace(dimensions);
+  return search::SearchSpace(dimensions);
 }
 
 // One measurement, at step 10.
-Trial measured(std::int64_t number, double value, TrialState state) {
+search::Trial measured(std::int64_t number, double value, search::TrialState state) {
   return {.number = number,
           .state = state,
           .point = {},
@@ -43,13 +43,13 @@ Trial measured(std::int64_t number, double value, TrialState state) {
 TEST_CASE("example: a sampler says where the next trial is made") {
   snippets::use_plugin("search");
   const SearchConfig config;
-  const SearchSpace space = rates();
-  const std::vector<Trial> history;
+  const search::SearchSpace space = rates();
+  const std::vector<search::Trial> history;
   const std::int64_t number = 0;
   // [sampler]
-  SamplerContext context{.space = space, .goal = Goal::min, .seed = 1};
+  search::SamplerContext context{.space = space, .goal = Goal::min, .seed = 1};
   auto sampler = trivet::make(config.sampler, context);  // "search/Tpe"
-  SearchPoint point = sampler->ask(number, history);
+  search::SearchPoint point = sampler->ask(number, history);
   // [/sampler]
   REQUIRE(point.size() == 1);
   CHECK(point[0].first == "trainer.learning_rate");
@@ -61,16 +61,16 @@ TEST_CASE("example: a sampler says where the next trial is made") {
 TEST_CASE("example: a stopper ends a trial that is worse than the others") {
   snippets::use_plugin("search");
   const SearchConfig config;
-  std::vector<Trial> trials;
-  for (int i = 0; i < 5; ++i) trials.push_back(measured(i, 0.9, TrialState::complete));
-  trials.push_back(measured(5, 0.5, TrialState::running));
-  const Trial& trial = trials.back();
+  std::vector<search::Trial> trials;
+  for (int i = 0; i < 5; ++i) trials.push_back(measured(i, 0.9, search::TrialState::complete));
+  trials.push_back(measured(5, 0.5, search::TrialState::running));
+  const search::Trial& trial = trials.back();
   std::vector<std::int64_t> stopped;
-  const auto stop = [&](const Trial& ended, const std::string&) {
+  const auto stop = [&](const search::Trial& ended, const std::string&) {
     stopped.push_back(ended.number);
   };
   // [stopper]
-  StopperContext context{.goal = Goal::max};
+  search::StopperContext context{.goal = Goal::max};
   auto stopper = trivet::make(config.stopper, context);  // "search/Median"
   if (const auto reason = stopper->should_stop(trial, trials)) stop(trial, *reason);
   // [/stopper]

@@ -11,13 +11,13 @@
 
 namespace subdir_format_example {
 
-using trivet::DirProperties;
 using trivet::Value;
+using trivet::launch::DirProperties;
 
 namespace {
 
 // [class]
-class DatedDirs : public trivet::SubdirFormat {
+class DatedDirs : public trivet::launch::SubdirFormat {
  public:
   using SubdirFormat::SubdirFormat;
   std::vector<std::string> own_placeholders() const override { return {"date"}; }

@@ -76,14 +76,18 @@ class Tokenizer;
 class DataSource;
 class Trainer;
 class Action;
+class SummaryWriter;
+class Command;
+namespace launch {
 class Orchestrator;
 class SweepInfo;
 class JobsProvider;
 class SubdirFormat;
+}  // namespace launch
+namespace search {
 class Sampler;
 class Stopper;
-class SummaryWriter;
-class Command;
+}  // namespace search
 
 // A kind of object is its base class and this line.
 #define TRIVET_KIND_(name, Base)                                                                  \
@@ -102,12 +106,12 @@ TRIVET_KIND_(tokenizer, Tokenizer)
 TRIVET_KIND_(data_source, DataSource)
 TRIVET_KIND_(trainer, Trainer)
 TRIVET_KIND_(action, Action)
-TRIVET_KIND_(orchestrator, Orchestrator)
-TRIVET_KIND_(sweep, SweepInfo)
-TRIVET_KIND_(jobs, JobsProvider)
-TRIVET_KIND_(subdir, SubdirFormat)
-TRIVET_KIND_(sampler, Sampler)
-TRIVET_KIND_(stopper, Stopper)
+TRIVET_KIND_(orchestrator, launch::Orchestrator)
+TRIVET_KIND_(sweep, launch::SweepInfo)
+TRIVET_KIND_(jobs, launch::JobsProvider)
+TRIVET_KIND_(subdir, launch::SubdirFormat)
+TRIVET_KIND_(sampler, search::Sampler)
+TRIVET_KIND_(stopper, search::Stopper)
 TRIVET_KIND_(summary_writer, SummaryWriter)
 TRIVET_KIND_(command, Command)
 #undef TRIVET_KIND_

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/launch/orchestrator.h"
 
-namespace trivet {
+namespace trivet::launch {
 
 Orchestrator::~Orchestrator() = default;
-void Orchestrator::check(std::span<const launch::WorkUnit>, Diagnostics&) {}
+void Orchestrator::check(std::span<const WorkUnit>, Diagnostics&) {}
 void Orchestrator::refresh(std::span<const std::int64_t>) {}
 std::vector<std::string> Orchestrator::intent() const {
   return {};
@@ -20,4 +20,4 @@ void Orchestrator::supervise(const Supervision&) {
   throw Error("the orchestrator has no supervisor");
 }
 
-}  // namespace trivet
+}  // namespace trivet::launch

@@ -13,7 +13,7 @@
 #include "trivet/error.h"
 #include "trivet/text/utf8.h"
 
-namespace trivet {
+namespace trivet::launch {
 namespace {
 
 constexpr std::array<std::string_view, 6> kOfExperiment{"xid",    "name", "title",
@@ -102,7 +102,7 @@ Value SubdirFormat::with_format(std::string_view, std::string_view) const {
 }
 
 std::string SubdirFormat::expand(std::string_view text, const DirProperties& properties) const {
-  return launch::replace_braces(text, [&](const launch::Placeholder& placeholder) -> std::string {
+  return replace_braces(text, [&](const Placeholder& placeholder) -> std::string {
     if (const Value whole = with_format(placeholder.name, placeholder.format); whole.is_string()) {
       return whole.as_string();
     }
@@ -143,4 +143,4 @@ std::string sweep_kwargs(const SweepItem& sweep) {
   return text + "-" + digest(whole).substr(0, kHash - 1);
 }
 
-}  // namespace trivet
+}  // namespace trivet::launch

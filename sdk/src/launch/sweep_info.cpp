@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/launch/sweep_info.h"
 
-namespace trivet {
+namespace trivet::launch {
 
 SweepInfo::~SweepInfo() = default;
 std::vector<std::string> SweepInfo::tags() const {
@@ -11,4 +11,4 @@ bool SweepInfo::needs_names() const {
   return false;
 }
 
-}  // namespace trivet
+}  // namespace trivet::launch

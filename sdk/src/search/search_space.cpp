@@ -7,7 +7,7 @@
 
 #include "trivet/config/schema.h"
 
-namespace trivet {
+namespace trivet::search {
 namespace {
 
 // Up to here a logarithm in double still tells integers apart, with three digits to spare.
@@ -236,4 +236,4 @@ std::vector<double> SearchSpace::unit(const SearchPoint& point) const {
   throw Error("a trial of the search sets a key twice");
 }
 
-}  // namespace trivet
+}  // namespace trivet::search

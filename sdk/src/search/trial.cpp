@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-namespace trivet {
+namespace trivet::search {
 
 std::optional<double> final_loss(const Trial& trial, Goal goal) {
   if (trial.state != TrialState::complete && trial.state != TrialState::stopped) return {};
@@ -13,4 +13,4 @@ std::optional<double> final_loss(const Trial& trial, Goal goal) {
   return loss_of(*value, goal);
 }
 
-}  // namespace trivet
+}  // namespace trivet::search

@@ -22,19 +22,20 @@ namespace {
 
 const SamplerMaker kMake = maker_of<trivet::dlib::GlobalSearch>();
 
-std::unique_ptr<Sampler> sampler_of(const SearchSpace& space, std::int64_t seed = 1) {
+std::unique_ptr<search::Sampler> sampler_of(const search::SearchSpace& space,
+                                            std::int64_t seed = 1) {
   return kMake(space, seed, Goal::min);
 }
 
-SearchSpace space_of(DimensionConfig dimension) {
-  Map<DimensionConfig> config;
+search::SearchSpace space_of(search::DimensionConfig dimension) {
+  Map<search::DimensionConfig> config;
   config["x"] = std::move(dimension);
-  return SearchSpace(config);
+  return search::SearchSpace(config);
 }
 
-std::size_t different_points(const std::vector<Trial>& history) {
+std::size_t different_points(const std::vector<search::Trial>& history) {
   std::set<std::string> points;
-  for (const Trial& trial : history) points.insert(text_of(trial.point));
+  for (const search::Trial& trial : history) points.insert(text_of(trial.point));
   return points.size();
 }
 
@@ -56,7 +57,7 @@ TEST_CASE("dlib's search asks for different points at the same time") {
   check_parallel_points(kMake);
   // From the first point on: no trial has ended yet.
   const auto sampler = sampler_of(branin_space());
-  std::vector<Trial> running;
+  std::vector<search::Trial> running;
   for (int number = 0; number < 8; ++number) {
     running.push_back({.number = number, .point = sampler->ask(number, running)});
   }
@@ -64,7 +65,7 @@ TEST_CASE("dlib's search asks for different points at the same time") {
 }
 
 TEST_CASE("dlib's search starts in the middle of every range, on its scale") {
-  const SearchPoint first = sampler_of(mixed_space())->ask(0, {});
+  const search::SearchPoint first = sampler_of(mixed_space())->ask(0, {});
   CHECK(number_of(first, 0) == Approx(std::pow(10, -2.5)));  // 1e-5 to 1, by logarithm
   CHECK(number_of(first, 1) == Approx(0.25));
   CHECK(first[2].second == Value(3));
@@ -81,7 +82,7 @@ TEST_CASE("dlib's search goes other ways with another seed") {
 
 TEST_CASE("dlib's quadratic and its bound alternate") {
   const auto sampler = sampler_of(branin_space());
-  const std::vector<Trial> history = run_search(*sampler, branin, 12);
+  const std::vector<search::Trial> history = run_search(*sampler, branin, 12);
   // The maximum of the quadratic is not random; the bound is evaluated at random points.
   CHECK(sampler->ask(12, history) == sampler->ask(14, history));
   CHECK(sampler->ask(13, history) != sampler->ask(12, history));
@@ -89,19 +90,19 @@ TEST_CASE("dlib's quadratic and its bound alternate") {
 }
 
 TEST_CASE("dlib's quadratic finds the bottom of a parabola of logarithms") {
-  DimensionConfig rate;
+  search::DimensionConfig rate;
   rate.log_uniform = {1e-6, 1};
   // A quadratic through three points reaches the bottom of a parabola at once.
-  const Function parabola = [](const SearchPoint& point) {
+  const Function parabola = [](const search::SearchPoint& point) {
     return std::pow(std::log10(number_of(point, 0)) + 4, 2);
   };
   CHECK(least_value(run_search(*sampler_of(space_of(rate)), parabola, 12)) < 1e-6);
 }
 
 TEST_CASE("dlib's quadratic moves integers") {
-  DimensionConfig width;
+  search::DimensionConfig width;
   width.int_ = {0, 1000};
-  const Function parabola = [](const SearchPoint& point) {
+  const Function parabola = [](const search::SearchPoint& point) {
     return std::pow(number_of(point, 0) - 613, 2);
   };
   for (int seed = 0; seed < 5; ++seed) {
@@ -110,10 +111,10 @@ TEST_CASE("dlib's quadratic moves integers") {
 }
 
 TEST_CASE("dlib's search tries no integer twice while there are others") {
-  DimensionConfig depth;
+  search::DimensionConfig depth;
   depth.int_ = {0, 20};
   // Not a parabola: quadratics predict improvement between the integers around the best one.
-  const Function valley = [](const SearchPoint& point) {
+  const Function valley = [](const search::SearchPoint& point) {
     return std::pow(std::abs(number_of(point, 0) - 7.3), 1.5);
   };
   for (int seed = 0; seed < 5; ++seed) {
@@ -122,7 +123,7 @@ TEST_CASE("dlib's search tries no integer twice while there are others") {
 }
 
 TEST_CASE("dlib's search repeats a point if there are no others") {
-  DimensionConfig flag;
+  search::DimensionConfig flag;
   flag.choice = std::vector<Value>{true, false};
   const auto history = run_search(
       *sampler_of(space_of(flag)), [](const auto&) { return 1; }, 6);
@@ -131,16 +132,16 @@ TEST_CASE("dlib's search repeats a point if there are no others") {
 
 TEST_CASE("to dlib's search a trial that failed is as bad as the worst") {
   const auto sampler = sampler_of(branin_space());
-  std::vector<Trial> history = run_search(*sampler, branin, 20);
+  std::vector<search::Trial> history = run_search(*sampler, branin, 20);
   double worst = 0;
-  for (const Trial& trial : history) worst = std::max(worst, *trial.value);
-  std::vector<Trial> as_worst = history;
+  for (const search::Trial& trial : history) worst = std::max(worst, *trial.value);
+  std::vector<search::Trial> as_worst = history;
   // The next point of the quadratic, so that the result of this point matters.
-  const SearchPoint point = sampler->ask(20, history);
-  history.push_back({.number = 20, .state = TrialState::failed, .point = point});
+  const search::SearchPoint point = sampler->ask(20, history);
+  history.push_back({.number = 20, .state = search::TrialState::failed, .point = point});
   as_worst.push_back(complete_trial(20, point, worst));
   for (const int number : {21, 22}) {  // a step of the bound, and one of the quadratic
-    const SearchPoint next = sampler->ask(number, history);
+    const search::SearchPoint next = sampler->ask(number, history);
     CHECK(next == sampler->ask(number, as_worst));
     CHECK(next != point);
   }
@@ -148,10 +149,11 @@ TEST_CASE("to dlib's search a trial that failed is as bad as the worst") {
 
 TEST_CASE("dlib's search continues after nothing but failures") {
   const auto sampler = sampler_of(mixed_space());
-  std::vector<Trial> history;
+  std::vector<search::Trial> history;
   for (int number = 0; number < 10; ++number) {
-    history.push_back(
-        {.number = number, .state = TrialState::failed, .point = sampler->ask(number, history)});
+    history.push_back({.number = number,
+                       .state = search::TrialState::failed,
+                       .point = sampler->ask(number, history)});
   }
   CHECK(different_points(history) == 10);
 }
@@ -161,24 +163,28 @@ TEST_CASE("dlib's search gets over losses that are all equal, or too large") {
       *sampler_of(mixed_space()), [](const auto&) { return 0.5; }, 20);
   CHECK(different_points(flat) == 20);
   // dlib's quadratic finds no best point among losses above 1e300.
-  const Function huge = [](const SearchPoint& point) { return 1e306 * (10 + mixed(point)); };
+  const Function huge = [](const search::SearchPoint& point) {
+    return 1e306 * (10 + mixed(point));
+  };
   CHECK(different_points(run_search(*sampler_of(mixed_space()), huge, 20)) == 20);
 }
 
 TEST_CASE("dlib's search is not held up by a choice of one") {
-  Map<DimensionConfig> config;
+  Map<search::DimensionConfig> config;
   config["task"].choice = std::vector<Value>{"only"};
-  const auto fixed = sampler_of(SearchSpace(config));
+  const auto fixed = sampler_of(search::SearchSpace(config));
   CHECK(text_of(fixed->ask(0, {})) == "task=\"only\" ");
 
   // Together with others it has no effect.
   config["x"].uniform = {-5, 10};
   config["y"].uniform = {0, 15};
-  const Function function = [](const SearchPoint& point) { return branin({point[1], point[2]}); };
-  const auto with = run_search(*sampler_of(SearchSpace(config)), function, 20);
+  const Function function = [](const search::SearchPoint& point) {
+    return branin({point[1], point[2]});
+  };
+  const auto with = run_search(*sampler_of(search::SearchSpace(config)), function, 20);
   const auto without = run_search(*sampler_of(branin_space()), branin, 20);
   for (std::size_t i = 0; i < 20; ++i) {
-    CHECK(SearchPoint{with[i].point[1], with[i].point[2]} == without[i].point);
+    CHECK(search::SearchPoint{with[i].point[1], with[i].point[2]} == without[i].point);
   }
 }
 
@@ -202,8 +208,9 @@ TEST_CASE("on Branin's function dlib's search beats random search") {
 TEST_CASE("dlib's search is made by its key, and its settings matter") {
   use_plugin("dlib");
   const auto last = [](Value fields) {
-    SamplerContext context{.space = branin_space(), .goal = Goal::min, .seed = 1};
-    const auto sampler = make(ConfigOf<Sampler>("dlib/GlobalSearch", std::move(fields)), context);
+    search::SamplerContext context{.space = branin_space(), .goal = Goal::min, .seed = 1};
+    const auto sampler =
+        make(ConfigOf<search::Sampler>("dlib/GlobalSearch", std::move(fields)), context);
     return text_of(run_search(*sampler, branin, 10).back().point);
   };
   const std::string usual =

@@ -133,7 +133,7 @@ TEST_CASE("local: units are cancelled without a supervisor, too") {
   REQUIRE(wait_until([&] { return experiment.has("up"); }));
   kill_now(supervisor);
   FileRecords records = experiment.records();
-  experiment.with(records, [&](Orchestrator& orchestrator) {
+  experiment.with(records, [&](launch::Orchestrator& orchestrator) {
     const std::int64_t wids[] = {1, 2};
     orchestrator.cancel(wids);
     const Job& job = experiment.units[0].jobs[0];
@@ -226,7 +226,7 @@ TEST_CASE("local: refresh records what happened without a supervisor") {
     expected = JobState::lost;
   }
   FileRecords records = experiment.records();
-  experiment.with(records, [](Orchestrator& orchestrator) {
+  experiment.with(records, [](launch::Orchestrator& orchestrator) {
     const std::int64_t wids[] = {1, 2};
     orchestrator.refresh(wids);
   });
@@ -245,7 +245,7 @@ TEST_CASE("local: units that are added while it works are done, too") {
     }
     return false;
   };
-  experiment.with(records, [&](Orchestrator& orchestrator) {
+  experiment.with(records, [&](launch::Orchestrator& orchestrator) {
     orchestrator.supervise({.should_stop = add_one, .wake_fd = -1});
   });
   CHECK(experiment.text("log") == "first\nsecond\n");
@@ -264,7 +264,7 @@ TEST_CASE("local: a failed job runs again after a retry") {
     if (records.status(1, "main").state == JobState::completed) experiment.dir.write("go", "");
     return false;
   };
-  experiment.with(records, [&](Orchestrator& orchestrator) {
+  experiment.with(records, [&](launch::Orchestrator& orchestrator) {
     orchestrator.supervise({.should_stop = ask, .wake_fd = -1});
   });
   CHECK(experiment.state(1) == JobState::completed);
@@ -281,7 +281,7 @@ TEST_CASE("local: a supervisor that is woken all the time records everything onc
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return false;
   };
-  experiment.with(records, [&](Orchestrator& orchestrator) {
+  experiment.with(records, [&](launch::Orchestrator& orchestrator) {
     orchestrator.supervise({.should_stop = slowly, .wake_fd = always_readable});
   });
   ::close(always_readable);
@@ -297,7 +297,7 @@ class FullDisk final : public UnitRecords {
  public:
   FullDisk(FileRecords& records, int failures) : records_(records), failures_(failures) {}
   std::vector<WorkUnit> units() override { return records_.units(); }
-  WorkUnit add(const SweepItem& item) override { return records_.add(item); }
+  WorkUnit add(const launch::SweepItem& item) override { return records_.add(item); }
   JobStatus status(std::int64_t wid, std::string_view job) override {
     return records_.status(wid, job);
   }
@@ -322,7 +322,7 @@ TEST_CASE("local: events that a full disk rejects are recorded later, once") {
   FileRecords files = experiment.records();
   // More than one round of the supervisor, which tries once a second when nothing else happens.
   FullDisk disk(files, 6);
-  experiment.with(disk, [](Orchestrator& orchestrator) {
+  experiment.with(disk, [](launch::Orchestrator& orchestrator) {
     orchestrator.supervise({.should_stop = [] { return false; }, .wake_fd = -1});
   });
   CHECK(disk.failures_left() < 0);

@@ -42,7 +42,7 @@ class LocalExperiment {
   // Runs `body` on an orchestrator for it.
   template <class Body>
   void with(launch::UnitRecords& records, Body&& body) {
-    OrchestratorContext context{dir.path(), records, [] {}};
+    launch::OrchestratorContext context{dir.path(), records, [] {}};
     local::LocalOrchestrator orchestrator(config, context);
     body(orchestrator);
   }
@@ -50,7 +50,7 @@ class LocalExperiment {
   // Supervises until all has ended, or until `should_stop`.
   void supervise(std::function<bool()> should_stop = [] { return false; }) {
     FileRecords own = records();
-    with(own, [&](Orchestrator& orchestrator) {
+    with(own, [&](launch::Orchestrator& orchestrator) {
       orchestrator.supervise({.should_stop = std::move(should_stop), .wake_fd = -1});
     });
   }

@@ -25,7 +25,7 @@ constexpr const char* kAlone =
 std::string problems_of(LocalExperiment& experiment) {
   Diagnostics diagnostics;
   FileRecords records = experiment.records();
-  experiment.with(records, [&](Orchestrator& orchestrator) {
+  experiment.with(records, [&](launch::Orchestrator& orchestrator) {
     orchestrator.check(experiment.units, diagnostics);
   });
   std::string text;

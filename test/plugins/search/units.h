@@ -21,7 +21,7 @@ class PlayedUnits final : public launch::UnitRecords {
  public:
   std::vector<launch::WorkUnit> units() override { return units_; }
 
-  launch::WorkUnit add(const SweepItem& item) override {
+  launch::WorkUnit add(const launch::SweepItem& item) override {
     if (refuses && refuses(item)) {
       throw ConfigError(Diagnostic{.where = {}, .path = "n", .what = "cannot be", .hint = {}});
     }
@@ -61,7 +61,7 @@ class PlayedUnits final : public launch::UnitRecords {
 
   // Units that users have canceled.
   std::set<std::int64_t> cancelled;
-  std::function<bool(const SweepItem&)> refuses;
+  std::function<bool(const launch::SweepItem&)> refuses;
 
  private:
   TempDir dir_;

@@ -17,9 +17,9 @@ using Catch::Contains;
 
 namespace {
 
-std::string texts(const std::vector<SweepItem>& items) {
+std::string texts(const std::vector<launch::SweepItem>& items) {
   std::string text;
-  for (const SweepItem& item : items) {
+  for (const launch::SweepItem& item : items) {
     if (!text.empty()) text += " ";
     std::string members;
     for (const auto& [name, value] : item.args) {
@@ -30,8 +30,8 @@ std::string texts(const std::vector<SweepItem>& items) {
   return text;
 }
 
-SweepContext context(std::vector<std::string> names) {
-  SweepContext given;
+launch::SweepContext context(std::vector<std::string> names) {
+  launch::SweepContext given;
   given.names = std::move(names);
   given.sweeps = Value::table(
       {{"default", Value::table({{"seed", Value::array({1, 2})}})},
@@ -90,11 +90,11 @@ TEST_CASE("several sweeps make their product, and the later name wins") {
 
 TEST_CASE("unknown sweeps are reported with the known ones") {
   CHECK_THROWS_WITH(named({"nope"}), Contains("'nope'") && Contains("again, default, lr"));
-  SweepContext loose;
+  launch::SweepContext loose;
   loose.sweeps = Value::table({{"seed", Value::array({1, 2})}});
   CHECK_THROWS_WITH(ConfigSweep({}, loose).items(),
                     Contains("no [sweep.default]") && Contains("[sweep.default] above seed"));
-  SweepContext none;
+  launch::SweepContext none;
   none.sweeps = Value::table();
   CHECK_THROWS_WITH(ConfigSweep({}, none).items(), Contains("no [sweep.default]"));
   CHECK(ConfigSweep({}, none).needs_names());
@@ -102,7 +102,7 @@ TEST_CASE("unknown sweeps are reported with the known ones") {
 
 TEST_CASE("an invalid sweep is refused with the value that was found") {
   const auto of = [](const Value& sweep) {
-    SweepContext given;
+    launch::SweepContext given;
     given.names = {"x"};
     given.sweeps = Value::table({{"x", sweep}});
     return texts(ConfigSweep({}, given).items());
@@ -118,15 +118,15 @@ TEST_CASE("an invalid sweep is refused with the value that was found") {
 
 TEST_CASE("a sweep makes at most as many work units as an experiment may have") {
   const auto count = [](const Value& sweep) {
-    SweepContext given;
+    launch::SweepContext given;
     given.names = {"x"};
     given.sweeps = Value::table({{"x", sweep}});
     return ConfigSweep({}, given).items().size();
   };
   const Value most = one("range", {0, 100'000}), more = one("range", {0, 100'001});
   const Value hundred = one("range", {0, 100}), thousand = one("range", {0, 1000});
-  CHECK(count(Value::table({{"a", most}})) == kMostUnits);
-  CHECK(count(Value::table({{"a", thousand}, {"b", hundred}})) == kMostUnits);
+  CHECK(count(Value::table({{"a", most}})) == launch::kMostUnits);
+  CHECK(count(Value::table({{"a", thousand}, {"b", hundred}})) == launch::kMostUnits);
   const char* const kWhy = "more than 100,000 work units";
   CHECK_THROWS_WITH(count(Value::table({{"a", more}})), Contains(kWhy));
   CHECK_THROWS_WITH(count(Value::table({{"zip", true}, {"a", more}})), Contains(kWhy));
@@ -136,17 +136,17 @@ TEST_CASE("a sweep makes at most as many work units as an experiment may have") 
 TEST_CASE("sweeps set tags, and whether they vary the config") {
   CHECK(ConfigSweep({}, context({"lr", "pairs"})).tags() ==
         std::vector<std::string>{"sweep:lr", "sweep:pairs"});
-  const SweepContext given = context({});
-  for (const SweepItem& item : ConfigSweep({}, given).items()) {
-    CHECK(item.target == SweepTarget::argument);
+  const launch::SweepContext given = context({});
+  for (const launch::SweepItem& item : ConfigSweep({}, given).items()) {
+    CHECK(item.target == launch::SweepTarget::argument);
   }
-  for (const SweepItem& item : TrainerSweep({}, given).items()) {
-    CHECK(item.target == SweepTarget::config);
+  for (const launch::SweepItem& item : TrainerSweep({}, given).items()) {
+    CHECK(item.target == launch::SweepTarget::config);
   }
 }
 
 TEST_CASE("zipped lists must have equal lengths") {
-  SweepContext given = context({"pairs"});
+  launch::SweepContext given = context({"pairs"});
   given.sweeps.find("pairs")->set("a", Value::array({1}));
   CHECK_THROWS_WITH(ConfigSweep({}, given).items(), Contains("'a' has 1 values, 'b' has 2"));
 }

@@ -215,7 +215,7 @@ TEST_CASE("units that vary the config start from the files and get the overrides
   }
   ResolvedLaunch launch;
   launch.run = resolve_config(request, catalog);
-  const SweepItem item{.args = {{"name", Value("${xp.a}")}}};
+  const launch::SweepItem item{.args = {{"name", Value("${xp.a}")}}};
   const UnitConfig config = unit_config(launch, request.overrides, true, {item});
   CHECK(config.words == std::vector<std::string>{"task.model.dropout=0.5", "seed=3"});
   CHECK_THAT(config.files_text, Catch::Contains("a = \"${xp.b}\"") &&

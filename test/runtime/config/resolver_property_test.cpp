@@ -254,7 +254,7 @@ class Trial {
 
   // The unit of this item has the config that the same words show, or the launch rejects it.
   void check_unit(const ResolvedConfig& shown) const {
-    SweepItem item;
+    launch::SweepItem item;
     std::vector<std::string> sweeps;
     for (const Said& said : case_.swept) {
       item.args.emplace_back(said.path, read_toml_value(said.value));

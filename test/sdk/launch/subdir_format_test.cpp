@@ -11,8 +11,8 @@ using Catch::Contains;
 
 namespace {
 
-DirProperties properties() {
-  DirProperties all;
+launch::DirProperties properties() {
+  launch::DirProperties all;
   all.xid = 12;
   all.name = "my xp";
   all.author = "ada";
@@ -23,12 +23,12 @@ DirProperties properties() {
   return all;
 }
 
-std::string expand(const std::string& text, const DirProperties& from = properties()) {
-  return SubdirFormat().expand(text, from);
+std::string expand(const std::string& text, const launch::DirProperties& from = properties()) {
+  return launch::SubdirFormat().expand(text, from);
 }
 
 std::string kwargs(std::vector<std::pair<std::string, Value>> args) {
-  return sweep_kwargs({std::move(args), {}});
+  return launch::sweep_kwargs({std::move(args), {}});
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ TEST_CASE("every placeholder of a directory has its value") {
 }
 
 TEST_CASE("the number of a unit is padded to the digits of their number") {
-  DirProperties from = properties();
+  launch::DirProperties from = properties();
   const auto wid = [&](std::int64_t unit, std::int64_t units) {
     from.wid = unit;
     from.units = units;
@@ -66,14 +66,14 @@ TEST_CASE("placeholders support formats as in Python") {
 }
 
 TEST_CASE("without a sweep there is no separator") {
-  DirProperties from = properties();
+  launch::DirProperties from = properties();
   from.sweep = {};
   CHECK(expand("{wid}{separator_if_sweep}{sweep_kwargs}", from) == "003");
 }
 
 TEST_CASE("an invalid placeholder is an error that lists the valid ones") {
   CHECK_THROWS_WITH(expand("{nope}"), Contains("{nope}") && Contains("{sweep_kwargs}"));
-  DirProperties experiment = properties();
+  launch::DirProperties experiment = properties();
   experiment.wid = 0;
   CHECK_THROWS_WITH(expand("{nope}", experiment), !Contains("{sweep_kwargs}"));
   CHECK_THROWS_WITH(expand("{wid}", experiment), Contains("known in work units only"));
@@ -94,7 +94,7 @@ TEST_CASE("changes of a sweep become text that a directory name allows") {
   CHECK(kwargs({{"p", "x=1,y:{z}#'\""}}) == "p=x=1,y:{z}#'\"");  // unchanged
   CHECK(kwargs({{"p", "a\x1b[2J\x7f\x1f!"}}) == "p=a(2J!");      // no terminal control characters
   CHECK(kwargs({{"p[0]", "[x]"}}) == "p(0)=(x)");                // no shell patterns
-  CHECK(sweep_kwargs({{{"a.long.path", 1}}, {{"path", 1}}}) == "path=1");
+  CHECK(launch::sweep_kwargs({{{"a.long.path", 1}}, {{"path", 1}}}) == "path=1");
 }
 
 TEST_CASE("long text of a sweep is cut after a member and made unique by a hash") {

@@ -11,12 +11,12 @@
 #include "trivet/testing/config_check.h"
 
 using Catch::Matchers::Contains;
-using trivet::Dimension;
-using trivet::DimensionConfig;
 using trivet::Map;
-using trivet::SearchPoint;
-using trivet::SearchSpace;
 using trivet::Value;
+using trivet::search::Dimension;
+using trivet::search::DimensionConfig;
+using trivet::search::SearchPoint;
+using trivet::search::SearchSpace;
 using trivet::test::check_property;
 
 namespace {
@@ -230,10 +230,10 @@ TEST_CASE("the config of a dimension survives the way to a file and back") {
 }
 
 TEST_CASE("the loss of a trial is its value or last measurement, signed by the goal") {
-  using trivet::final_loss;
   using trivet::Goal;
-  using trivet::TrialState;
-  trivet::Trial trial;
+  using trivet::search::final_loss;
+  using trivet::search::TrialState;
+  trivet::search::Trial trial;
   trial.measurements = {{10, 0.5}, {20, 0.75}};
   CHECK_FALSE(final_loss(trial, Goal::min));  // it still runs
   trial.state = TrialState::stopped;

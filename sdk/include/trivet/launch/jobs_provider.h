@@ -14,7 +14,7 @@
 #include "trivet/object.h"
 #include "trivet/plugin/registry.h"
 
-namespace trivet {
+namespace trivet::launch {
 
 struct JobsProviderConfig {};
 TRIVET_CONFIG(JobsProviderConfig, trivet::NoBase)
@@ -29,8 +29,7 @@ class TRIVET_API JobsProvider : public Object {
   // By name, in the order in which they are started; the first is the main job. `config` is the
   // run's, resolved; null when there is none. Throws Error when it needs one.
   // [main-thread]
-  virtual std::vector<std::pair<std::string, launch::JobConfig>> jobs(
-      const Value& config) const = 0;
+  virtual std::vector<std::pair<std::string, JobConfig>> jobs(const Value& config) const = 0;
 };
 
-}  // namespace trivet
+}  // namespace trivet::launch

@@ -26,7 +26,7 @@
 #include "trivet/object.h"
 #include "trivet/plugin/registry.h"
 
-namespace trivet {
+namespace trivet::launch {
 
 struct OrchestratorConfig {};
 TRIVET_CONFIG(OrchestratorConfig, trivet::NoBase)
@@ -34,7 +34,7 @@ TRIVET_CONFIG(OrchestratorConfig, trivet::NoBase)
 // Outlives the orchestrator.
 struct OrchestratorContext {
   std::filesystem::path experiment_directory;
-  launch::UnitRecords& records;
+  UnitRecords& records;
   // Starts the supervisor unless one is at work already.
   std::function<void()> start_supervisor;
   // This program, for the scripts of a cluster's jobs (job_array.h).
@@ -63,11 +63,11 @@ class TRIVET_API Orchestrator : public Object {
   // What is wrong with these units for this orchestrator, before anything is recorded: a job that
   // takes more than any machine has, a program that a cluster lacks. Default: nothing.
   // [main-thread]
-  virtual void check(std::span<const launch::WorkUnit> units, Diagnostics& diagnostics);
+  virtual void check(std::span<const WorkUnit> units, Diagnostics& diagnostics);
 
   // Queues units, which are recorded; returns once that is durable. Units that are queued, run or
   // have ended already are left alone. Throws RunError when they cannot be queued. [main-thread]
-  virtual void launch(std::span<const launch::WorkUnit> units) = 0;
+  virtual void launch(std::span<const WorkUnit> units) = 0;
 
   // Ends the jobs of units that are marked cancelled in the records: SIGTERM, a while to save, then
   // SIGKILL. Returns once the signals are sent. [main-thread]
@@ -93,4 +93,4 @@ class TRIVET_API Orchestrator : public Object {
   virtual void supervise(const Supervision& supervision);
 };
 
-}  // namespace trivet
+}  // namespace trivet::launch

@@ -23,7 +23,7 @@
 //
 // Example (sdk/examples/snippets/subdir_format.cpp#class):
 //
-//   class DatedDirs : public trivet::SubdirFormat {
+//   class DatedDirs : public trivet::launch::SubdirFormat {
 //    public:
 //     using SubdirFormat::SubdirFormat;
 //     std::vector<std::string> own_placeholders() const override { return {"date"}; }
@@ -46,7 +46,7 @@
 #include "trivet/object.h"
 #include "trivet/plugin/registry.h"
 
-namespace trivet {
+namespace trivet::launch {
 
 struct SubdirFormatConfig {
   std::string xp_dirname = "{xid}";
@@ -98,4 +98,4 @@ class TRIVET_API SubdirFormat : public Object {
 // The value of {sweep_kwargs}.
 TRIVET_API std::string sweep_kwargs(const SweepItem& sweep);
 
-}  // namespace trivet
+}  // namespace trivet::launch

@@ -20,7 +20,7 @@
 #include "trivet/object.h"
 #include "trivet/plugin/registry.h"
 
-namespace trivet {
+namespace trivet::launch {
 
 // Work units of an experiment at most: a launch and its supervisor keep all of them in memory, a
 // few kilobytes each.
@@ -74,4 +74,4 @@ class TRIVET_API SweepInfo : public Object {
   virtual bool needs_names() const;
 };
 
-}  // namespace trivet
+}  // namespace trivet::launch

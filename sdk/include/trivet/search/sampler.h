@@ -24,7 +24,7 @@
 #include "trivet/search/search_space.h"
 #include "trivet/search/trial.h"
 
-namespace trivet {
+namespace trivet::search {
 
 struct SamplerConfig {};
 TRIVET_CONFIG(SamplerConfig, trivet::NoBase)
@@ -48,4 +48,4 @@ class TRIVET_API Sampler : public Object {
   virtual SearchPoint ask(std::int64_t number, std::span<const Trial> history) const = 0;
 };
 
-}  // namespace trivet
+}  // namespace trivet::search

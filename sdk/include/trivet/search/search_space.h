@@ -33,7 +33,7 @@
 #include "trivet/config.h"
 #include "trivet/config/value.h"
 
-namespace trivet {
+namespace trivet::search {
 
 // Config path -> value, in the order of the space.
 using SearchPoint = std::vector<std::pair<std::string, Value>>;
@@ -112,4 +112,4 @@ class TRIVET_API SearchSpace {
   std::vector<Dimension> dimensions_;
 };
 
-}  // namespace trivet
+}  // namespace trivet::search

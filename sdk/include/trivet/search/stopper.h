@@ -21,7 +21,7 @@
 #include "trivet/plugin/registry.h"
 #include "trivet/search/trial.h"
 
-namespace trivet {
+namespace trivet::search {
 
 struct StopperConfig {};
 TRIVET_CONFIG(StopperConfig, trivet::NoBase)
@@ -43,4 +43,4 @@ class TRIVET_API Stopper : public Object {
                                                  std::span<const Trial> trials) const = 0;
 };
 
-}  // namespace trivet
+}  // namespace trivet::search

@@ -11,7 +11,7 @@
 #include "trivet/config/goal.h"
 #include "trivet/search/search_space.h"
 
-namespace trivet {
+namespace trivet::search {
 
 enum class TrialState {
   running,
@@ -47,4 +47,4 @@ inline double loss_of(double value, Goal goal) {
 // [any-thread]
 TRIVET_API std::optional<double> final_loss(const Trial& trial, Goal goal);
 
-}  // namespace trivet
+}  // namespace trivet::search

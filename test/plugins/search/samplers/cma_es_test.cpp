@@ -115,12 +115,12 @@ TEST_CASE("a coordinate is widened to the least deviation and no other is") {
 }
 
 TEST_CASE("a search by evolution gets close to the bottom, on cells, too", "[slow]") {
-  Map<DimensionConfig> config;
+  Map<search::DimensionConfig> config;
   config["x"].uniform = {-3, 5};
   config["n"].int_ = {0, 20};
   config["c"].choice = std::vector<Value>{"a", "b", "c", "d"};
-  const SearchSpace space(config);
-  const Function function = [](const SearchPoint& point) {
+  const search::SearchSpace space(config);
+  const Function function = [](const search::SearchPoint& point) {
     const double x = number_of(point, 0) - 1;
     const double n = (number_of(point, 1) - 13) / 5;
     return x * x + n * n + (point[2].second == Value("c") ? 0 : 1);
@@ -142,11 +142,11 @@ TEST_CASE("a search by evolution gets close to the bottom, on cells, too", "[slo
 TEST_CASE("a generation counts trials as they end, and waits for replacements of failed ones") {
   // Six make a generation of a plane: until then all points come from the first distribution.
   const auto sampler = make_sampler<search::CmaEs>({}, branin_space(), 4);
-  std::vector<Trial> history = run_search(*sampler, branin, 6);
-  const SearchPoint after = sampler->ask(6, history);
+  std::vector<search::Trial> history = run_search(*sampler, branin, 6);
+  const search::SearchPoint after = sampler->ask(6, history);
   CHECK(after != sampler->ask(6, {}));
-  Trial failed = history[2];
-  failed.state = TrialState::failed;
+  search::Trial failed = history[2];
+  failed.state = search::TrialState::failed;
   history[2] = failed;
   CHECK(sampler->ask(6, history) == sampler->ask(6, {}));
   history.push_back(complete_trial(6, after, branin(after)));

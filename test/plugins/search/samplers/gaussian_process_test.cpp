@@ -140,7 +140,7 @@ TEST_CASE("losses are brought to mean 0 and variance 1, outliers and failures am
 }
 
 TEST_CASE("the search for the greatest improvement finds it in numbers, integers and choices") {
-  const SearchSpace space = mixed_space();
+  const search::SearchSpace space = mixed_space();
   const search::Encoding encoding(space);
   const search::Score score = [&](const std::vector<double>& unit) {
     return -mixed(space.point(unit));

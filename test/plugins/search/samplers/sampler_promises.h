@@ -19,34 +19,34 @@
 namespace trivet::test {
 
 using SamplerMaker =
-    std::function<std::unique_ptr<Sampler>(const SearchSpace&, std::int64_t, Goal)>;
+    std::function<std::unique_ptr<search::Sampler>(const search::SearchSpace&, std::int64_t, Goal)>;
 
 template <class S>
 SamplerMaker maker_of(typename S::Config config = {}) {
-  return [config](const SearchSpace& space, std::int64_t seed, Goal goal) {
+  return [config](const search::SearchSpace& space, std::int64_t seed, Goal goal) {
     return make_sampler<S>(config, space, seed, goal);
   };
 }
 
-inline std::string text_of(const SearchPoint& point) {
+inline std::string text_of(const search::SearchPoint& point) {
   std::string text;
   for (const auto& [path, value] : point) text += path + "=" + to_toml(value) + " ";
   return text;
 }
 
 // Simulates three workers: trials end out of order, some fail, one is slow.
-inline std::vector<Trial> untidy_search(const Sampler& sampler, int trials) {
-  std::vector<Trial> ended, running;
+inline std::vector<search::Trial> untidy_search(const search::Sampler& sampler, int trials) {
+  std::vector<search::Trial> ended, running;
   for (int number = 0; number < trials; ++number) {
-    std::vector<Trial> history = ended;
+    std::vector<search::Trial> history = ended;
     history.insert(history.end(), running.begin(), running.end());
     running.push_back({.number = number, .point = sampler.ask(number, history)});
     if (running.size() < 3) continue;
-    Trial trial = running[1];
+    search::Trial trial = running[1];
     running.erase(running.begin() + 1);
     trial.value = mixed(trial.point);
-    trial.state = number % 5 == 0 ? TrialState::failed : TrialState::complete;
-    if (number % 7 == 0) trial.state = TrialState::stopped;
+    trial.state = number % 5 == 0 ? search::TrialState::failed : search::TrialState::complete;
+    if (number % 7 == 0) trial.state = search::TrialState::stopped;
     if (number % 11 == 0) trial.value = std::numeric_limits<double>::quiet_NaN();
     ended.push_back(std::move(trial));
   }
@@ -56,7 +56,7 @@ inline std::vector<Trial> untidy_search(const Sampler& sampler, int trials) {
 
 // A sampler proposes the same points for the same history.
 inline void check_resumes(const SamplerMaker& make) {
-  const SearchSpace space = mixed_space();
+  const search::SearchSpace space = mixed_space();
   const auto history = run_search(*make(space, 3, Goal::min), mixed, 24);
   for (const std::size_t restart : {0u, 1u, 9u, 10u, 17u, 23u}) {
     const auto again = make(space, 3, Goal::min);
@@ -67,17 +67,18 @@ inline void check_resumes(const SamplerMaker& make) {
 
 // Maximizing equals minimizing the negative.
 inline void check_goals(const SamplerMaker& make) {
-  const SearchSpace space = mixed_space();
+  const search::SearchSpace space = mixed_space();
   const auto least = run_search(*make(space, 5, Goal::min), mixed, 20);
   const auto most = run_search(
-      *make(space, 5, Goal::max), [](const SearchPoint& point) { return -mixed(point); }, 20);
+      *make(space, 5, Goal::max), [](const search::SearchPoint& point) { return -mixed(point); },
+      20);
   CHECK(least.back().point == most.back().point);
 }
 
 // Every proposed point is in the space, after any results.
 inline void check_points_of_space(const SamplerMaker& make) {
-  const SearchSpace space = mixed_space();
-  for (const Trial& trial : untidy_search(*make(space, 7, Goal::min), 40)) {
+  const search::SearchSpace space = mixed_space();
+  for (const search::Trial& trial : untidy_search(*make(space, 7, Goal::min), 40)) {
     CHECK_NOTHROW(space.unit(trial.point));
   }
 }
@@ -85,7 +86,7 @@ inline void check_points_of_space(const SamplerMaker& make) {
 // Concurrent trials are at different points.
 inline void check_parallel_points(const SamplerMaker& make) {
   const auto sampler = make(branin_space(), 1, Goal::min);
-  std::vector<Trial> history = run_search(*sampler, branin, 15);
+  std::vector<search::Trial> history = run_search(*sampler, branin, 15);
   std::set<std::string> points;
   for (int number = 15; number < 23; ++number) {
     history.push_back({.number = number, .point = sampler->ask(number, history)});

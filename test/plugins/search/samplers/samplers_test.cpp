@@ -46,7 +46,7 @@ TEST_CASE("a sampler proposes the same points for the same history") {
 }
 
 TEST_CASE("another seed gives another search") {
-  const SearchSpace space = mixed_space();
+  const search::SearchSpace space = mixed_space();
   for (const auto& [name, make] : all_samplers()) {
     INFO(name);
     CHECK(make(space, 1, Goal::min)->ask(0, {}) != make(space, 2, Goal::min)->ask(0, {}));

@@ -43,8 +43,8 @@ TEST_CASE("an unscrambled Sobol search starts at the low ends, then the middle")
   search::SobolConfig config;
   config.scramble = false;
   const auto sampler = make_sampler<search::Sobol>(config, branin_space(), 9);
-  CHECK(sampler->ask(0, {}) == SearchPoint{{"x", -5.0}, {"y", 0.0}});
-  CHECK(sampler->ask(1, {}) == SearchPoint{{"x", 2.5}, {"y", 7.5}});
+  CHECK(sampler->ask(0, {}) == search::SearchPoint{{"x", -5.0}, {"y", 0.0}});
+  CHECK(sampler->ask(1, {}) == search::SearchPoint{{"x", 2.5}, {"y", 7.5}});
 }
 
 TEST_CASE("more dimensions than Joe and Kuo have directions for are refused") {

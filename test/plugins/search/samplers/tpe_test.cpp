@@ -15,21 +15,23 @@ using search::TpeConfig;
 
 namespace {
 
-Dimension numbers() {
-  return Dimension("x", {.uniform = std::vector<double>{0, 1}});
+search::Dimension numbers() {
+  return search::Dimension("x", {.uniform = std::vector<double>{0, 1}});
 }
-Dimension integers(std::int64_t low, std::int64_t high) {
-  return Dimension("x", {.int_ = std::vector<std::int64_t>{low, high}});
+search::Dimension integers(std::int64_t low, std::int64_t high) {
+  return search::Dimension("x", {.int_ = std::vector<std::int64_t>{low, high}});
 }
 
-ParzenEstimator estimator(const Dimension& dimension, const std::vector<double>& observations) {
+ParzenEstimator estimator(const search::Dimension& dimension,
+                          const std::vector<double>& observations) {
   std::vector<std::vector<double>> rows;
   for (const double x : observations) rows.push_back({x});
   return {{&dimension}, rows, search::tpe_weights(rows.size()), 1.0};
 }
 
-Trial ended(std::int64_t number, TrialState state, double value, std::int64_t step = 0) {
-  Trial trial = complete_trial(number, {}, value);
+search::Trial ended(std::int64_t number, search::TrialState state, double value,
+                    std::int64_t step = 0) {
+  search::Trial trial = complete_trial(number, {}, value);
   trial.state = state;
   if (step > 0) trial.measurements = {{step, value}};
   return trial;
@@ -62,11 +64,11 @@ TEST_CASE("a part of the trials counts as the best, rounded up and bounded") {
 }
 
 TEST_CASE("complete trials come first, then stopped, failed and running ones") {
-  const std::vector<Trial> history = {
-      ended(0, TrialState::complete, 3),      ended(1, TrialState::failed, 0),
-      ended(2, TrialState::stopped, 1, 10),   ended(3, TrialState::complete, 2),
-      ended(4, TrialState::stopped, 5, 20),   ended(5, TrialState::complete, NAN),
-      ended(6, TrialState::stopped, 0.5, 10), ended(7, TrialState::running, 0),
+  const std::vector<search::Trial> history = {
+      ended(0, search::TrialState::complete, 3),      ended(1, search::TrialState::failed, 0),
+      ended(2, search::TrialState::stopped, 1, 10),   ended(3, search::TrialState::complete, 2),
+      ended(4, search::TrialState::stopped, 5, 20),   ended(5, search::TrialState::complete, NAN),
+      ended(6, search::TrialState::stopped, 0.5, 10), ended(7, search::TrialState::running, 0),
   };
   // Five of them have a result: 3, 0, 4 (it has more steps), 6, 2.
   TpeConfig config;
@@ -109,7 +111,7 @@ TEST_CASE("a kernel is as wide as the way to its farther neighbor") {
 }
 
 TEST_CASE("a density of numbers adds up to one and is highest where observations are") {
-  const Dimension x = numbers();
+  const search::Dimension x = numbers();
   const ParzenEstimator density = estimator(x, {0.7, 0.71, 0.72, 0.69, 0.7});
   CHECK(integral(density) == Approx(1).margin(1e-6));
   CHECK(density.log_density(std::vector<double>{0.7}) >
@@ -119,13 +121,13 @@ TEST_CASE("a density of numbers adds up to one and is highest where observations
 
 TEST_CASE("a density without observations is the prior, cut off at the ends") {
   // exp(0) / (sqrt(2 pi) (F(1/2) - F(-1/2))) with F(1/2) = 0.6914625
-  const Dimension x = numbers();
+  const search::Dimension x = numbers();
   CHECK(std::exp(estimator(x, {}).log_density(std::vector<double>{0.5})) ==
         Approx(0.3989423 / 0.3829249).epsilon(1e-6));
 }
 
 TEST_CASE("the probabilities of integers add up to one") {
-  const Dimension x = integers(1, 7);
+  const search::Dimension x = integers(1, 7);
   const ParzenEstimator density = estimator(x, {x.unit(2), x.unit(2), x.unit(6)});
   double sum = 0;
   for (int value = 1; value <= 7; ++value) {
@@ -138,7 +140,7 @@ TEST_CASE("the probabilities of integers add up to one") {
 
 TEST_CASE("the probabilities of choices are counts with pseudo-counts") {
   // Kernels (3 [same] + 1) / 6, the prior 1/3, a quarter each: a has 4/6 + 4/6 + 1/6 + 2/6.
-  const Dimension x("x", {.choice = std::vector<Value>{"a", "b", "c"}});
+  const search::Dimension x("x", {.choice = std::vector<Value>{"a", "b", "c"}});
   const ParzenEstimator density = estimator(x, {x.unit("a"), x.unit("a"), x.unit("b")});
   const auto probability = [&](const char* value) {
     return std::exp(density.log_density(std::vector<double>{x.unit(value)}));
@@ -149,8 +151,8 @@ TEST_CASE("the probabilities of choices are counts with pseudo-counts") {
 }
 
 TEST_CASE("draws follow their density") {
-  const Dimension letter("x", {.choice = std::vector<Value>{"a", "b", "c"}});
-  const Dimension x = numbers();
+  const search::Dimension letter("x", {.choice = std::vector<Value>{"a", "b", "c"}});
+  const search::Dimension x = numbers();
   const ParzenEstimator letters =
       estimator(letter, {letter.unit("a"), letter.unit("a"), letter.unit("b")});
   const ParzenEstimator line = estimator(x, {0.1, 0.2, 0.15});
@@ -172,7 +174,7 @@ TEST_CASE("draws follow their density") {
 
 TEST_CASE("joint densities model interactions") {
   // Good where both are low or both are high: neither coordinate alone is informative.
-  const Dimension x = numbers(), y = numbers();
+  const search::Dimension x = numbers(), y = numbers();
   const ParzenEstimator joint({&x, &y}, {{0.1, 0.1}, {0.9, 0.9}}, {1, 1}, 0.1);
   const std::vector<double> together = {0.1, 0.1}, apart = {0.1, 0.9};
   CHECK(joint.log_density(together) > joint.log_density(apart) + 1);

@@ -12,8 +12,8 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-Trial curve(std::int64_t number, std::vector<Measurement> measurements,
-            TrialState state = TrialState::complete) {
+search::Trial curve(std::int64_t number, std::vector<search::Measurement> measurements,
+                    search::TrialState state = search::TrialState::complete) {
   return {.number = number,
           .state = state,
           .point = {},
@@ -23,7 +23,7 @@ Trial curve(std::int64_t number, std::vector<Measurement> measurements,
 
 template <class S>
 S stopper(typename S::Config config, Goal goal = Goal::min) {
-  StopperContext context{.goal = goal};
+  search::StopperContext context{.goal = goal};
   return S(config, context);
 }
 
@@ -43,18 +43,19 @@ search::Median median(std::int64_t n_startup, std::int64_t warmup_steps = 0,
 }
 
 // Trials that have all been measured at step 10.
-std::vector<Trial> at_step_10(const std::vector<double>& values) {
-  std::vector<Trial> trials;
+std::vector<search::Trial> at_step_10(const std::vector<double>& values) {
+  std::vector<search::Trial> trials;
   for (const double value : values) {
-    trials.push_back(
-        curve(static_cast<std::int64_t>(trials.size()), {{10, value}}, TrialState::running));
+    trials.push_back(curve(static_cast<std::int64_t>(trials.size()), {{10, value}},
+                           search::TrialState::running));
   }
   return trials;
 }
 
-std::vector<std::int64_t> stopped_of(const Stopper& stopper, const std::vector<Trial>& trials) {
+std::vector<std::int64_t> stopped_of(const search::Stopper& stopper,
+                                     const std::vector<search::Trial>& trials) {
   std::vector<std::int64_t> stopped;
-  for (const Trial& trial : trials) {
+  for (const search::Trial& trial : trials) {
     if (stopper.should_stop(trial, trials)) stopped.push_back(trial.number);
   }
   return stopped;
@@ -86,11 +87,11 @@ TEST_CASE("no trial stops before the first rung") {
 
 TEST_CASE("a trial is judged at the highest rung it reached, with its first result there") {
   // Rungs 10, 30, 90. Trial 0 is the worst at rung 10 and the best of two at rung 30.
-  const std::vector<Trial> trials = {
-      curve(0, {{10, 0.9}, {35, 0.2}, {60, 0.8}}, TrialState::running),
-      curve(1, {{10, 0.5}, {29, 0.1}}, TrialState::running),
-      curve(2, {{10, 0.4}, {30, 0.3}}, TrialState::stopped),
-      curve(3, {{10, 0.3}}, TrialState::failed),
+  const std::vector<search::Trial> trials = {
+      curve(0, {{10, 0.9}, {35, 0.2}, {60, 0.8}}, search::TrialState::running),
+      curve(1, {{10, 0.5}, {29, 0.1}}, search::TrialState::running),
+      curve(2, {{10, 0.4}, {30, 0.3}}, search::TrialState::stopped),
+      curve(3, {{10, 0.3}}, search::TrialState::failed),
   };
   const auto rule = asha(10, 3);
   CHECK_FALSE(rule.should_stop(trials[0], trials));
@@ -107,13 +108,13 @@ TEST_CASE("a number that is not finite is the worst of a rung") {
 
 TEST_CASE("the median rule compares the best so far with the others' means so far") {
   // Means up to step 20: 0.7, 0.5, 0.3. Their median is 0.5.
-  std::vector<Trial> trials = {
+  std::vector<search::Trial> trials = {
       curve(0, {{10, 0.8}, {20, 0.6}, {30, 0.1}}),
       curve(1, {{10, 0.6}, {20, 0.4}, {30, 0.3}}),
       curve(2, {{10, 0.4}, {20, 0.2}, {30, 0.2}}),
   };
   const auto verdict = [&](double first, double second) {
-    const Trial trial = curve(9, {{10, first}, {20, second}}, TrialState::running);
+    const search::Trial trial = curve(9, {{10, first}, {20, second}}, search::TrialState::running);
     return median(3).should_stop(trial, trials);
   };
   CHECK_FALSE(verdict(0.9, 0.5));
@@ -124,9 +125,9 @@ TEST_CASE("the median rule compares the best so far with the others' means so fa
 }
 
 TEST_CASE("the median rule knows which way is better") {
-  const std::vector<Trial> trials = {curve(0, {{10, 0.8}}), curve(1, {{10, 0.6}})};
-  const Trial low = curve(9, {{10, 0.69}}, TrialState::running);
-  const Trial high = curve(9, {{10, 0.71}}, TrialState::running);
+  const std::vector<search::Trial> trials = {curve(0, {{10, 0.8}}), curve(1, {{10, 0.6}})};
+  const search::Trial low = curve(9, {{10, 0.69}}, search::TrialState::running);
+  const search::Trial high = curve(9, {{10, 0.71}}, search::TrialState::running);
   // The median of two is the mean of both, 0.7.
   CHECK_FALSE(median(2).should_stop(low, trials));
   CHECK(median(2).should_stop(high, trials));
@@ -135,12 +136,12 @@ TEST_CASE("the median rule knows which way is better") {
 }
 
 TEST_CASE("the median rule waits for trials that ended and came as far, and for the warm-up") {
-  std::vector<Trial> trials = {
+  std::vector<search::Trial> trials = {
       curve(0, {{10, 0.1}, {20, 0.1}}),
-      curve(1, {{10, 0.1}}),                                  // did not reach the step
-      curve(2, {{10, 0.1}, {20, 0.1}}, TrialState::running),  // may yet change
-      curve(3, {{10, 0.1}, {20, 0.1}}, TrialState::failed),
-      curve(9, {{10, 0.9}, {20, 0.9}}, TrialState::running),
+      curve(1, {{10, 0.1}}),                                          // did not reach the step
+      curve(2, {{10, 0.1}, {20, 0.1}}, search::TrialState::running),  // may yet change
+      curve(3, {{10, 0.1}, {20, 0.1}}, search::TrialState::failed),
+      curve(9, {{10, 0.9}, {20, 0.9}}, search::TrialState::running),
   };
   CHECK(median(1).should_stop(trials[4], trials));
   CHECK_FALSE(median(2).should_stop(trials[4], trials));
@@ -148,5 +149,5 @@ TEST_CASE("the median rule waits for trials that ended and came as far, and for 
   CHECK(median(2).should_stop(trials[4], trials));
   CHECK_FALSE(median(2, 21).should_stop(trials[4], trials));
   CHECK(median(2, 20).should_stop(trials[4], trials));
-  CHECK_FALSE(median(1).should_stop(curve(9, {}, TrialState::running), trials));
+  CHECK_FALSE(median(1).should_stop(curve(9, {}, search::TrialState::running), trials));
 }

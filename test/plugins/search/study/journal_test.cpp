@@ -16,9 +16,9 @@ using search::Study;
 
 namespace {
 
-std::vector<std::int64_t> numbers(const std::vector<Trial>& trials) {
+std::vector<std::int64_t> numbers(const std::vector<search::Trial>& trials) {
   std::vector<std::int64_t> numbers;
-  for (const Trial& trial : trials) numbers.push_back(trial.number);
+  for (const search::Trial& trial : trials) numbers.push_back(trial.number);
   return numbers;
 }
 
@@ -28,8 +28,8 @@ void write_three(const std::filesystem::path& file) {
   for (const double at : {0.1, 0.5, 0.9}) {
     study.begin(mixed_space().point(std::vector<double>(6, at)));
   }
-  study.end(2, TrialState::stopped, 0.1 + 0.2, {.wid = 3, .detail = "not good enough"});
-  study.end(0, TrialState::failed, std::nullopt, {.wid = 1, .detail = "failed"});
+  study.end(2, search::TrialState::stopped, 0.1 + 0.2, {.wid = 3, .detail = "not good enough"});
+  study.end(0, search::TrialState::failed, std::nullopt, {.wid = 1, .detail = "failed"});
 }
 
 }  // namespace
@@ -46,10 +46,10 @@ TEST_CASE("a study that is read again has the same trials to the last bit") {
     CHECK(study.trials()[i].point ==
           mixed_space().point(std::vector<double>(6, 0.1 + 0.4 * static_cast<double>(i))));
   }
-  CHECK(study.trials()[0].state == TrialState::failed);
+  CHECK(study.trials()[0].state == search::TrialState::failed);
   CHECK_FALSE(study.trials()[0].value);
-  CHECK(study.trials()[1].state == TrialState::running);
-  CHECK(study.trials()[2].state == TrialState::stopped);
+  CHECK(study.trials()[1].state == search::TrialState::running);
+  CHECK(study.trials()[2].state == search::TrialState::stopped);
   CHECK(study.trials()[2].value == 0.1 + 0.2);
   CHECK(study.ending(2).wid == 3);
   CHECK(study.ending(2).detail == "not good enough");
@@ -65,16 +65,16 @@ TEST_CASE("a history has ended trials in the order of their ends, then running o
 TEST_CASE("failures count since the last trial that did not fail") {
   TempDir dir;
   Study study(dir.path() / "search.jsonl", branin_space());
-  const auto end_next = [&](TrialState state) {
+  const auto end_next = [&](search::TrialState state) {
     const auto number = study.begin(branin_space().point(std::vector<double>{0.5, 0.5})).number;
     study.end(number, state, std::nullopt, {});
     return study.failures_in_a_row();
   };
   CHECK(study.failures_in_a_row() == 0);
-  CHECK(end_next(TrialState::failed) == 1);
-  CHECK(end_next(TrialState::failed) == 2);
-  CHECK(end_next(TrialState::stopped) == 0);
-  CHECK(end_next(TrialState::failed) == 1);
+  CHECK(end_next(search::TrialState::failed) == 1);
+  CHECK(end_next(search::TrialState::failed) == 2);
+  CHECK(end_next(search::TrialState::stopped) == 0);
+  CHECK(end_next(search::TrialState::failed) == 1);
 }
 
 TEST_CASE("a journal cut anywhere continues with its complete lines") {
@@ -134,7 +134,7 @@ TEST_CASE("a damaged line is refused by its number, unless it is the last") {
   const std::string text = read_file(file);
   const std::size_t last = text.rfind('\n', text.size() - 2) + 1;
   std::ofstream(file, std::ios::trunc) << text.substr(0, last) << "{\"trial\": 0,\n";
-  CHECK(Study(file, mixed_space()).trials()[0].state == TrialState::running);
+  CHECK(Study(file, mixed_space()).trials()[0].state == search::TrialState::running);
   std::ofstream(file, std::ios::trunc) << "{\"trial\": 0,\n" << text;
   CHECK_THROWS_WITH(Study(file, mixed_space()), Contains("search.jsonl:1"));
 }
@@ -144,5 +144,6 @@ TEST_CASE("the keys of a point come back in the order of the space") {
   const auto file = dir.path() / "search.jsonl";
   std::ofstream(file) << R"({"trial":0,"state":"running","point":{"y":2.0,"x":1.0}})"
                       << "\n";
-  CHECK(Study(file, branin_space()).trials()[0].point == SearchPoint{{"x", 1.0}, {"y", 2.0}});
+  CHECK(Study(file, branin_space()).trials()[0].point ==
+        search::SearchPoint{{"x", 1.0}, {"y", 2.0}});
 }

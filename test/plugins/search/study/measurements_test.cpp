@@ -29,7 +29,7 @@ struct Run {
   std::filesystem::path file = dir.path() / "metrics.jsonl";
   MeasurementReader reader{file, parse_objective("loss")};
 
-  std::vector<Measurement> after(const std::string& text) {
+  std::vector<search::Measurement> after(const std::string& text) {
     append(file, text);
     reader.update();
     return reader.measurements();
@@ -54,10 +54,10 @@ TEST_CASE("measurements come as lines are written") {
   Run run;
   CHECK_FALSE(run.reader.update());
   CHECK(run.reader.measurements().empty());
-  CHECK(run.after(eval(10, "0.5")) == std::vector<Measurement>{{10, 0.5}});
+  CHECK(run.after(eval(10, "0.5")) == std::vector<search::Measurement>{{10, 0.5}});
   CHECK_FALSE(run.reader.update());
   CHECK(run.after(eval(20, "1") + eval(30, "0.25")) ==
-        std::vector<Measurement>{{10, 0.5}, {20, 1}, {30, 0.25}});
+        std::vector<search::Measurement>{{10, 0.5}, {20, 1}, {30, 0.25}});
 }
 
 TEST_CASE("half a line counts once it is complete") {
@@ -65,7 +65,7 @@ TEST_CASE("half a line counts once it is complete") {
   const std::string line = eval(10, "0.125");
   CHECK(run.after(line.substr(0, 20)).empty());
   CHECK(run.after(line.substr(20, 30)).empty());
-  CHECK(run.after(line.substr(50)) == std::vector<Measurement>{{10, 0.125}});
+  CHECK(run.after(line.substr(50)) == std::vector<search::Measurement>{{10, 0.125}});
 }
 
 TEST_CASE("only records of the objective's kind and name count") {
@@ -76,7 +76,7 @@ TEST_CASE("only records of the objective's kind and name count") {
                   "{\"step\": 3, \"kind\": \"eval\", \"values\": {\"loss\": \"low\"}}\n" +
                   "{\"step\": 4, \"kind\": \"eval\", \"values\": \"loss\"}\n" +
                   "[\"loss\"]\n\"loss\"\nloss {\n\n" + eval(5, "0.75")) ==
-        std::vector<Measurement>{{5, 0.75}});
+        std::vector<search::Measurement>{{5, 0.75}});
 }
 
 TEST_CASE("lines of other programs may be flat") {
@@ -84,7 +84,7 @@ TEST_CASE("lines of other programs may be flat") {
   CHECK(run.after("{\"step\": 50, \"loss\": 0.3}\n"
                   "{\"step\": 60, \"loss\": 0.2, \"kind\": \"eval\", \"time\": 1.5}\n"
                   "{\"step\": 70, \"loss\": 0.1, \"kind\": \"train\"}\n"
-                  "{\"loss\": 0.1}\n") == std::vector<Measurement>{{50, 0.3}, {60, 0.2}});
+                  "{\"loss\": 0.1}\n") == std::vector<search::Measurement>{{50, 0.3}, {60, 0.2}});
 }
 
 TEST_CASE("a number that is not finite is measured, too") {
@@ -92,7 +92,7 @@ TEST_CASE("a number that is not finite is measured, too") {
   const auto found = run.after(eval(10, "null") + eval(20, "0.5"));
   REQUIRE(found.size() == 2);
   CHECK(std::isnan(found[0].value));
-  CHECK(found[1] == Measurement{20, 0.5});
+  CHECK(found[1] == search::Measurement{20, 0.5});
 }
 
 TEST_CASE("numbers that JSON does not have are read as Python writes them") {
@@ -103,23 +103,23 @@ TEST_CASE("numbers that JSON does not have are read as Python writes them") {
   REQUIRE(found.size() == 3);
   CHECK(std::isnan(found[0].value));
   CHECK(std::isnan(found[1].value));
-  CHECK(found[2] == Measurement{30, 0.5});
+  CHECK(found[2] == search::Measurement{30, 0.5});
 }
 
 TEST_CASE("records that a run rewrites after a restart replace the old ones") {
   Run run;
   run.after(eval(10, "1") + eval(20, "2") + eval(30, "3"));
   SECTION("appended, as after a kill past a checkpoint") {
-    CHECK(run.after(eval(20, "0.5")) == std::vector<Measurement>{{10, 1}, {20, 0.5}});
+    CHECK(run.after(eval(20, "0.5")) == std::vector<search::Measurement>{{10, 1}, {20, 0.5}});
   }
   SECTION("in a shorter file") {
     std::ofstream(run.file, std::ios::trunc) << eval(10, "0.5");
-    CHECK(run.after("") == std::vector<Measurement>{{10, 0.5}});
+    CHECK(run.after("") == std::vector<search::Measurement>{{10, 0.5}});
   }
   SECTION("in another file of the same name") {
     const auto other = run.dir.path() / "other";
     append(other, eval(10, "4") + eval(20, "5") + eval(30, "6") + eval(40, "7"));
     std::filesystem::rename(other, run.file);
-    CHECK(run.after("") == std::vector<Measurement>{{10, 4}, {20, 5}, {30, 6}, {40, 7}});
+    CHECK(run.after("") == std::vector<search::Measurement>{{10, 4}, {20, 5}, {30, 6}, {40, 7}});
   }
 }

@@ -19,10 +19,11 @@ using launch::JobState;
 
 namespace {
 
-struct PlayedConfig : OrchestratorConfig {
+struct PlayedConfig : launch::OrchestratorConfig {
   bool supervises = true;
 };
-TRIVET_CONFIG(PlayedConfig, OrchestratorConfig, (supervises, "Or it is asked, as a cluster is."))
+TRIVET_CONFIG(PlayedConfig, launch::OrchestratorConfig,
+              (supervises, "Or it is asked, as a cluster is."))
 
 // The recorded calls.
 struct Calls {
@@ -36,10 +37,11 @@ struct Calls {
 // The units of the running test.
 PlayedUnits* played = nullptr;
 
-class Played final : public Orchestrator {
+class Played final : public launch::Orchestrator {
  public:
   using Config = PlayedConfig;
-  Played(const Config& config, OrchestratorContext& context) : config_(config), context_(context) {}
+  Played(const Config& config, launch::OrchestratorContext& context)
+      : config_(config), context_(context) {}
 
   void check(std::span<const launch::WorkUnit> units, Diagnostics& diagnostics) override {
     calls.checked.push_back(units.size());
@@ -57,7 +59,7 @@ class Played final : public Orchestrator {
     for (const std::int64_t wid : wids) run(wid);
   }
   bool has_supervisor() const override { return config_.supervises; }
-  void supervise(const Supervision& supervision) override {
+  void supervise(const launch::Supervision& supervision) override {
     while (!supervision.should_stop()) {
       std::vector<std::int64_t> open;
       for (const launch::WorkUnit& unit : context_.records.units()) {
@@ -84,7 +86,7 @@ class Played final : public Orchestrator {
   }
 
   Config config_;
-  OrchestratorContext& context_;
+  launch::OrchestratorContext& context_;
 };
 
 void register_played() {
@@ -129,7 +131,7 @@ struct Launched {
 
   PlayedUnits units;
   int supervisors = 0;
-  OrchestratorContext context;
+  launch::OrchestratorContext context;
   search::SearchOrchestrator orchestrator;
 };
 
@@ -146,8 +148,8 @@ TEST_CASE("a search runs its trials by an orchestrator with a supervisor, and by
   CHECK(calls.launched == std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 7});
   const search::Study study(launched.units.experiment() / "search.jsonl", branin_space());
   REQUIRE(study.trials().size() == 7);
-  for (const Trial& trial : study.trials()) {
-    CHECK(trial.state == TrialState::complete);
+  for (const search::Trial& trial : study.trials()) {
+    CHECK(trial.state == search::TrialState::complete);
     // As written in the file: six digits.
     CHECK(*trial.value == Approx(branin(trial.point)).epsilon(1e-5));
   }
@@ -167,7 +169,8 @@ TEST_CASE("a search outlives a cluster that is out of reach for a while") {
   CHECK(launched.units.units().size() == 7);
   const search::Study study(launched.units.experiment() / "search.jsonl", branin_space());
   CHECK(study.trials().size() == 7);
-  for (const Trial& trial : study.trials()) CHECK(trial.state == TrialState::complete);
+  for (const search::Trial& trial : study.trials())
+    CHECK(trial.state == search::TrialState::complete);
   calls.lost = 1'000'000;
   Launched stopped(config);
   stopped.supervise(20);
@@ -201,9 +204,9 @@ TEST_CASE("before a search starts, units at all ends of its space are checked") 
   CHECK(diagnostics.list().empty());
   CHECK(calls.checked == std::vector<std::size_t>{3});
   const auto units = launched.units.units();
-  CHECK(units[0].sweep.args == SearchPoint{{"x", -5.0}, {"y", 0.0}, {"n", 1}});
-  CHECK(units[1].sweep.args == SearchPoint{{"x", 10.0}, {"y", 15.0}, {"n", 2}});
-  CHECK(units[2].sweep.args == SearchPoint{{"x", -5.0}, {"y", 0.0}, {"n", 3}});
+  CHECK(units[0].sweep.args == search::SearchPoint{{"x", -5.0}, {"y", 0.0}, {"n", 1}});
+  CHECK(units[1].sweep.args == search::SearchPoint{{"x", 10.0}, {"y", 15.0}, {"n", 2}});
+  CHECK(units[2].sweep.args == search::SearchPoint{{"x", -5.0}, {"y", 0.0}, {"n", 3}});
   calls.refuse = true;
   launched.orchestrator.check({}, diagnostics);
   REQUIRE(diagnostics.list().size() == 1);

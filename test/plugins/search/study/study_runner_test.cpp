@@ -25,8 +25,9 @@ using Wids = std::vector<std::int64_t>;
 // A search in one process; a second one on the same units is the process after a kill.
 class Search {
  public:
-  explicit Search(PlayedUnits& units, const StudyPlan& plan, SearchSpace space = branin_space(),
-                  const Stopper* stopper = nullptr)
+  explicit Search(PlayedUnits& units, const StudyPlan& plan,
+                  search::SearchSpace space = branin_space(),
+                  const search::Stopper* stopper = nullptr)
       : study(units.experiment() / "search.jsonl", space),
         sampler_(make_sampler<search::Tpe>({}, space, 3)),
         records_(units),
@@ -42,7 +43,7 @@ class Search {
 
   void step() { runner_.step(); }
   bool is_done() const { return runner_.is_done(); }
-  const Trial& trial(std::size_t number) const { return study.trials()[number]; }
+  const search::Trial& trial(std::size_t number) const { return study.trials()[number]; }
   std::string detail(std::int64_t number) const { return study.ending(number).detail; }
 
   search::Study study;
@@ -50,7 +51,7 @@ class Search {
   std::set<std::filesystem::path> followed;
 
  private:
-  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<search::Sampler> sampler_;
   search::SearchRecords records_;
   search::StudyRunner runner_;
 };
@@ -64,16 +65,16 @@ void finish_units(PlayedUnits& units) {
   }
 }
 
-std::vector<SearchPoint> points_of(const Search& search) {
-  std::vector<SearchPoint> points;
-  for (const Trial& trial : search.study.trials()) points.push_back(trial.point);
+std::vector<search::SearchPoint> points_of(const Search& search) {
+  std::vector<search::SearchPoint> points;
+  for (const search::Trial& trial : search.study.trials()) points.push_back(trial.point);
   return points;
 }
 
-SearchSpace two_values() {
-  Map<DimensionConfig> config;
+search::SearchSpace two_values() {
+  Map<search::DimensionConfig> config;
   config["n"].int_ = {1, 2};
-  return SearchSpace(config);
+  return search::SearchSpace(config);
 }
 
 }  // namespace
@@ -89,15 +90,16 @@ TEST_CASE("at most `parallel` trials run, and the next starts when one has ended
   units.end(2);
   search.step();
   CHECK(search.launched == Wids{1, 2, 3});
-  CHECK(search.trial(1).state == TrialState::complete);
+  CHECK(search.trial(1).state == search::TrialState::complete);
   CHECK(search.trial(1).value == 0.5);
-  CHECK(search.trial(0).state == TrialState::running);
+  CHECK(search.trial(0).state == search::TrialState::running);
   while (!search.is_done()) {
     finish_units(units);
     search.step();
   }
   CHECK(search.launched == Wids{1, 2, 3, 4, 5});
-  for (const Trial& trial : search.study.trials()) CHECK(trial.state == TrialState::complete);
+  for (const search::Trial& trial : search.study.trials())
+    CHECK(trial.state == search::TrialState::complete);
 }
 
 TEST_CASE("a trial's value is its last measurement") {
@@ -128,8 +130,8 @@ TEST_CASE("a trial without a number, or whose job has failed, has failed") {
   units.end(4, JobState::cancelled);
   search.step();
   CHECK(search.is_done());
-  for (const Trial& trial : search.study.trials()) {
-    CHECK(trial.state == TrialState::failed);
+  for (const search::Trial& trial : search.study.trials()) {
+    CHECK(trial.state == search::TrialState::failed);
     CHECK_FALSE(trial.value);
   }
   CHECK(search.detail(0) == "its metrics.jsonl has no eval/loss");
@@ -168,14 +170,14 @@ TEST_CASE("a trial whose unit was not made before a kill gets it afterwards") {
   Search search(units, {.objective = "loss", .trials = 1});
   search.step();
   CHECK(search.launched == Wids{1});
-  CHECK(units.units()[0].sweep.args == SearchPoint{{"x", 2.5}, {"y", 7.5}});
+  CHECK(units.units()[0].sweep.args == search::SearchPoint{{"x", 2.5}, {"y", 7.5}});
 }
 
 TEST_CASE("a stopped trial is canceled with the reason and keeps its measurements") {
   search::AshaConfig config;
   config.min_steps = 10;
   config.reduction_factor = 2;
-  StopperContext context{.goal = Goal::min};
+  search::StopperContext context{.goal = Goal::min};
   const search::Asha asha(config, context);
   PlayedUnits units;
   const StudyPlan plan{.objective = "loss", .trials = 3, .parallel = 2};
@@ -190,7 +192,7 @@ TEST_CASE("a stopped trial is canceled with the reason and keeps its measurement
     units.measure(2, 10, 0.75);
     search.step();
     CHECK(search.cancelled == Wids{2});
-    CHECK(search.trial(1).state == TrialState::stopped);
+    CHECK(search.trial(1).state == search::TrialState::stopped);
     CHECK(search.trial(1).value == 0.75);
     CHECK_THAT(search.detail(1), Contains("rung 10: 0.75 is rank 2 of 2"));
     // It occupies its slot until its job is gone.
@@ -236,12 +238,13 @@ TEST_CASE("a point that was tried before is not run again and counts as a trial"
   }
   CHECK(units.units().size() == 2);
   CHECK(search.study.trials().size() == 12);
-  for (const Trial& trial : search.study.trials()) CHECK(trial.value == number_of(trial.point, 0));
+  for (const search::Trial& trial : search.study.trials())
+    CHECK(trial.value == number_of(trial.point, 0));
 }
 
 TEST_CASE("a point that no config can have is a failed trial") {
   PlayedUnits units;
-  units.refuses = [](const SweepItem& item) { return item.args[0].second == Value(2); };
+  units.refuses = [](const launch::SweepItem& item) { return item.args[0].second == Value(2); };
   Search search(units, {.objective = "loss", .trials = 8}, two_values());
   for (search.step(); !search.is_done(); search.step()) {
     units.measure(1, 1, 0.5);
@@ -250,7 +253,8 @@ TEST_CASE("a point that no config can have is a failed trial") {
   CHECK(units.units().size() == 1);
   for (std::size_t i = 0; i < 8; ++i) {
     const bool good = search.trial(i).point[0].second == Value(1);
-    CHECK(search.trial(i).state == (good ? TrialState::complete : TrialState::failed));
+    CHECK(search.trial(i).state ==
+          (good ? search::TrialState::complete : search::TrialState::failed));
     if (!good) CHECK_THAT(search.detail(static_cast<std::int64_t>(i)), Contains("n: cannot be"));
   }
 }
