@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The entry point of the program. All work is in cli/, where tests can reach it.
+#include "cli/main.h"
+
 #include <cstdio>
 #include <string_view>
 
 #include "base/process_end.h"
-#include "cli/main.h"
 #include "trivet/plugin/abi_tag.h"
 
 int main(int argc, char** argv) {

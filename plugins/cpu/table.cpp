@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The function table of cpu/OpenBlas and its device functions.
-#include <hwy/targets.h>
-
 #include <algorithm>
 #include <cstring>
 #include <string>
 #include <string_view>
+
+#include <hwy/targets.h>
 
 #include "cpu/backend.h"
 #include "cpu/kernels/blas.h"

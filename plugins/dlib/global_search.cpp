@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "global_search.h"
 
-#include <dlib/global_optimization/global_function_search.h>
-
 #include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <limits>
 #include <optional>
 #include <utility>
+
+#include <dlib/global_optimization/global_function_search.h>
 
 #include "trivet/tensor/random.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cgroup_location.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <vector>
-
-#include <unistd.h>
 
 #include "trivet/error.h"
 #include "trivet/launch/memory_cgroup.h"

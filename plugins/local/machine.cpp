@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine.h"
 
+#include <sched.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -8,9 +11,6 @@
 #include <limits>
 #include <string_view>
 #include <system_error>
-
-#include <sched.h>
-#include <unistd.h>
 
 #include "trivet/text/strings.h"
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "resource_ledger.h"
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstdlib>
-#include <string_view>
-
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <string_view>
 
 #include "trivet/config/json.h"
 #include "trivet/error.h"

@@ -10,13 +10,13 @@
 // fills again, since every supervisor writes all of its allocations each time.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <sys/types.h>
 
 #include "machine.h"
 #include "trivet/os/file.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "running_jobs.h"
 
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <string>
 #include <system_error>
-
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "trivet/error.h"
 #include "trivet/os/file.h"

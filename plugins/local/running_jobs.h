@@ -3,11 +3,11 @@
 // shim.
 #pragma once
 
-#include <span>
-#include <vector>
-
 #include <poll.h>
 #include <sys/types.h>
+
+#include <span>
+#include <vector>
 
 #include "resource_ledger.h"
 #include "tracked_job.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "supervisor.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <utility>
-
-#include <poll.h>
 
 #include "trivet/error.h"
 #include "trivet/launch/attempt.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plugin "multitask": trains several tasks together.
 #include "trivet/plugin.h"
+
 #include "multi_task.h"
 
 namespace multitask = trivet::multitask;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
 #include <sstream>
-
-#include <unistd.h>
 
 #include "job_states.h"
 #include "trivet/error.h"

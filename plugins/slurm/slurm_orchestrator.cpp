@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "slurm_orchestrator.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
-
-#include <unistd.h>
 
 #include "batch.h"
 #include "submitter.h"

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "submissions.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <random>
 #include <system_error>
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "trivet/config/json.h"
 #include "trivet/error.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/plugin.h"
+
 #include "named_sweep.h"
 #include "simple_sweep.h"
 

@@ -2,8 +2,9 @@
 #include "encoding.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
+
+#include <nlohmann/json.hpp>
 
 #include "trivet/error.h"
 #include "trivet/os/file.h"

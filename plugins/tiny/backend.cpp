@@ -11,14 +11,14 @@
 
 #include "backend.h"
 
-#include <trivet/backend/backend_support.h>
-#include <trivet/backend/half.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <string>
+
+#include <trivet/backend/backend_support.h>
+#include <trivet/backend/half.h>
 
 // Your state of one opened device. Every call gets it back.
 struct tv_ctx {

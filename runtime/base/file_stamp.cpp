@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/file_stamp.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <ctime>
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/reverse_line_reader.h"
 #include "trivet/config/digest.h"

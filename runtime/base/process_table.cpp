@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/process_table.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <charconv>
 #include <filesystem>
@@ -9,8 +11,6 @@
 #include <sstream>
 #include <string>
 #include <system_error>
-
-#include <unistd.h>
 
 namespace trivet {
 namespace {

@@ -3,11 +3,11 @@
 // Resource use of the processes of this machine, from /proc.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <map>
 #include <vector>
-
-#include <sys/types.h>
 
 namespace trivet {
 

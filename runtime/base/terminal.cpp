@@ -2,13 +2,14 @@
 #include "base/terminal.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+
+#include <fmt/core.h>
 
 #include "trivet/error.h"
 

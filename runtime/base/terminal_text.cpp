@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/terminal_text.h"
 
+#include <utf8proc.h>
+
 #include <algorithm>
 #include <numeric>
 
 #include <fmt/core.h>
-#include <utf8proc.h>
 
 #include "trivet/text/utf8.h"
 

@@ -2,6 +2,7 @@
 #include "checkpoint/checkpoint_directory.h"
 
 #include <fcntl.h>
+#include <libdeflate.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +17,6 @@
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
-#include <libdeflate.h>
 
 #include "trivet/config/json.h"
 #include "trivet/data/safetensors.h"

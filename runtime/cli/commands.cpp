@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <utility>
 #include <vector>
+
+#include <fmt/core.h>
 
 #include "base/terminal_text.h"
 #include "trivet/config/schema.h"

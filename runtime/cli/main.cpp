@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/main.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
 #include <vector>
+
+#include <fmt/core.h>
 
 #include "base/terminal.h"
 #include "cli/commands.h"

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
+
+#include <nlohmann/json.hpp>
 
 #include "trivet/config/json.h"
 #include "trivet/config/quantity.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/modes.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <iterator>
+
+#include <fmt/core.h>
 
 #include "trivet/config/enums.h"
 

@@ -2,7 +2,6 @@
 #include "host/elf_note.h"
 
 #include <elf.h>
-#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +11,8 @@
 #include <cstring>
 #include <utility>
 #include <vector>
+
+#include <fmt/core.h>
 
 #include "trivet/plugin/abi.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/manifest.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <set>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "trivet/error.h"
 #include "trivet/plugin/abi.h"

@@ -2,13 +2,14 @@
 #include "host/path_safety.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+
+#include <fmt/core.h>
 
 namespace trivet {
 namespace {

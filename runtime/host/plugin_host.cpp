@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/plugin_host.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <set>
 #include <system_error>
+
+#include <fmt/core.h>
 
 #include "host/elf_note.h"
 #include "host/plugin_library.h"

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/plugin_library.h"
 
-#include <fmt/core.h>
-
 #include <cxxabi.h>
+
 #include <algorithm>
-#include <boost/dll/shared_library.hpp>
 #include <cstring>
 #include <memory>
 #include <set>
 #include <string>
 #include <system_error>
 #include <vector>
+
+#include <boost/dll/shared_library.hpp>
+#include <fmt/core.h>
 
 #include "host/crash_report.h"
 #include "host/item_collector.h"

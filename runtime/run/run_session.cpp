@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/run_session.h"
 
+#include <libdeflate.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include <fmt/core.h>
-#include <libdeflate.h>
 
 #include "base/format.h"
 #include "base/process_info.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rundir/evaluations.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
+
+#include <fmt/core.h>
 
 #include "base/format.h"
 #include "rundir/run_status.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rundir/metrics_extent.h"
 
+#include <libdeflate.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -8,7 +9,6 @@
 #include <string_view>
 
 #include <fmt/core.h>
-#include <libdeflate.h>
 
 #include "trivet/error.h"
 

@@ -4,14 +4,14 @@
 // memory does no harm: a later supervisor finds the running job in its directory.
 #pragma once
 
-#include <array>
-#include <chrono>
-#include <optional>
-
 #include <poll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <optional>
 
 #include <trivet/launch/attempt.h>
 #include <trivet/launch/dependencies.h>

@@ -6,9 +6,6 @@
 //   kernels_bench [threads]
 
 #include <cblas.h>
-#include <trivet/backend/kernels/norm.h>
-#include <trivet/backend/kernels/vision.h>
-#include <trivet/backend/thread_pool.h>
 
 #include <algorithm>
 #include <chrono>
@@ -23,6 +20,10 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <trivet/backend/kernels/norm.h>
+#include <trivet/backend/kernels/vision.h>
+#include <trivet/backend/thread_pool.h>
 
 #include "cpu/backend.h"
 

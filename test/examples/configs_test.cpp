@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every shipped config resolves without errors, and the small one runs.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "support/paths.h"
 #include "support/shell.h"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // docs/configuration.md: writes its files and checks that each command prints the quoted output.
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "program/launch/page_steps.h"
 #include "program/run/run_fixture.h"

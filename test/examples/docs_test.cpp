@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The README and every page of docs/: runs each block unchanged, in order, in a separate folder.
 // doc_blocks.h describes the settings of a page.
-#include <catch2/catch.hpp>
-
 #include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "doc_blocks.h"
 #include "program/run/run_fixture.h"

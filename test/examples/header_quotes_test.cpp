@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code in comments of public headers must quote a region of a compiled source verbatim: see
 // quotes.h.
-#include <catch2/catch.hpp>
-
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "quotes.h"
 #include "support/paths.h"

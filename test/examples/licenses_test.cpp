@@ -2,7 +2,6 @@
 // configs/lm/licenses.toml with fewer steps. The result shows whether the complete training, which
 // takes minutes, reaches the figures of docs/language-models.md.
 #include <catch2/catch.hpp>
-
 #include <nlohmann/json.hpp>
 
 #include "program/run/run_fixture.h"

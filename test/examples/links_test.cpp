@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Links of the README, the changelog and the pages of docs lead somewhere. Pages of docs are
 // installed without the sources, so they link to each other only and name sources by their paths.
-#include <catch2/catch.hpp>
-
 #include <cctype>
 #include <filesystem>
 #include <regex>
@@ -10,6 +8,8 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "doc_blocks.h"
 #include "support/paths.h"

@@ -2,11 +2,12 @@
 // Encoders from the user's view: runs that learn to predict masked tokens, to transform text, to
 // classify and to tag, and the output of the program.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
 #include <map>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
 #include "support/shell.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The README and the pages of docs quote sources verbatim, and every region of the examples is
 // quoted.
-#include <catch2/catch.hpp>
+#include "quotes.h"
 
 #include <filesystem>
 #include <optional>
@@ -9,8 +9,9 @@
 #include <string>
 #include <vector>
 
+#include <catch2/catch.hpp>
+
 #include "doc_blocks.h"
-#include "quotes.h"
 #include "support/paths.h"
 #include "support/shell.h"
 

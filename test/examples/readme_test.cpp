@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The config files in the README, unchanged.
-#include <catch2/catch.hpp>
-
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "program/launch/launched_experiments.h"
 #include "program/launch/launching.h"

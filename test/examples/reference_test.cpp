@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // docs/reference/ has a page for each shipped plugin, one for the built-in items and one for the
 // keys of a config, all as the program writes them now. `./dev reference` rewrites them.
-#include <catch2/catch.hpp>
-
 #include <filesystem>
 #include <set>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "support/paths.h"
 #include "support/shell.h"

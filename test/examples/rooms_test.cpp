@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The check of the layout (.ci/rooms) accepts a tree that follows rooms.txt, and refuses each way
 // to leave it.
-#include <catch2/catch.hpp>
-
 #include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "support/paths.h"
 #include "support/shell.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tutorial docs/sweep-fashion-mnist.md: writes its files and runs its commands, in order and
 // unchanged.
-#include <catch2/catch.hpp>
-
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "program/launch/launched_experiments.h"
 #include "program/launch/page_steps.h"

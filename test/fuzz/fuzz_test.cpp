@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs each fuzz target briefly: its seeds, inputs found by fuzzing, and damaged seeds.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <random>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "fuzz_target.h"
 #include "support/paths.h"

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // `meson install` makes a relocatable tree: the program runs, and other projects build against the
 // headers and the pkg-config file alone.
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "support/paths.h"
 #include "support/shell.h"

@@ -3,8 +3,9 @@
 #ifndef TRIVET_TEST_PCH_TESTS_H
 #define TRIVET_TEST_PCH_TESTS_H
 
-#include <catch2/catch.hpp>
 #include <sstream>
+
+#include <catch2/catch.hpp>
 
 #include "../../sdk/pch/sdk.h"
 

@@ -2,11 +2,12 @@
 // One training step of a layer with all its effects; and layers from tables.
 #pragma once
 
-#include <catch2/catch.hpp>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "support/layer_fixture.h"
 #include "trivet/layer.h"

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The options for Slurm, and the script that it runs.
-#include <catch2/catch.hpp>
+#include "slurm/batch.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -8,10 +11,8 @@
 #include <string>
 #include <vector>
 
-#include <sys/wait.h>
-#include <unistd.h>
+#include <catch2/catch.hpp>
 
-#include "slurm/batch.h"
 #include "slurm/commands.h"
 #include "support/jobs.h"
 #include "support/shell.h"

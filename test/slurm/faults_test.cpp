@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Slurm orchestrator with commands that are missing, fail, hang or print nonsense. Scripts of
 // the same names replace them.
-#include <catch2/catch.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -9,8 +10,7 @@
 #include <fstream>
 #include <string>
 
-#include <sys/wait.h>
-#include <unistd.h>
+#include <catch2/catch.hpp>
 
 #include "program/launch/launched_experiments.h"
 #include "support/jobs.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Experiments on a real Slurm from end to end: launched, listed, cancelled, retried.
-#include <catch2/catch.hpp>
-
 #include <filesystem>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "slurm_experiments.h"
 #include "support/paths.h"

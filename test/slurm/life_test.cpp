@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Experiments during cluster failures: nodes are drained, the controller is killed, jobs are
 // preempted, reach their time limit or are removed, launchers are killed.
-#include <catch2/catch.hpp>
-
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <set>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "slurm_experiments.h"
 

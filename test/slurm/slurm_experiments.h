@@ -2,9 +2,9 @@
 // Experiments on the cluster that all tests of a process share.
 #pragma once
 
-#include <catch2/catch.hpp>
-
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "program/launch/launched_experiments.h"
 #include "support/slurm_cluster.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/jobs.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <stdexcept>
 #include <thread>
-
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace trivet::test {
 

@@ -2,10 +2,10 @@
 // Jobs for tests: shell scripts in their own directory.
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <string>
-
-#include <sys/types.h>
 
 #include "support/shell.h"
 #include "trivet/launch/attempt.h"

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <rapidcheck.h>
-#include <rapidcheck/detail/TestListenerAdapter.h>
-#include <catch2/catch.hpp>
+
 #include <sstream>
 #include <string>
 #include <unordered_map>
 #include <utility>
+
+#include <catch2/catch.hpp>
+#include <rapidcheck/detail/TestListenerAdapter.h>
 
 namespace trivet::test {
 

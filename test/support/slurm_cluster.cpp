@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/slurm_cluster.h"
 
-#include <algorithm>
-#include <csignal>
-#include <cstdlib>
-#include <fstream>
-#include <random>
-#include <stdexcept>
-
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pwd.h>
@@ -17,6 +9,15 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <stdexcept>
+
+#include <arpa/inet.h>
 
 #include "support/jobs.h"
 

@@ -4,11 +4,11 @@
 // it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <string>
 #include <vector>
-
-#include <sys/types.h>
 
 #include "support/shell.h"
 

@@ -2,11 +2,11 @@
 // fill and copy: every type, any strides. Rows that are contiguous on both sides are copied by
 // memcpy. The rest are transposes, done in square blocks that fit the first-level cache.
 
-#include <trivet/backend/half.h>
-
 #include <cmath>
 #include <cstring>
 #include <limits>
+
+#include <trivet/backend/half.h>
 
 #include "cpu/support/context.h"
 #include "cpu/support/kernels.h"

@@ -6,6 +6,7 @@
 #include <hwy/foreach_target.h>
 
 #include "cpu/kernels/softmax.h"
+
 #include "cpu/support/context.h"
 #include "cpu/support/kernels.h"
 #include "cpu/support/simd-inl.h"

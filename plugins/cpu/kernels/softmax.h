@@ -3,9 +3,9 @@
 // the arguments that belong to the row, but not the arrays of logits.
 #pragma once
 
-#include <trivet/backend/backend.h>
-
 #include <cstdint>
+
+#include <trivet/backend/backend.h>
 
 namespace cpu {
 

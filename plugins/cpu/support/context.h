@@ -3,11 +3,11 @@
 // queries on views.
 #pragma once
 
-#include <trivet/backend/backend_support.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <string>
+
+#include <trivet/backend/backend_support.h>
 
 struct tv_ctx {
   const tv_host* host;

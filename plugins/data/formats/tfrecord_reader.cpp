@@ -4,8 +4,9 @@
 #include <charconv>
 #include <cstring>
 #include <optional>
-#include <protozero/pbf_reader.hpp>
 #include <set>
+
+#include <protozero/pbf_reader.hpp>
 
 #include "trivet/config/digest.h"
 #include "trivet/error.h"

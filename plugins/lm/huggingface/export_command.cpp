@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lm/huggingface/export_command.h"
 
-#include <fmt/core.h>
-
 #include <cstdio>
 #include <filesystem>
+
+#include <fmt/core.h>
 
 #include "lm/huggingface/hf_layout.h"
 #include "lm/huggingface/hf_match.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "search/math/cma_state.h"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
+
+#include <Eigen/Eigenvalues>
 
 namespace trivet::search {
 namespace {

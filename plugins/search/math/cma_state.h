@@ -5,10 +5,11 @@
 // per generation.
 #pragma once
 
-#include <Eigen/Core>
 #include <span>
 #include <utility>
 #include <vector>
+
+#include <Eigen/Core>
 
 #include "search/math/random_stream.h"
 

@@ -5,10 +5,11 @@
 // separate feature: 1 for the chosen one and 0 for the others.
 #pragma once
 
-#include <Eigen/Core>
 #include <cstddef>
 #include <span>
 #include <vector>
+
+#include <Eigen/Core>
 
 #include "trivet/search/search_space.h"
 

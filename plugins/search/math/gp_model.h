@@ -8,11 +8,12 @@
 // and observations have independent noise of variance v.
 #pragma once
 
-#include <Eigen/Cholesky>
-#include <Eigen/Core>
 #include <cstddef>
 #include <optional>
 #include <vector>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
 
 namespace trivet::search {
 

@@ -2,10 +2,11 @@
 #include "search/samplers/cma_es.h"
 
 #include <algorithm>
-#include <boost/math/special_functions/erf.hpp>
 #include <numbers>
 #include <utility>
 #include <vector>
+
+#include <boost/math/special_functions/erf.hpp>
 
 namespace trivet::search {
 namespace {

@@ -5,10 +5,11 @@
 // first is kept).
 #pragma once
 
-#include <boost/random/sobol.hpp>
 #include <cstdint>
 #include <optional>
 #include <vector>
+
+#include <boost/random/sobol.hpp>
 
 #include "trivet/search/sampler.h"
 #include "trivet/tensor/random.h"

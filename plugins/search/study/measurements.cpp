@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "search/study/measurements.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <limits>
 #include <optional>
 #include <set>
 #include <utility>
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "trivet/config/json.h"
 #include "trivet/error.h"

@@ -14,13 +14,13 @@
 // the records of later steps and writes them again; they are replaced here, too.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <sys/types.h>
 
 #include "trivet/search/trial.h"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "search/study/search_orchestrator.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -9,8 +11,6 @@
 #include <set>
 #include <utility>
 #include <vector>
-
-#include <poll.h>
 
 #include "search/study/curve_watch.h"
 #include "search/study/measurements.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "search/study/study.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <utility>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 #include "trivet/config/enums.h"
 #include "trivet/config/json.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokenizers/bpe/bpe_builder.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <limits>
 #include <utility>
+
+#include <fmt/core.h>
 
 #include "tokenizers/text/byte_characters.h"
 #include "trivet/error.h"

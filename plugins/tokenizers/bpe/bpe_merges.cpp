@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokenizers/bpe/bpe_merges.h"
 
-#include <fmt/core.h>
-
 #include <queue>
 #include <tuple>
+
+#include <fmt/core.h>
 
 #include "trivet/error.h"
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokenizers/bpe/bpe_trainer.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
-#include <boost/unordered/unordered_flat_map.hpp>
-#include <boost/unordered/unordered_flat_set.hpp>
 #include <limits>
 #include <optional>
 #include <queue>
 #include <set>
 #include <tuple>
 #include <unordered_map>
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
+#include <fmt/core.h>
 
 #include "tokenizers/text/byte_characters.h"
 #include "trivet/error.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokenizers/bpe/bpe_vocabulary.h"
 
-#include <fmt/core.h>
-
 #include <set>
 #include <unordered_map>
+
+#include <fmt/core.h>
 
 #include "tokenizers/text/byte_characters.h"
 #include "trivet/error.h"

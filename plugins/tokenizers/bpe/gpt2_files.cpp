@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokenizers/bpe/gpt2_files.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <string_view>
+
+#include <fmt/core.h>
 
 #include "tokenizers/bpe/bpe_builder.h"
 #include "tokenizers/text/json_file.h"

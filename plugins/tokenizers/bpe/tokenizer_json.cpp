@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokenizers/bpe/tokenizer_json.h"
 
-#include <fmt/core.h>
-
 #include <cstdint>
 #include <limits>
 #include <utility>
+
+#include <fmt/core.h>
 
 #include "tokenizers/bpe/bpe_builder.h"
 #include "tokenizers/text/json_file.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
-
 #include <nlohmann/json.hpp>
 
 #include "tokenizers/bpe/tokenizer_json.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokenizers/commands/apply_commands.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
+
+#include <fmt/core.h>
 
 #include "tokenizers/commands/tokenizer_choice.h"
 #include "trivet/config/arguments.h"

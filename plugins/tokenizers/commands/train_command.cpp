@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokenizers/commands/train_command.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+
+#include <fmt/core.h>
 
 #include "tokenizers/bpe/bpe_trainer.h"
 #include "tokenizers/bpe/tokenizer_json.h"

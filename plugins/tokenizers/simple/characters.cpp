@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokenizers/simple/characters.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <set>
+
+#include <fmt/core.h>
 
 #include "tokenizers/text/corpus.h"
 #include "trivet/error.h"

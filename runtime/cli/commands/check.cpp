@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trivet check CONFIG [K=V ...]
-#include <fmt/core.h>
-
 #include <string>
 #include <vector>
+
+#include <fmt/core.h>
 
 #include "base/terminal.h"
 #include "builtin/config_jobs.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trivet data show|prepare
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -12,6 +10,8 @@
 #include <system_error>
 #include <utility>
 #include <vector>
+
+#include <fmt/core.h>
 
 #include "base/format.h"
 #include "base/terminal.h"

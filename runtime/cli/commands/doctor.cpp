@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trivet doctor [--peak]
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <charconv>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+
+#include <fmt/core.h>
 
 #include "base/format.h"
 #include "base/terminal.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trivet experiments: lists the names for --experiment from notes and files. Loads no library.
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
+
+#include <fmt/core.h>
 
 #include "base/terminal.h"
 #include "base/terminal_text.h"

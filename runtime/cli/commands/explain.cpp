@@ -2,13 +2,13 @@
 //
 // `trivet explain`: explains a key or a field of a config from the notes of plugins. Loads no
 // library unless a config is given, then those that the config names.
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <fmt/core.h>
 
 #include "base/terminal.h"
 #include "base/terminal_text.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trivet generate: continues texts with the model of a run.
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -12,7 +14,6 @@
 #include <vector>
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include "base/format.h"
 #include "base/terminal.h"

@@ -2,12 +2,12 @@
 //
 // trivet job FILE TASK: runs a task of a job array. The script of a cluster's job calls it
 // (trivet/launch/job_array.h).
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <string>
-
-#include <unistd.h>
 
 #include "base/terminal.h"
 #include "cli/command_info.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trivet launch [CONFIG] [--cfg F] [--xp F] [K=V ...]
-#include "launch/launcher.h"
-
 #include <utility>
 
 #include <fmt/core.h>
@@ -13,6 +11,7 @@
 #include "cli/experiment_command.h"
 #include "cli/host_catalog.h"
 #include "config/config_arguments.h"
+#include "launch/launcher.h"
 #include "launch/unit_text.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trivet logs ID [-f]: prints the output of jobs.
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -11,9 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/stat.h>
 
 #include "base/terminal.h"
 #include "base/terminal_text.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `trivet plugins`: lists every file in the plugin folders with its state. Loads no library.
-#include <fmt/core.h>
-
 #include <map>
 #include <string>
 #include <vector>
+
+#include <fmt/core.h>
 
 #include "base/terminal.h"
 #include "base/terminal_text.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trivet run CONFIG [K=V ...]
-#include "run/run_command.h"
-
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -16,6 +14,7 @@
 #include "config/modes.h"
 #include "launch/store/experiment_id.h"
 #include "run/run_arguments.h"
+#include "run/run_command.h"
 #include "trivet/error.h"
 #include "trivet/launch/attempt.h"
 #include "trivet/os/file.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trivet summary CONFIG [K=V ...]
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
 #include <map>
 #include <string>
 #include <vector>
+
+#include <fmt/core.h>
 
 #include "base/format.h"
 #include "base/terminal.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trivet supervise XP_DIR: `trivet launch` starts it in the background.
+#include <fcntl.h>
+
 #include <charconv>
 #include <span>
 #include <string>
 #include <system_error>
 #include <utility>
-
-#include <fcntl.h>
 
 #include "cli/command_info.h"
 #include "cli/host_catalog.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/view/error_report.h"
 
-#include <fmt/core.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -11,6 +10,8 @@
 #include <string_view>
 #include <system_error>
 #include <vector>
+
+#include <fmt/core.h>
 
 #include "base/terminal.h"
 #include "base/terminal_text.h"

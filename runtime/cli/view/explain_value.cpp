@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/view/explain_value.h"
 
-#include <fmt/core.h>
-
 #include <utility>
 #include <vector>
+
+#include <fmt/core.h>
 
 #include "cli/view/field_text.h"
 #include "config/toml/toml_writer.h"

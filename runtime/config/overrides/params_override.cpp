@@ -2,11 +2,12 @@
 #include "config/overrides/params_override.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
+
+#include <nlohmann/json.hpp>
 
 #include "config/toml/text_checks.h"
 #include "trivet/config/json.h"

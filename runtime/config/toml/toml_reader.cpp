@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/toml/toml_reader.h"
 
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include <toml++/toml.h>
 
 #include "config/toml/source_file.h"
 #include "config/toml/text_checks.h"

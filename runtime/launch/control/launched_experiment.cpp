@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/control/launched_experiment.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
-
-#include <sys/stat.h>
 
 #include "base/process_info.h"
 #include "config/resolver.h"

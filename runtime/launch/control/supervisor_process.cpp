@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/control/supervisor_process.h"
 
-#include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <system_error>
-#include <utility>
-
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/epoll.h>
@@ -14,6 +8,12 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+#include <utility>
 
 #include "base/process_info.h"
 #include "launch/control/launched_experiment.h"

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/index/experiment_index.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <set>
 #include <system_error>
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "launch/control/supervisor_process.h"
 #include "launch/index/index_tables.h"

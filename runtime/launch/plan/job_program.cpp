@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/plan/job_program.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <fstream>
 #include <string_view>
 #include <system_error>
-
-#include <unistd.h>
 
 #include "base/process_info.h"
 #include "trivet/error.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/plan/launch_files.h"
 
+#include <unistd.h>
+
 #include <string>
 #include <system_error>
 #include <utility>
-
-#include <unistd.h>
 
 #include "trivet/config/digest.h"
 #include "trivet/error.h"

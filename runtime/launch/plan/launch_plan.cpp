@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/plan/launch_plan.h"
 
+#include <pwd.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
 
 #include <fmt/core.h>
-#include <pwd.h>
-#include <unistd.h>
 
 #include "config/run_rules.h"
 #include "launch/plan/launch_rules.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/plan/unit_builder.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
@@ -9,7 +11,6 @@
 #include <utility>
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include "launch/plan/unit_config.h"
 #include "launch/store/experiment_id.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/store/disk_records.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <system_error>
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/process_info.h"
 #include "trivet/config/enums.h"

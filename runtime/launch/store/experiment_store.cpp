@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/store/experiment_store.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <string>
 #include <system_error>
 #include <utility>
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "trivet/config/json.h"
 #include "trivet/error.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trivet/config/arguments.h shows.
-#include <catch2/catch.hpp>
-
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/config/arguments.h>
 #include <trivet/error.h>

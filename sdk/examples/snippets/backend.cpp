@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trivet/backend/backend_support.h shows, and the checks of trivet/testing/ for backends.
-#include <catch2/catch.hpp>
-
 #include <cstdint>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/backend/backend_support.h>
 #include <trivet/plugin/registry.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the headers of trivet/testing/ show: tests of configs, gradients, layers and plugins.
-#include <catch2/catch.hpp>
-
 #include <cstdint>
 #include <span>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/config.h>
 #include <trivet/layer.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trivet/config/config_of.h shows: a config that holds configs of layers.
-#include <catch2/catch.hpp>
-
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/config.h>
 #include <trivet/layer.h>

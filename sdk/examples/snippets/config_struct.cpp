@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trivet/config.h shows: a config struct, read, written, compared and described.
-#include <catch2/catch.hpp>
-
 #include <cstdint>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/config.h>
 #include <trivet/error.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trivet/layer/extend_step.h shows: a sequence in chunks, with a cache.
-#include <catch2/catch.hpp>
-
 #include <cstdint>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/layer.h>
 #include <trivet/layer/extend_step.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trivet/tensor/device.h shows: a kernel that a backend may lack.
-#include <catch2/catch.hpp>
-
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/ops.h>
 #include <trivet/tensor.h>

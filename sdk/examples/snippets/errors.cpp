@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trivet/error.h and trivet/plugin/plugin_call.h show: an error, and whose it is.
-#include <catch2/catch.hpp>
-
 #include <memory>
 #include <stdexcept>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/error.h>
 #include <trivet/layer.h>

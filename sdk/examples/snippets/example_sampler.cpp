@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trivet/data/example_sampler.h shows: an input over a known number of examples.
-#include <catch2/catch.hpp>
-
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/data/example_sampler.h>
 #include <trivet/input.h>

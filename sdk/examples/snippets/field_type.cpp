@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trivet/config/detail/field_traits.h shows: a config field of a type that trivet does not
 // know.
-#include <catch2/catch.hpp>
-
 #include <string>
 #include <string_view>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/config.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trivet/os/input_file.h and trivet/train/run_log.h show: text that is read, lines that are
 // written.
-#include <catch2/catch.hpp>
-
 #include <cstddef>
 #include <string>
 #include <string_view>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/error.h>
 #include <trivet/os/input_file.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trivet/tape.h and trivet/layer/remat.h show: gradients, and the same with less memory.
-#include <catch2/catch.hpp>
-
 #include <memory>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/layer.h>
 #include <trivet/layer/remat.h>

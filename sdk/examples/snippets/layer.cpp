@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the headers of layers show: parameters and children, templates of layers, summaries, and a
 // layer that is one of the plain activations.
-#include <catch2/catch.hpp>
-
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/extensions/activation.h>
 #include <trivet/layer.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trivet/layer/layer_trace.h shows: the layers of a task's model, and how often each is
 // called.
-#include <catch2/catch.hpp>
-
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/layer/layer_trace.h>
 #include <trivet/task.h>

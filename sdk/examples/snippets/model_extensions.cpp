@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the headers of extensions of models show: the next token, and that of the target of a
 // source.
-#include <catch2/catch.hpp>
-
 #include <cstdint>
 #include <memory>
 #include <string_view>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/extensions/next_token.h>
 #include <trivet/extensions/target_decoding.h>

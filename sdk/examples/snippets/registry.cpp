@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trivet/plugin/registry.h shows: an object is made from a config, and a new kind of object.
-#include <catch2/catch.hpp>
-
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/config.h>
 #include <trivet/layer.h>

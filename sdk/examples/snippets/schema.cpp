@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trivet/config/schema.h shows: a table is checked by its schema, and by rules of its struct.
-#include <catch2/catch.hpp>
-
 #include <cstdint>
 #include <optional>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/config.h>
 #include <trivet/error.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trivet/search/sampler.h and stopper.h show: the next trial of a search, and the end of one.
-#include <catch2/catch.hpp>
-
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/config.h>
 #include <trivet/search/sampler.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trivet/layer/softmax_head.h shows: the end of a language model.
-#include <catch2/catch.hpp>
-
 #include <cmath>
 #include <cstdint>
 #include <memory>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/layer.h>
 #include <trivet/layer/softmax_head.h>

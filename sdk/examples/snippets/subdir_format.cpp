@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trivet/launch/subdir_format.h shows: a placeholder of one's own in names of directories.
-#include <catch2/catch.hpp>
-
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/error.h>
 #include <trivet/launch/subdir_format.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trivet/extensions/table.h shows: a task that looks at all rows of a table and encodes them.
-#include <catch2/catch.hpp>
-
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/error.h>
 #include <trivet/extensions/table.h>

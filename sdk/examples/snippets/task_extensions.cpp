@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the headers of extensions of tasks show: the expected loss, the tokens of a batch, and
 // texts.
-#include <catch2/catch.hpp>
-
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -10,6 +8,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/extensions/expected_initial_loss.h>
 #include <trivet/extensions/text_generator.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trivet/tokenizer.h and trivet/text/utf8_stream.h show: text to ids and back, and text that
 // arrives in pieces.
-#include <catch2/catch.hpp>
-
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/config.h>
 #include <trivet/text/utf8_stream.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trivet/config/value.h shows.
-#include <catch2/catch.hpp>
-
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include <trivet/config/value.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/config/arguments.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
+
 #include <boost/program_options.hpp>
+#include <fmt/core.h>
 
 #include "trivet/config/schema.h"
 #include "trivet/error.h"

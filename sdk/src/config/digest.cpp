@@ -2,8 +2,8 @@
 #include "trivet/config/digest.h"
 
 #include <bit>
-#include <boost/crc.hpp>
 
+#include <boost/crc.hpp>
 #include <fmt/core.h>
 
 #define XXH_INLINE_ALL

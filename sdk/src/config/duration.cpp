@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "trivet/config/duration.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <iterator>
-
-#include "trivet/config/duration.h"
 
 namespace trivet {
 namespace {

@@ -3,17 +3,17 @@
 // Schemas as data: their texts, the collection of problems, and the JSON of a plugin's note.
 #include "trivet/config/schema.h"
 
-#include "trivet/config/detail/codec.h"
-
 #include <algorithm>
 #include <bit>
 #include <charconv>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "config/article.h"
+#include "trivet/config/detail/codec.h"
 #include "trivet/config/quantity.h"
 
 namespace trivet {

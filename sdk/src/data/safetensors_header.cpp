@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <unordered_set>
 #include <utility>
+
+#include <nlohmann/json.hpp>
 
 #include "trivet/error.h"
 

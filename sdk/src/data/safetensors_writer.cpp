@@ -7,9 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <unordered_set>
+
+#include <nlohmann/json.hpp>
 
 #include "data/safetensors_header.h"
 #include "trivet/data/safetensors.h"

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/launch/attempt.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <filesystem>
 #include <system_error>
-
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "launch/attempt_files.h"
 #include "trivet/os/process.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/attempt_files.h"
 
-#include <algorithm>
-#include <cerrno>
-
 #include <fcntl.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 
 #include "trivet/config/json.h"
 #include "trivet/error.h"

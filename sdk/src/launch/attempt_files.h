@@ -2,13 +2,13 @@
 // The files of an attempt's directory, for those who write them and those who read them.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include <sys/types.h>
 
 #include "trivet/launch/job.h"
 #include "trivet/os/file.h"

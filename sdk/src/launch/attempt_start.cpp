@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // start_attempt() and run_attempt(): the directory of an attempt, and a shim for it.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -7,10 +11,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "launch/attempt_files.h"
 #include "launch/shim.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // launch(): an experiment that a program has built, handed to `trivet launch`.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <string>
 #include <system_error>
 #include <utility>
-
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include "trivet/config.h"
 #include "trivet/config/json.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/launch/job_array.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <optional>
 #include <string_view>
-
-#include <unistd.h>
 
 #include "trivet/error.h"
 #include "trivet/os/process.h"

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/job_process.h"
 
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -11,12 +17,7 @@
 #include <system_error>
 #include <vector>
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <linux/close_range.h>
-#include <sched.h>
-#include <sys/prctl.h>
-#include <unistd.h>
 
 #include "launch/attempt_files.h"
 #include "trivet/os/process.h"

@@ -2,10 +2,10 @@
 // Starts the program of a job, without a copy of the caller's memory.
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <string>
-
-#include <sys/types.h>
 
 #include "trivet/launch/attempt.h"
 #include "trivet/launch/job.h"

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/launch/memory_cgroup.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -11,10 +15,6 @@
 #include <system_error>
 #include <thread>
 #include <vector>
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "launch/attempt_files.h"
 #include "trivet/error.h"

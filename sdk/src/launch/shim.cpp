@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/shim.h"
 
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <fstream>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "launch/changed_programs.h"
 #include "trivet/os/process.h"

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/os/process.h"
 
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <fstream>
 #include <string_view>
-
-#include <fcntl.h>
-#include <time.h>
-#include <unistd.h>
 
 namespace trivet {
 namespace {

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/os/subprocess.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -8,13 +15,6 @@
 #include <csignal>
 #include <optional>
 #include <system_error>
-
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "trivet/error.h"
 #include "trivet/os/file.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "trivet/tensor/meta_device.h"
+
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -8,7 +10,6 @@
 #include "trivet/backend/backend_support.h"
 #include "trivet/backend/kernels/all.h"
 #include "trivet/error.h"
-#include "trivet/tensor/meta_device.h"
 
 namespace trivet {
 namespace {

@@ -3,6 +3,8 @@
 //
 // Unlike Model Garden, which logs and continues, a configured checkpoint that is not there is an
 // error: a run that silently starts from random weights wastes days.
+#include "trivet/train/init_checkpoint.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -16,7 +18,6 @@
 #include "trivet/data/safetensors.h"
 #include "trivet/error.h"
 #include "trivet/train/checkpoint.h"
-#include "trivet/train/init_checkpoint.h"
 
 namespace trivet {
 namespace {

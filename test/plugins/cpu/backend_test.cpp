@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shipped backends pass the conformance kit, and the kit detects faults.
 
-#include <trivet/testing/backend_conformance.h>
+#include "cpu/backend.h"
 
-#include <Random123/threefry.h>
 #include <algorithm>
 #include <utility>
 #include <vector>
 
+#include <Random123/threefry.h>
 #include <catch2/catch.hpp>
 
-#include "cpu/backend.h"
+#include <trivet/testing/backend_conformance.h>
+
 #include "tiny/backend.h"
 
 namespace {

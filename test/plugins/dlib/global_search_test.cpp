@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlib's global search: the contract of samplers, and the results of its steps.
+#include "dlib/global_search.h"
+
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "dlib/global_search.h"
+#include <catch2/catch.hpp>
+
 #include "plugins/config_round_trip.h"
 #include "plugins/search/samplers/sampler_promises.h"
 #include "search/samplers/random.h"

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Locations for cgroups: parsing of the kernel's hierarchies, and the choice of a directory.
-#include <catch2/catch.hpp>
+#include "local/cgroup_location.h"
 
 #include <filesystem>
 #include <string>
 
-#include "local/cgroup_location.h"
+#include <catch2/catch.hpp>
+
 #include "support/shell.h"
 
 using namespace trivet::local;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The local orchestrator with jobs that fail, are canceled, or outlive their supervisor.
-#include <catch2/catch.hpp>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
@@ -9,8 +10,7 @@
 #include <string>
 #include <thread>
 
-#include <fcntl.h>
-#include <unistd.h>
+#include <catch2/catch.hpp>
 
 #include "experiment.h"
 #include "trivet/launch/attempt.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs that exceed their declared memory, in real cgroups. If this machine allows none, the tests
 // warn and check the fallback.
-#include <catch2/catch.hpp>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
 #include <string>
 
-#include <fcntl.h>
-#include <unistd.h>
+#include <catch2/catch.hpp>
 
 #include "experiment.h"
 #include "local/cgroup_location.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order in which the local orchestrator starts jobs, and their resources.
-#include <catch2/catch.hpp>
-
 #include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "experiment.h"
 #include "plugins/config_round_trip.h"

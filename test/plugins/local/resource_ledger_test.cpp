@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ledger that experiments on one machine share, and the capacity left for a job.
-#include <catch2/catch.hpp>
+#include "local/resource_ledger.h"
+
+#include <poll.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
 #include <string>
 
-#include <poll.h>
-#include <unistd.h>
+#include <catch2/catch.hpp>
 
 #include "local/capacity.h"
-#include "local/resource_ledger.h"
 #include "support/jobs.h"
 #include "support/shell.h"
 #include "trivet/error.h"

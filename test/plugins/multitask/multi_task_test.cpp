@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several tasks trained together: the parts of a step, the logs, and the positions of the inputs.
+#include "multitask/multi_task.h"
+
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include <catch2/catch.hpp>
+
 #include "multitask/inputs.h"
-#include "multitask/multi_task.h"
 #include "support/plugins.h"
 #include "support/shell.h"
 #include "trivet/error.h"

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The samplers of interleaved training: probabilities worked out by hand from the formulas in
 // task_sampler.h, and draws that follow them.
-#include <catch2/catch.hpp>
+#include "multitask/task_sampler.h"
+
 #include <cmath>
 #include <vector>
 
-#include "multitask/task_sampler.h"
+#include <catch2/catch.hpp>
 
 namespace multitask_sampler_test {
 

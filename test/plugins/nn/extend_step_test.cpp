@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decoding with a cache matches fprop on the whole sequence.
+#include "trivet/layer/extend_step.h"
+
 #include <catch2/catch.hpp>
 
 #include "plugins/training_step.h"
 #include "support/layer_fixture.h"
 #include "support/plugins.h"
 #include "trivet/error.h"
-#include "trivet/layer/extend_step.h"
 #include "trivet/ops.h"
 
 namespace nn_extend_step_test {

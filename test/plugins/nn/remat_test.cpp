@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rematerialization of layers, which changes no bit. (Of functions:
 // test/sdk/layer/remat_test.cpp.)
+#include "trivet/layer/remat.h"
+
 #include <catch2/catch.hpp>
 
 #include "plugins/training_step.h"
 #include "support/plugins.h"
-#include "trivet/layer/remat.h"
 
 namespace nn_remat_test {
 namespace {

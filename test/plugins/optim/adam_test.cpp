@@ -2,8 +2,9 @@
 // Adam's options from Praxis, clip_threshold and epsilon_root, against the formulas in double;
 // without them the backend's kernel does the update.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include <catch2/catch.hpp>
 
 #include "support/layer_fixture.h"
 #include "support/plugins.h"

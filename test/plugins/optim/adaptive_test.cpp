@@ -2,8 +2,9 @@
 // Lamb, Lars, Lion, Adagrad, RmsProp and Adafactor: a few updates of a few numbers against values
 // worked out in double from the formulas in their headers, which name the papers.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <optional>
+
+#include <catch2/catch.hpp>
 
 #include "support/plugins.h"
 #include "trivet/error.h"

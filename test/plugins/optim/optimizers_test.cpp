@@ -3,8 +3,9 @@
 // and properties for any gradients.
 #include <algorithm>
 #include <array>
-#include <catch2/catch.hpp>
 #include <cstring>
+
+#include <catch2/catch.hpp>
 
 #include "support/layer_fixture.h"
 #include "support/plugins.h"

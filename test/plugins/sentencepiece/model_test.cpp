@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // sentencepiece/Model with models trained here by SentencePiece's own program, against its programs
 // spm_encode and spm_decode.
-#include <catch2/catch.hpp>
+#include "sentencepiece/model.h"
+
 #include <optional>
 #include <sstream>
 
+#include <catch2/catch.hpp>
+
 #include "plugins/config_round_trip.h"
 #include "plugins/tokenizers/files.h"
-#include "sentencepiece/model.h"
 #include "trivet/error.h"
 
 using namespace trivet;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sweeps: the products, names and tags of kxm's sweeps, and ranges.
-#include <catch2/catch.hpp>
-
 #include <limits>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "sweeps/dimension.h"
 #include "sweeps/named_sweep.h"

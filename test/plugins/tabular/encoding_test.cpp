@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows encoded as arrays; and encodings in files, valid and invalid.
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include <catch2/catch.hpp>
 
 #include "table.h"
 #include "tabular/table_encoder.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Learning from training rows: kinds of columns, means, gaps, vocabularies and classes, against
 // values by hand; and invalid tables.
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include <catch2/catch.hpp>
 
 #include "table.h"
 #include "tabular/fingerprint.h"

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scores of predictions against values by hand, and the area under the ROC curve against its
 // definition over all pairs.
-#include <catch2/catch.hpp>
+#include "tabular/scores.h"
+
 #include <cmath>
 #include <cstdlib>
 
+#include <catch2/catch.hpp>
+
 #include "plugins/vision/batch.h"
 #include "support/layer_fixture.h"
-#include "tabular/scores.h"
 #include "trivet/error.h"
 
 namespace tabular_scores_test {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tasks for tables and their model: losses, sizes, predictions, and the source of a run's
 // encoding.
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
 #include <optional>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/config_round_trip.h"
 #include "plugins/vision/batch.h"

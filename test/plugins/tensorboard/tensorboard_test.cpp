@@ -3,10 +3,11 @@
 #include <png.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
 #include <limits>
+
+#include <catch2/catch.hpp>
 
 #include "support/event_file.h"
 #include "support/shell.h"

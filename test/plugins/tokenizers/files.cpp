@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+
 #include <nlohmann/json.hpp>
 
 #include "trivet/text/utf8.h"

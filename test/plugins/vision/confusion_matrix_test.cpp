@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The confusion matrix: means counted by hand, and its file.
-#include <catch2/catch.hpp>
+#include "vision/confusion_matrix.h"
+
 #include <filesystem>
+
+#include <catch2/catch.hpp>
 
 #include "batch.h"
 #include "support/shell.h"
 #include "trivet/error.h"
-#include "vision/confusion_matrix.h"
 
 namespace {
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Metrics of classifiers: ranks, accuracy and top k, against counts by hand.
-#include <catch2/catch.hpp>
+#include "vision/metrics.h"
+
 #include <limits>
+
+#include <catch2/catch.hpp>
 
 #include "batch.h"
 #include "trivet/error.h"
 #include "trivet/train/predictions.h"
-#include "vision/metrics.h"
 
 namespace vision_metrics_test {
 namespace {

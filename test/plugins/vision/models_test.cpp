@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mlp and Cnn: parameter names, outputs, and agreement with their parts.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
 #include <memory>
+
+#include <catch2/catch.hpp>
 
 #include "model_fixture.h"
 #include "support/layer_fixture.h"

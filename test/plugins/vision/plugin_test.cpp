@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The vision plugin, made by its keys as a config does: loss, metrics, confusion matrix, models.
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
 #include <limits>
+
+#include <catch2/catch.hpp>
 
 #include "support/layer_fixture.h"
 #include "support/plugins.h"

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // ResNet: parameter names, parameter counts of the published networks, and values against plain
 // loops in double.
+#include "vision/resnet.h"
+
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
+
+#include <catch2/catch.hpp>
 
 #include "model_fixture.h"
 #include "support/layer_fixture.h"
 #include "trivet/error.h"
-#include "vision/resnet.h"
 
 namespace vision_resnet_test {
 namespace {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // ImageClassification's loss with weights and label smoothing against the formula in double, and
 // its corners.
-#include <catch2/catch.hpp>
+#include "trivet/task.h"
+
 #include <cmath>
 #include <memory>
+
+#include <catch2/catch.hpp>
 
 #include "batch.h"
 #include "support/layer_fixture.h"
 #include "support/plugins.h"
-#include "trivet/task.h"
 #include "vision/image_classification.h"
 
 namespace vision_task_test {

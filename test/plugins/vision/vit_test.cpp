@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vit: parameter names, parameter counts of the published networks, and values against plain loops
 // in double.
-#include <catch2/catch.hpp>
+#include "vision/vit.h"
+
 #include <cmath>
+
+#include <catch2/catch.hpp>
 
 #include "model_fixture.h"
 #include "plugins/lm/transformer_reference.h"
 #include "support/layer_fixture.h"
 #include "trivet/error.h"
-#include "vision/vit.h"
 
 namespace vision_vit_test {
 namespace {

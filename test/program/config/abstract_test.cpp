@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `trivet summary` and `trivet check` of models that do not fit on this machine.
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
 

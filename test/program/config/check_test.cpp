@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `trivet check` and `trivet summary`.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
+
+#include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
 #include "support/paths.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line around the commands: help, exit codes, options, formats, schema, completion.
+#include <sstream>
+
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "support/paths.h"
 #include "support/plugin_folder.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exact messages for wrong configs: location, quoted line, caret, suggestion, exit code 2, and
 // nothing created.
-#include <catch2/catch.hpp>
 #include <set>
+
+#include <catch2/catch.hpp>
 
 #include "support/paths.h"
 #include "support/plugin_folder.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `trivet data show` and `trivet data prepare`.
-#include <catch2/catch.hpp>
 #include <filesystem>
+
+#include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
 

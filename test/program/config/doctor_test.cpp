@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `trivet doctor --peak`, and the figures of runs that use it. Times are compared with each other,
 // never with fixed values.
-#include <catch2/catch.hpp>
 #include <filesystem>
+
+#include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
 

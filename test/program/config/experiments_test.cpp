@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `trivet experiments` and --experiment, through the program.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <filesystem>
+
+#include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
 #include "program/run/run_fixture.h"

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shipped configs with one mistake each, made by rules and a fixed seed: always exit code 2 and the
 // location of it, never a crash, never a directory.
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <random>
 #include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
 #include "support/paths.h"

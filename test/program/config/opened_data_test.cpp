@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data of training and evaluations is opened before training: errors in it are config errors at the
 // location of the field, and a run that cannot start leaves nothing behind.
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
 #include <utility>
+
+#include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
 

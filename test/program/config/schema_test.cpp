@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The JSON Schema of config files with a third-party validator: it accepts shipped configs and
 // rejects broken ones.
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <sstream>
+
+#include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
 #include "support/paths.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs with limited address space (ulimit -v) or threads: they work, or end with a message, and
 // never hang.
-#include <catch2/catch.hpp>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
 #include "support/shell.h"

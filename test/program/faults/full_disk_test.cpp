@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trainings of several tasks and in several stages on a disk that becomes full, at the start and
 // during saves: the run reports it, keeps its saved data, and continues when there is space.
-#include <catch2/catch.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
 #include "support/disk/slow_disk.h"

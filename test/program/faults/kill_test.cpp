@@ -3,12 +3,13 @@
 // while it reopens its records. It always continues like an uninterrupted run.
 #include <signal.h>
 
-#include <catch2/catch.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
 #include "program/run/watched_run.h"

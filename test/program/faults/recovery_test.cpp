@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run that diverges and may recover, through the real program.
-#include <catch2/catch.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
 #include "support/shell.h"

@@ -2,10 +2,11 @@
 // A run on a disk that is slow and fails (support/slow_files.cpp), killed repeatedly: every named
 // checkpoint equals that of an uninterrupted run, the last one stays, and the run ends in the same
 // bytes.
+#include "support/disk/slow_disk.h"
+
 #include <signal.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <random>
 #include <set>
@@ -14,10 +15,11 @@
 #include <utility>
 #include <vector>
 
+#include <catch2/catch.hpp>
+
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "program/run/watched_run.h"
-#include "support/disk/slow_disk.h"
 #include "support/paths.h"
 #include "support/shell.h"
 #include "trivet/config/json.h"

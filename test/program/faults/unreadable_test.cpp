@@ -3,7 +3,6 @@
 // one is set aside, and all cases are reported.
 #include <sys/stat.h>
 
-#include <catch2/catch.hpp>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +10,8 @@
 #include <set>
 #include <string>
 #include <system_error>
+
+#include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
 #include "program/run/watched_run.h"

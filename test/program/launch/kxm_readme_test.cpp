@@ -2,12 +2,12 @@
 // The README of Kauldron's XManager launcher (kxm), example by example and in its order: Python
 // becomes TOML, packages become programs, and the result of each is checked here. Its examples in
 // code are in launch_api_test.cpp.
-#include <catch2/catch.hpp>
-
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "launching.h"
 #include "support/paths.h"

@@ -2,11 +2,11 @@
 // Rules of kxm, and of its config system, that launch_test.cpp, subdir_format_test.cpp and
 // sweeps_test.cpp do not cover: the form of arguments, the contents of records, the jobs of a
 // sweep.
-#include <catch2/catch.hpp>
-
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "launching.h"
 #include "support/paths.h"

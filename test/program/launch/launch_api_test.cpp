@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Experiments that a C++ program builds and launches, as in "Direct API" of kxm's README.
-#include <catch2/catch.hpp>
-
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
+
+#include <catch2/catch.hpp>
 
 #include "../../../sdk/examples/snippets/launch.h"
 #include "launched_experiments.h"

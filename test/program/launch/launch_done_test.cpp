@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launched runs whose process ends with an exit code of 0 before they are done.
-#include <catch2/catch.hpp>
-
 #include <filesystem>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "launched_experiments.h"
 #include "support/paths.h"

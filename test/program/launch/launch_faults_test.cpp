@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors in the location and the records of experiments: unusual, long and dangerous names, a full
 // disk, damaged records, too many units; and file permissions.
-#include <catch2/catch.hpp>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include <sys/stat.h>
-#include <sys/types.h>
-#include <unistd.h>
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "launched_experiments.h"
 #include "support/disk/slow_disk.h"

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Experiments on this machine whose launch, supervisor or resumption is killed: every unit runs
 // exactly once, none is lost and none is left running.
-#include <catch2/catch.hpp>
-
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 #include <string>
 #include <thread>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "launched_experiments.h"
 #include "support/disk/slow_disk.h"

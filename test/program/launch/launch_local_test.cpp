@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Experiments on this machine from end to end: launched, listed, cancelled, retried, and continued
 // after their supervisor was killed. Jobs are shell scripts that write files.
-#include <catch2/catch.hpp>
+#include <sys/types.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,13 +9,13 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include <sys/types.h>
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "launched_experiments.h"
 #include "support/paths.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every command finds the plugins of an experiment in the folders of its launch.
-#include <catch2/catch.hpp>
-
 #include <filesystem>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "launched_experiments.h"
 #include "launching.h"

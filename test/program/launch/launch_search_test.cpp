@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Searches on this machine from end to end: launched, killed and continued, cancelled. Trials are a
 // shell script that writes (n - 7)^2 to metrics.jsonl.
-#include <catch2/catch.hpp>
+#include <sys/types.h>
 
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
-#include <sys/types.h>
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "program/run/run_fixture.h"
 #include "support/disk/slow_disk.h"

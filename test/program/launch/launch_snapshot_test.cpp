@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs use the files as of the launch, even if the files change later.
-#include <catch2/catch.hpp>
-
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "launched_experiments.h"
 #include "support/paths.h"

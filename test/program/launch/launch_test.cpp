@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // `trivet launch` through the program: its plan, its records, and the errors before anything is
 // created. The plugin paper replaces an orchestrator.
-#include <catch2/catch.hpp>
-
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "launching.h"
 #include "support/paths.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The planned config of each unit is the one that its process resolves: the same words in the same
 // layers as in one command.
-#include <catch2/catch.hpp>
-
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "launching.h"
 #include "program/run/run_fixture.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs get the values of the user: of the command line, of the experiment, of a job and of a
 // provider, in tables and lists. Other values are rejected.
-#include <catch2/catch.hpp>
-
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "launching.h"
 #include "program/run/run_fixture.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launched_experiments.h"
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <csignal>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
 #include <thread>
-
-#include <sys/types.h>
 
 namespace trivet::test {
 

@@ -5,8 +5,9 @@
 
 #include <filesystem>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include <nlohmann/json.hpp>
 
 #include "program/run/run_fixture.h"
 #include "support/shell.h"

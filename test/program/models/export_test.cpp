@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // trivet export of a trained run.
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "hf_models.h"
 #include "program/run/run_fixture.h"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A convolutional network for ten classes is fine-tuned for two, by rules on the command line.
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <map>
 #include <sstream>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
 #include "safetensors_reader.h"

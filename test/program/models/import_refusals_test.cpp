@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inputs that trivet import and export reject, and their messages.
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <functional>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "hf_models.h"
 #include "program/run/run_fixture.h"

@@ -2,11 +2,12 @@
 // trivet import and export through the program: models in the published layouts compute the
 // published formulas and are exported unchanged.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <memory>
 #include <sstream>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "hf_models.h"
 #include "program/run/run_fixture.h"

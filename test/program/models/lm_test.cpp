@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Language models from the user's view: a training run on text, and `trivet generate` with the
 // result.
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <sstream>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
 #include "support/shell.h"

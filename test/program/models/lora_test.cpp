@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A language model is fine-tuned with only LoRA and exported with merged weights.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
 #include "safetensors_reader.h"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several tasks trained together, through the real program.
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
 #include "support/paths.h"

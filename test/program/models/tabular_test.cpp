@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables through the real program: trained, continued to the same bytes, evaluated with the
 // vocabulary of the training, rejected if the rows have changed.
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <random>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
 #include "support/paths.h"

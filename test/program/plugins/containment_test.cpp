@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plugins that misbehave during training: the run fails, and the message names the plugin, its item
 // and its location in the config.
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
 #include "support/paths.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plugins that crash: the program ends with the message and the exit code of a plugin at fault.
-#include <catch2/catch.hpp>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
 #include "support/plugin_folder.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plugin of sdk/examples, which the pages of docs/plugins quote: each class works as documented
 // in a run.
-#include <catch2/catch.hpp>
-
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "program/launch/launched_experiments.h"
 #include "program/run/run_fixture.h"

@@ -4,10 +4,11 @@
 // the right exit code, and damages no run.
 #include <sys/mount.h>
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
 #include "support/paths.h"

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plugins in records of runs and in listings: their builds, replaced shipped plugins, items
 // that accept numbers, and no control characters.
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "program/run/run_fixture.h"
 #include "support/paths.h"

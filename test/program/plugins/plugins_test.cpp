@@ -2,8 +2,9 @@
 // `trivet plugins` and `trivet explain`, through the program. The test plugin alpha leaves a mark
 // when its library is loaded.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <filesystem>
+
+#include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
 #include "support/paths.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The built-in actions, used in configs.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +8,8 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "run_fixture.h"
 #include "support/shell.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moving averages: evaluated weights are the weights that are used later.
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "run_fixture.h"
 #include "support/shell.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shipped configs, run by the real program: the files of a run, and results that must not depend on
 // the backend, the number of threads or a restart.
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
+
+#include <catch2/catch.hpp>
 
 #include "program/models/safetensors_reader.h"
 #include "run_fixture.h"

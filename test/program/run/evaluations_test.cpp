@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Evaluations of a trained run: they have their own records and do not change those of the run.
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <map>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "run_fixture.h"
 #include "support/shell.h"

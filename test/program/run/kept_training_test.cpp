@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trained steps are not lost because of later failures: default saves, failing evaluations, and
 // metrics that no evaluation gives.
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "run_fixture.h"
 #include "support/shell.h"

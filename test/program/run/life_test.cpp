@@ -2,9 +2,10 @@
 // The order of calls to a task in every mode of the program: a plugin's task records its calls. The
 // order is that of task.h; for the modes with one process it is that of
 // test/runtime/train_life_test.cpp, here through the command line.
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "support/paths.h"
 #include "support/plugin_folder.h"

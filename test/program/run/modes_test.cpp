@@ -3,11 +3,12 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "run_fixture.h"
 #include "support/disk/slow_disk.h"

@@ -3,11 +3,12 @@
 // same bytes.
 #include <signal.h>
 
-#include <catch2/catch.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "run_fixture.h"
 #include "support/paths.h"

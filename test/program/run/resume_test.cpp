@@ -4,11 +4,12 @@
 #include <signal.h>
 #include <sys/mount.h>
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <random>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "support/shell.h"
 #include "trivet/config/json.h"

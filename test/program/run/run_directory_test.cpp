@@ -2,11 +2,12 @@
 // The directory of a run: its lock, its state for a second run, and its files.
 #include <signal.h>
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <numeric>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "checkpoint/checkpoint_manager.h"
 #include "support/paths.h"

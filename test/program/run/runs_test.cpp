@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // trivet ls, plot and diff, over runs of the real program and over handwritten directories.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "support/paths.h"
 #include "support/shell.h"

@@ -4,11 +4,12 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "run_fixture.h"
 #include "support/disk/slow_disk.h"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // TensorBoard event files of real runs, against metrics.jsonl of the same runs.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <map>
 #include <set>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "run_fixture.h"
 #include "support/disk/slow_disk.h"

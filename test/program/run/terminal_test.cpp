@@ -7,11 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <regex>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "base/terminal_text.h"
 #include "run_fixture.h"

@@ -8,10 +8,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cstdio>
 #include <sstream>
 #include <utility>
+
+#include <catch2/catch.hpp>
 
 #include "support/overrides.h"
 #include "support/paths.h"

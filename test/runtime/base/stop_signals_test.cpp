@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals request a stop and determine the exit code.
+#include "base/stop_signals.h"
+
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
-
-#include "base/stop_signals.h"
 
 using trivet::StopSignals;
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kept checkpoints, asynchronous writes, and the best checkpoints.
+#include "checkpoint/best_checkpoints.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -8,7 +10,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "checkpoint/best_checkpoints.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "support/shell.h"
 #include "trivet/data/safetensors.h"

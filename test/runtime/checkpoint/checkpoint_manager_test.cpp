@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoint directories: complete at any moment, selected if intact, kept as configured.
+#include "checkpoint/checkpoint_manager.h"
+
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -15,7 +17,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "checkpoint/checkpoint_manager.h"
 #include "runtime/train/train_parts.h"
 #include "support/directory_watch.h"
 #include "support/shell.h"

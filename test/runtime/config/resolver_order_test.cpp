@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Overrides of one source: their order does not matter, and each has an effect.
 #include <algorithm>
+
 #include <catch2/catch.hpp>
 
 #include "config/overrides/params_override.h"

@@ -2,14 +2,16 @@
 // The shown config is the one that runs: over generated files, overrides in every order, sweeps and
 // references. TRIVET_PROPERTY_CASES sets the number of cases.
 #include <rapidcheck.h>
-#include <rapidcheck/detail/TestListenerAdapter.h>
+
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <optional>
 #include <random>
 #include <sstream>
 #include <unordered_map>
+
+#include <catch2/catch.hpp>
+#include <rapidcheck/detail/TestListenerAdapter.h>
 
 #include "config/overrides/override_effects.h"
 #include "config/toml/toml_reader.h"

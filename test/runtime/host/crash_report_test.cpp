@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // CrashReport where no plugin is at fault; for plugins see test/cli/crash_test.cpp.
+#include "host/crash_report.h"
+
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
-
-#include "host/crash_report.h"
 
 using namespace trivet;
 

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The note reader with damaged files: it reports errors and never trusts a number in the file.
+#include "host/elf_note.h"
+
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <cstring>
 #include <random>
 #include <string>
 
-#include "host/elf_note.h"
+#include <catch2/catch.hpp>
+
 #include "host/manifest.h"
 #include "support/plugin_folder.h"
 #include "trivet/config/schema.h"

@@ -3,9 +3,10 @@
 // it still works.
 #include <sys/stat.h>
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
+
+#include <catch2/catch.hpp>
 
 #include "host/host_lookup.h"
 #include "support/plugin_folder.h"

@@ -3,11 +3,12 @@
 #include <link.h>
 
 #include <array>
-#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <latch>
 #include <thread>
+
+#include <catch2/catch.hpp>
 
 #include "host/host_lookup.h"
 #include "support/plugin_folder.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Warnings about a learning rate that trains nothing.
-#include <catch2/catch.hpp>
+#include "run/schedule_check.h"
+
 #include <functional>
 
-#include "run/schedule_check.h"
+#include <catch2/catch.hpp>
 
 namespace trivet::test::schedule_check {
 namespace {

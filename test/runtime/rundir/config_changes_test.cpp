@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The config changes with which a run can continue.
-#include <catch2/catch.hpp>
+#include "rundir/config_changes.h"
 
 #include <map>
 #include <string>
 #include <utility>
 
+#include <catch2/catch.hpp>
+
 #include "config/tree/defaults_filler.h"
-#include "rundir/config_changes.h"
 #include "train/progressive_trainer.h"
 #include "trivet/layer.h"
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // metrics.jsonl: the records that a continued run keeps.
+#include "rundir/metrics_log.h"
+
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -10,7 +12,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "rundir/metrics_log.h"
 #include "support/shell.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Run directories, status.json, log.jsonl and the JSON form of state.
+#include "rundir/run_directory.h"
+
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +18,6 @@
 
 #include "base/process_info.h"
 #include "rundir/event_log.h"
-#include "rundir/run_directory.h"
 #include "rundir/status_file.h"
 #include "support/directory_watch.h"
 #include "support/shell.h"

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading run directories: damaged, huge and foreign files, and whether a run is alive.
+#include "rundir/run_status.h"
+
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
 #include <limits>
 #include <string>
 
+#include <catch2/catch.hpp>
+
 #include "rundir/metrics_log.h"
 #include "rundir/metrics_reader.h"
-#include "rundir/run_status.h"
 #include "rundir/status_file.h"
 #include "support/shell.h"
 #include "trivet/error.h"

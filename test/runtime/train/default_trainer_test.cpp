@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The default trainer: the order of its calls to a task, its metrics, its saved state and its
 // errors.
+#include "train/default_trainer.h"
+
 #include <array>
 #include <cmath>
 #include <memory>
@@ -8,7 +10,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "train/default_trainer.h"
 #include "train_parts.h"
 #include "trivet/error.h"
 #include "trivet/plugin/registry.h"

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // PrefetchInput returns the batches of the inner input, and its state is that of the consumer.
+#include "train/prefetch_input.h"
+
 #include <algorithm>
 #include <memory>
 #include <vector>
 
 #include <catch2/catch.hpp>
 
-#include "train/prefetch_input.h"
 #include "train_parts.h"
 #include "trivet/error.h"
 

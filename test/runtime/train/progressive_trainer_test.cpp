@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training in stages: the initial weights of a stage, its start and end, and that a run stopped in
 // any stage continues with the same bits.
+#include "train/progressive_trainer.h"
+
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
 
-#include "train/progressive_trainer.h"
 #include "train_parts.h"
 #include "trivet/error.h"
 #include "trivet/plugin/registry.h"

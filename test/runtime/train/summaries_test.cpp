@@ -2,10 +2,11 @@
 // Summaries of steps: when the trainer requests them, their contents, and that they change no
 // results.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "train/default_trainer.h"
 #include "train_parts.h"

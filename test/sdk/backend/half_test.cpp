@@ -4,12 +4,13 @@
 #include "trivet/backend/half.h"
 
 #include <bit>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <numeric>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "trivet/tensor.h"
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optional kernels of a backend: each may be missing, and the step gives the same result.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "sdk/backend/backends.h"
 #include "trivet/backend/kernels/norm.h"

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "trivet/error.h"
 

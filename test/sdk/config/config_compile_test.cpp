@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mistakes in a TRIVET_CONFIG list do not compile, and the compiler's message explains them.
-#include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 namespace {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All errors of a config are reported together, with location, path and a hint.
 #include <algorithm>
+
 #include <catch2/catch.hpp>
 
 #include "config_types.h"

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every type a config field may have: to and from values, comparison, schema.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <thread>
 #include <utility>
+
+#include <catch2/catch.hpp>
 
 #include "config_types.h"
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/config/digest.h"
 
-#include <catch2/catch.hpp>
 #include <cstdint>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 using namespace trivet;
 

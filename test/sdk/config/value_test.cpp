@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values: content, paths, comparison, text; durations; nearest names.
-#include <catch2/catch.hpp>
+#include "trivet/config/value.h"
+
 #include <limits>
+
+#include <catch2/catch.hpp>
 
 #include "trivet/config/field_types.h"
 #include "trivet/config/json.h"
 #include "trivet/config/schema.h"
-#include "trivet/config/value.h"
 
 using trivet::Value;
 

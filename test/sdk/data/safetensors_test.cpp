@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // safetensors files: written files are read back by a reader made from the published layout alone
 // (huggingface/safetensors, README "Format"), and the reader refuses damaged and hostile files.
+#include "trivet/data/safetensors.h"
+
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <csignal>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
 #include "support/shell.h"
-#include "trivet/data/safetensors.h"
 #include "trivet/error.h"
 
 namespace fs = std::filesystem;

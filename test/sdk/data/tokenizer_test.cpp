@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/tokenizer.h"
 
-#include <catch2/catch.hpp>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "trivet/error.h"
 

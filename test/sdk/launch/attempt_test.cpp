@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An attempt of a job: its environment, its end, and its files after a kill.
-#include <catch2/catch.hpp>
-
-#include <csignal>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <string>
+#include "trivet/launch/attempt.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -14,10 +8,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <catch2/catch.hpp>
+
 #include "support/jobs.h"
 #include "support/shell.h"
 #include "trivet/error.h"
-#include "trivet/launch/attempt.h"
 #include "trivet/os/process.h"
 
 using namespace trivet::launch;

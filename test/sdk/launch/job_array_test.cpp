@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // run_job(): a job of a recorded unit, as run by the script of a cluster's job.
-#include <catch2/catch.hpp>
+#include "trivet/launch/job_array.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -8,14 +11,12 @@
 #include <string>
 #include <vector>
 
-#include <sys/wait.h>
-#include <unistd.h>
+#include <catch2/catch.hpp>
 
 #include "support/file_records.h"
 #include "support/jobs.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
-#include "trivet/launch/job_array.h"
 #include "trivet/os/process.h"
 
 using namespace trivet;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs in configs: amounts of memory, platforms, dependencies, and records of units.
-#include <catch2/catch.hpp>
+#include "trivet/launch/job.h"
 
 #include <cstdint>
 #include <initializer_list>
 
+#include <catch2/catch.hpp>
+
 #include "trivet/config.h"
 #include "trivet/config/json.h"
 #include "trivet/launch/experiment.h"
-#include "trivet/launch/job.h"
 
 using namespace trivet;
 using launch::AfterKind;

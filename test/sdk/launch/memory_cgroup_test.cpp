@@ -2,18 +2,19 @@
 // Cgroups that limit memory, alone and for attempts. Directories with the kernel's files simulate
 // both versions here, so that every machine tests both; test/plugins/local/memory_test.cpp uses
 // real ones.
-#include <catch2/catch.hpp>
+#include "trivet/launch/memory_cgroup.h"
+
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
 #include <string>
 
-#include <unistd.h>
+#include <catch2/catch.hpp>
 
 #include "support/jobs.h"
 #include "support/shell.h"
 #include "trivet/error.h"
-#include "trivet/launch/memory_cgroup.h"
 #include "trivet/os/process.h"
 
 using namespace trivet::launch;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of directories: the placeholders of kxm's SubdirFormat, and differences from it.
-#include <catch2/catch.hpp>
+#include "trivet/launch/subdir_format.h"
 
 #include <string>
 
-#include "trivet/launch/subdir_format.h"
+#include <catch2/catch.hpp>
 
 using namespace trivet;
 using Catch::Contains;

@@ -3,8 +3,9 @@
 #include "trivet/layer/initializer.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include <catch2/catch.hpp>
 
 #include "trivet/error.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which fields of a template are completed, and which it sets itself.
-#include <catch2/catch.hpp>
-
 #include "trivet/layer/layer_template.h"
+
+#include <catch2/catch.hpp>
 
 using trivet::complete;
 using trivet::ConfigOf;

@@ -2,8 +2,9 @@
 // Rematerialization of functions. (Of layers: test/plugins/nn_stack_test.cpp.)
 #include "trivet/layer/remat.h"
 
-#include <catch2/catch.hpp>
 #include <memory>
+
+#include <catch2/catch.hpp>
 
 #include "sdk/backend/backends.h"
 #include "trivet/ops.h"

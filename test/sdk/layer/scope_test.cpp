@@ -3,8 +3,9 @@
 #include "trivet/layer/scope.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cstdint>
+
+#include <catch2/catch.hpp>
 
 #include "support/plugins.h"
 #include "trivet/error.h"

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Summaries: stored values, their names, and histograms of hard cases.
+#include "trivet/layer/summaries.h"
+
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <vector>
 
+#include <catch2/catch.hpp>
+
 #include "trivet/error.h"
-#include "trivet/layer/summaries.h"
 
 using namespace trivet;
 

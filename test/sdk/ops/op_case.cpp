@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sdk/ops/op_case.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include <catch2/catch.hpp>
 
 #include "sdk/backend/backends.h"
 #include "trivet/tensor/random.h"

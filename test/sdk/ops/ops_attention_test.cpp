@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention and rotary positions.
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include <catch2/catch.hpp>
 
 #include "sdk/backend/backends.h"
 #include "sdk/ops/op_case.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise ops: values against double, gradients against differences, broadcasting, messages.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
+
+#include <catch2/catch.hpp>
 
 #include "sdk/backend/backends.h"
 #include "sdk/ops/op_case.h"

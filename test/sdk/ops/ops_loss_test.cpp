@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax cross entropy, alone and with its classifier.
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+
+#include <catch2/catch.hpp>
 
 #include "sdk/backend/backends.h"
 #include "sdk/ops/op_case.h"

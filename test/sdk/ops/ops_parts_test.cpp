@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors in many parts: their values and gradients, and the work.
-#include <catch2/catch.hpp>
 #include <functional>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "sdk/backend/backends.h"
 #include "sdk/ops/op_case.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // log_softmax, cumsum, prod, top_k and pad.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+
+#include <catch2/catch.hpp>
 
 #include "sdk/backend/backends.h"
 #include "sdk/ops/op_case.h"

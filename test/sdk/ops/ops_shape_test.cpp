@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops that change shapes, and reductions.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include <catch2/catch.hpp>
 
 #include "sdk/backend/backends.h"
 #include "sdk/ops/op_case.h"

@@ -3,11 +3,12 @@
 #include "trivet/ops/ops_volume.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "sdk/backend/backends.h"
 #include "sdk/ops/op_case.h"

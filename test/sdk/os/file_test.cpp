@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Atomic replacement of text files, and reading without trust in their size.
-#include <catch2/catch.hpp>
-#include <cerrno>
-#include <filesystem>
-#include <string>
+#include "trivet/os/file.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include <cerrno>
+#include <filesystem>
+#include <string>
+
+#include <catch2/catch.hpp>
+
 #include "support/shell.h"
 #include "trivet/error.h"
-#include "trivet/os/file.h"
 
 using namespace trivet;
 using Catch::Contains;

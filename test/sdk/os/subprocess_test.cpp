@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <catch2/catch.hpp>
+#include "trivet/os/subprocess.h"
+
+#include <unistd.h>
 
 #include <csignal>
 #include <string>
 
-#include <unistd.h>
+#include <catch2/catch.hpp>
 
 #include "support/jobs.h"
 #include "support/shell.h"
 #include "trivet/error.h"
 #include "trivet/os/process.h"
-#include "trivet/os/subprocess.h"
 
 using namespace trivet;
 using namespace trivet::test;

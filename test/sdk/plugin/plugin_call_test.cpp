@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of plugins are traced while they run, and their exceptions name the plugin.
-#include <catch2/catch.hpp>
+#include "trivet/plugin/plugin_call.h"
+
 #include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
 
+#include <catch2/catch.hpp>
+
 #include "trivet/config.h"
-#include "trivet/plugin/plugin_call.h"
 #include "trivet/plugin/registry.h"
 
 namespace plugin_call_test {

@@ -2,11 +2,12 @@
 // The registry and TRIVET_PLUGIN, with a plugin that is part of this test program: its entry is
 // called as by the host.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "trivet/plugin.h"
 

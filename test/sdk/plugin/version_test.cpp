@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The version that libtrivet reports is the release's.
-#include <catch2/catch.hpp>
+#include "trivet/version.h"
+
 #include <fstream>
 #include <sstream>
 #include <string>
 
+#include <catch2/catch.hpp>
+
 #include "support/paths.h"
-#include "trivet/version.h"
 
 TEST_CASE("libtrivet reports the version of the build file") {
   std::ifstream file(trivet::test::source_root() / "meson.build");

@@ -2,9 +2,10 @@
 // Search spaces: from TOML tables to the unit cube and back.
 #include "trivet/search/search_space.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
+
+#include <catch2/catch.hpp>
 
 #include "support/property.h"
 #include "trivet/search/trial.h"

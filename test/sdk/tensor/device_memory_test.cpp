@@ -2,10 +2,11 @@
 // Step memory: record, plan, replay; tensors that outlive a step; different steps; the limit.
 #include <sys/resource.h>
 
-#include <catch2/catch.hpp>
 #include <list>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "sdk/backend/backends.h"
 #include "trivet/error.h"

@@ -2,13 +2,13 @@
 // Random numbers: known answers, the same bits for any part, distributions, permutations.
 #include "trivet/tensor/random.h"
 
-#include <Random123/threefry.h>
-
 #include <algorithm>
 #include <bit>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <vector>
+
+#include <Random123/threefry.h>
+#include <catch2/catch.hpp>
 
 namespace trivet::test {
 

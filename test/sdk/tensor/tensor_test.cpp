@@ -2,9 +2,10 @@
 // Tensors, shapes and maps of them: moving, reading, sharing, refusing.
 #include "trivet/tensor.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <numeric>
+
+#include <catch2/catch.hpp>
 
 #include "sdk/backend/backends.h"
 #include "trivet/error.h"

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plugins in the test program of a plugin's author.
+#include "trivet/testing/plugins.h"
+
 #include <catch2/catch.hpp>
 
 #include "support/paths.h"
 #include "support/shell.h"
 #include "trivet/error.h"
 #include "trivet/plugin/registry.h"
-#include "trivet/testing/plugins.h"
 
 using Catch::Contains;
 using trivet::PluginError;

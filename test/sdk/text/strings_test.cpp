@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/text/strings.h"
 
-#include <catch2/catch.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 using namespace trivet;
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/text/utf8.h"
 
-#include <catch2/catch.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "trivet/text/utf8_stream.h"
 

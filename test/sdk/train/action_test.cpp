@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Actions of the SDK: conditions, boundaries, the best metric's record, exported directories.
+#include "trivet/action.h"
+
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -11,7 +13,6 @@
 #include <catch2/catch.hpp>
 
 #include "support/shell.h"
-#include "trivet/action.h"
 #include "trivet/error.h"
 
 using namespace trivet;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/train/checkpoint.h"
 
-#include <catch2/catch.hpp>
 #include <limits>
+
+#include <catch2/catch.hpp>
 
 using trivet::checkpoint_name;
 using trivet::parse_checkpoint_name;

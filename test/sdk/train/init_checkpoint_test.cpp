@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starting from other weights: rules, ignored variables, partial loading, and the report.
+#include "trivet/train/init_checkpoint.h"
+
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -13,7 +15,6 @@
 #include "support/shell.h"
 #include "trivet/data/safetensors.h"
 #include "trivet/error.h"
-#include "trivet/train/init_checkpoint.h"
 
 using namespace trivet;
 using Catch::Contains;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Learner: several optimizers, frozen variables, accumulation and the average of weights.
 #include <array>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <memory>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "support/plugins.h"
 #include "trivet/error.h"

@@ -3,9 +3,10 @@
 #include "trivet/train/learner.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+
+#include <catch2/catch.hpp>
 
 #include "support/plugins.h"
 #include "trivet/error.h"

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records by step that a resumed run continues.
-#include <catch2/catch.hpp>
+#include "trivet/train/run_log.h"
+
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include <catch2/catch.hpp>
+
 #include "support/shell.h"
 #include "trivet/error.h"
-#include "trivet/train/run_log.h"
 
 namespace run_log_test {
 

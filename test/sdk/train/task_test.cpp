@@ -4,9 +4,10 @@
 
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
+
+#include <catch2/catch.hpp>
 
 #include "support/plugins.h"
 #include "trivet/data/safetensors.h"

@@ -2,8 +2,9 @@
 #include "onnx_data.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include <catch2/catch.hpp>
 
 namespace trivet::test::onnx {
 namespace {

@@ -2,6 +2,7 @@
 #include "onnx_model.h"
 
 #include <cstring>
+
 #include <protozero/pbf_message.hpp>
 
 #include "trivet/backend/half.h"

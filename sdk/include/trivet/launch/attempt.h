@@ -23,6 +23,8 @@
 // it has moved to; exit.json is written after that. The job dies with its shim.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -30,8 +32,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <sys/types.h>
 
 #include "trivet/base/export.h"
 #include "trivet/config.h"

@@ -3,13 +3,13 @@
 // FileError, which names the file and the cause (disk full, read-only, ...). [any-thread]
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
-
-#include <sys/types.h>
 
 #include "trivet/base/export.h"
 #include "trivet/error.h"

@@ -3,10 +3,10 @@
 // later whether the process that wrote it is still there. A process id alone is used again.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
-
-#include <sys/types.h>
 
 #include "trivet/base/export.h"
 

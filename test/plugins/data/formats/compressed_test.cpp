@@ -2,8 +2,9 @@
 // Compressed data files, and files that are not text.
 #include <zstd.h>
 
-#include <catch2/catch.hpp>
 #include <fstream>
+
+#include <catch2/catch.hpp>
 
 #include "data/sources/jsonl_files.h"
 #include "data/sources/record_files.h"

@@ -2,9 +2,10 @@
 // CSV text as a table: RFC 4180 text is read, other text is refused with its location.
 #include <sys/stat.h>
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <random>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/data/csv_files.h"
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How rows are cut from documents: overlapping windows, and random offsets per epoch. Expected rows
 // are computed by hand.
-#include <catch2/catch.hpp>
 #include <map>
 #include <set>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/config_round_trip.h"
 #include "plugins/data/sequences.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // data/Npy: types, shapes and broken files. The layout is that of numpy.lib.format.
-#include <catch2/catch.hpp>
 #include <cstring>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/data/files.h"
 

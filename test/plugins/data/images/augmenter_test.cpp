@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random crops and flips: each image is shifted or mirrored, depending only on seed, epoch and
 // example.
-#include <catch2/catch.hpp>
 #include <map>
 #include <optional>
 #include <set>
 #include <tuple>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/data/files.h"
 

@@ -2,8 +2,9 @@
 // The order of examples, which all inputs of the data plugin share: epochs, shuffling, hosts, the
 // remainder, saving and restoring.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <numeric>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/data/files.h"
 

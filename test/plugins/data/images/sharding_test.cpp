@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inputs for language models on several hosts: together they produce the steps of one host, also
 // after a resume with another number of hosts. Evaluation counts every row once.
-#include <catch2/catch.hpp>
 #include <map>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/data/sequences.h"
 #include "support/property.h"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // data/Synthetic: images depend on the seeds, and classes differ.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <set>
 #include <utility>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/data/files.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // data/MaskedLanguageModel: the choice of tokens to predict, and their replacements.
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include <catch2/catch.hpp>
 
 #include "data/sequences/masked_language_model_input.h"
 #include "plugins/config_round_trip.h"

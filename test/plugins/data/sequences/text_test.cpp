@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // data/Text: the documents in files, and the rows of documents. Expected rows are computed by hand;
 // sequences.h describes their notation.
+#include "trivet/extensions/text.h"
+
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <set>
+
+#include <catch2/catch.hpp>
 
 #include "data/sequences/row_layout.h"
 #include "data/sources/text_files.h"
 #include "plugins/config_round_trip.h"
 #include "plugins/data/sequences.h"
 #include "support/property.h"
-#include "trivet/extensions/text.h"
 
 namespace data_text_test {
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // data/Tokens and the formats of token files. Files of llm.c and nanoGPT are written here byte by
 // byte, following their programs' sources.
-#include <catch2/catch.hpp>
 #include <cstring>
 #include <numeric>
+
+#include <catch2/catch.hpp>
 
 #include "data/sequences/tokens_input.h"
 #include "plugins/config_round_trip.h"

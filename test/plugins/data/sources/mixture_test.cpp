@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // data/Mixture: examples of several sources by rates. Orders are computed by hand.
+#include "data/sources/mixture.h"
+
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
 
-#include "data/sources/mixture.h"
+#include <catch2/catch.hpp>
+
 #include "plugins/config_round_trip.h"
 #include "plugins/data/files.h"
 #include "support/plugins.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text sources other than plain files, and data/LanguageModel, which makes rows of any source.
-#include <catch2/catch.hpp>
 #include <sstream>
+
+#include <catch2/catch.hpp>
 
 #include "data/formats/tfrecord_reader.h"
 #include "data/sequences/language_model_input.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // data/Csv as an input: splits of a file, batches, locations in the data, and encoders.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <map>
 #include <set>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/config_round_trip.h"
 #include "plugins/data/csv_files.h"

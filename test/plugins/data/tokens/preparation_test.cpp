@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text prepared as token files, as by `trivet data prepare`.
-#include <catch2/catch.hpp>
+#include "trivet/extensions/preparation.h"
+
 #include <set>
+
+#include <catch2/catch.hpp>
 
 #include "data/sequences/tokens_input.h"
 #include "plugins/data/sequences.h"
-#include "trivet/extensions/preparation.h"
 
 using namespace trivet;
 using namespace trivet::test;

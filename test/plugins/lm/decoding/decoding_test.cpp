@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decoding and evaluation give a text the same probability: for every type of model, with and
 // without a cache, for prompts of different lengths together and separately.
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <memory>
+
+#include <catch2/catch.hpp>
 
 #include "lm/models/language_model.h"
 #include "lm/models/sequence_model.h"

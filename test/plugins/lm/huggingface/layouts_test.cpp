@@ -2,9 +2,10 @@
 // The Hugging Face layouts at the sizes of published models, on a meta device: names, numbers of
 // weights, and recognition of the model of a config.json.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <map>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "lm/huggingface/hf_layout.h"
 #include "lm/huggingface/hf_match.h"

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counting n-grams, by hand and as probabilities.
-#include <catch2/catch.hpp>
+#include "lm/metrics/ngrams.h"
+
 #include <cmath>
 #include <vector>
 
-#include "lm/metrics/ngrams.h"
+#include <catch2/catch.hpp>
+
 #include "trivet/tensor/random.h"
 
 using trivet::lm::Ngrams;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scores of classifiers, regressions and taggers: published values, and values by hand.
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include <catch2/catch.hpp>
 
 #include "lm/metrics/class_counts.h"
 #include "lm/metrics/correlation.h"

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bert and its encoder: logits and loss against float64, attention masks, weights in the loss,
 // gradients, and errors for invalid batches and configs.
-#include <catch2/catch.hpp>
+#include "lm/models/bert.h"
+
 #include <cmath>
 
+#include <catch2/catch.hpp>
+
 #include "encoder_fixture.h"
-#include "lm/models/bert.h"
 #include "lm/tasks/masked_lm.h"
 #include "trivet/error.h"
 #include "trivet/task.h"

@@ -2,10 +2,11 @@
 // LanguageModel and its task: the loss against float64, attention masks, steps with a cache against
 // the whole sequence, and errors for invalid models and tokenizers.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <memory>
 #include <numeric>
+
+#include <catch2/catch.hpp>
 
 #include "lm/metrics/token_metrics.h"
 #include "lm/models/language_model.h"

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // SequenceModel and its task: logits against float64, attention to the source, gradients, decoding
 // with a cache, and errors.
-#include <catch2/catch.hpp>
+#include "lm/models/sequence_model.h"
+
 #include <cmath>
 
+#include <catch2/catch.hpp>
+
 #include "encoder_fixture.h"
-#include "lm/models/sequence_model.h"
 #include "lm/tasks/seq2seq.h"
 #include "plugins/data/jsonl.h"
 #include "trivet/error.h"

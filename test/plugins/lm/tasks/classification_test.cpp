@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Classifiers on encoders and their tasks: logits against float64, gradients, losses by hand, and
 // errors.
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include <catch2/catch.hpp>
 
 #include "lm/models/bert_classifier.h"
 #include "lm/tasks/sentence_prediction.h"

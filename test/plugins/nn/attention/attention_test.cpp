@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // MultiHeadAttention and TransformerBlock against their formulas in double.
-#include <catch2/catch.hpp>
 #include <map>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/lm/transformer_reference.h"
 #include "support/layer_fixture.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // RmsNorm, FeedForward, embeddings of positions and the forms of TransformerBlock, against their
 // formulas in double.
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/lm/transformer_reference.h"
 #include "support/layer_fixture.h"

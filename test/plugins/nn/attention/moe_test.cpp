@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Experts: routing, values and gradients against plain loops in double.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <numeric>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/lm/transformer_reference.h"
 #include "support/layer_fixture.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sequential, Repeat, Residual, Flatten, Dropout and Embedding.
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include <catch2/catch.hpp>
 
 #include "support/layer_fixture.h"
 #include "support/plugins.h"

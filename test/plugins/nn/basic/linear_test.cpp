@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear and the activations against plain loops in double.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <numbers>
+
+#include <catch2/catch.hpp>
 
 #include "support/layer_fixture.h"
 #include "support/plugins.h"

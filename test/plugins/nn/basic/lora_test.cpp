@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fine-tuning: low-rank matrices next to weights, and adapters after blocks.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <set>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/lm/transformer_reference.h"
 #include "support/layer_fixture.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax heads against their formulas in double, and weights shared with the embedding.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/lm/transformer_reference.h"
 #include "support/layer_fixture.h"

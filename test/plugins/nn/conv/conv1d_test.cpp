@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv1d against its formula in double. (Its cache: recurrent/recurrent_test.cpp.)
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/lm/transformer_reference.h"
 #include "support/layer_fixture.h"

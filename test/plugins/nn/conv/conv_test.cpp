@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv2d and the pools against plain loops in double, by TensorFlow's rules for borders.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+
+#include <catch2/catch.hpp>
 
 #include "support/layer_fixture.h"
 #include "support/plugins.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // LayerNorm and BatchNorm against plain loops in double.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include <catch2/catch.hpp>
 
 #include "support/layer_fixture.h"
 #include "support/plugins.h"

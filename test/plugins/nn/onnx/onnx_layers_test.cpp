@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data sets of ONNX's backend tests (Debian's libonnx-testdata): every one whose operators have
 // a counterpart among the layers of plugin nn or the optimizers of plugin optim, on every backend.
+#include "onnx_layers.h"
+
 #include <algorithm>
 
 #include <catch2/catch.hpp>
 
-#include "onnx_layers.h"
 #include "onnx_optimizers.h"
 #include "support/plugins.h"
 

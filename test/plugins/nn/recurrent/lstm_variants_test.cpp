@@ -2,8 +2,9 @@
 // Coupled gates, layer norm and zoneout of recurrent layers: the formulas in double, the choice in
 // training, and errors.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/nn/recurrent_reference.h"
 #include "support/plugins.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lstm and Gru against their formulas in double, with paddings, segments and caches (Conv1d's,
 // too).
-#include <catch2/catch.hpp>
 #include <list>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/nn/recurrent_reference.h"
 #include "support/plugins.h"

@@ -2,9 +2,10 @@
 // The evolution strategy: Hansen's parameters, and its results.
 #include "search/samplers/cma_es.h"
 
+#include <cmath>
+
 #include <Eigen/Eigenvalues>
 #include <catch2/catch.hpp>
-#include <cmath>
 
 #include "plugins/search/study.h"
 

@@ -2,8 +2,9 @@
 // The Gaussian process: its formulas at values computed by hand, and its predictions.
 #include "search/samplers/gaussian_process.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/search/study.h"
 #include "search/math/acquisition.h"

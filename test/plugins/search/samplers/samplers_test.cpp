@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contract of samplers, on a space with one dimension of each kind.
-#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "sampler_promises.h"
 #include "search/samplers/cma_es.h"

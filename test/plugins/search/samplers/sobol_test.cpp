@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "search/samplers/sobol.h"
 
-#include <catch2/catch.hpp>
 #include <set>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/search/study.h"
 

@@ -2,9 +2,10 @@
 // The tree-structured Parzen estimator: how trials are split, and its densities.
 #include "search/samplers/tpe.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <numeric>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/search/study.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stoppers, on curves small enough to decide by hand.
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/search/study.h"
 #include "search/stoppers/asha.h"

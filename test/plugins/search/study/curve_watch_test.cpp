@@ -2,11 +2,12 @@
 // Waking on files that trials write.
 #include "search/study/curve_watch.h"
 
-#include <catch2/catch.hpp>
-#include <fstream>
-
 #include <poll.h>
 #include <unistd.h>
+
+#include <fstream>
+
+#include <catch2/catch.hpp>
 
 #include "support/shell.h"
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The journal of a search: recovery after any end.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cstdint>
 #include <fstream>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/search/study.h"
 #include "search/study/study.h"

@@ -2,9 +2,10 @@
 // A number followed through a file that another program writes.
 #include "search/study/measurements.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
+
+#include <catch2/catch.hpp>
 
 #include "support/shell.h"
 

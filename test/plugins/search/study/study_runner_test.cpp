@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The course of a search: when trials start, and how they end.
-#include <catch2/catch.hpp>
+#include "search/study/study_runner.h"
+
 #include <cmath>
 #include <optional>
 #include <set>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/search/study.h"
 #include "plugins/search/units.h"
 #include "search/samplers/random.h"
 #include "search/samplers/tpe.h"
 #include "search/stoppers/asha.h"
-#include "search/study/study_runner.h"
 
 using namespace trivet;
 using namespace trivet::test;

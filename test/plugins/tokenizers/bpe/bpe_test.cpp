@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // tokenizers/Bpe with small vocabularies whose results can be computed by hand.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <map>
 #include <thread>
+
+#include <catch2/catch.hpp>
 
 #include "plugins/tokenizers/files.h"
 #include "support/property.h"

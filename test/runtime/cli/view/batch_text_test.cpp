@@ -2,11 +2,11 @@
 // Batches as people see them, of an input whose fields have names of its own.
 #include "cli/view/batch_text.h"
 
-#include <catch2/catch.hpp>
-
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 namespace batch_text_test {
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Charts in text, character by character, and tables.
+#include "cli/view/chart.h"
+
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <sstream>
 
+#include <catch2/catch.hpp>
+
 #include "base/terminal_text.h"
-#include "cli/view/chart.h"
 #include "cli/view/text_table.h"
 
 using namespace trivet;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The output of a run: the live line at every width, the lines in a pipe.
+#include "cli/view/progress.h"
+
 #include <unistd.h>
 
 #include <string>
@@ -9,7 +11,6 @@
 
 #include "base/format.h"
 #include "base/terminal_text.h"
-#include "cli/view/progress.h"
 
 using namespace trivet;
 using Catch::Contains;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // --params_override: the grammar of Model Garden's params_dict.py, and the locations of its errors.
+#include "config/overrides/params_override.h"
+
 #include <catch2/catch.hpp>
 
-#include "config/overrides/params_override.h"
 #include "runtime/config/config_fixture.h"
 #include "trivet/error.h"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // TOML text to Value and back: locations, order, limits, hostile text.
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+
+#include <catch2/catch.hpp>
 
 #include "config/toml/source_file.h"
 #include "config/toml/text_checks.h"

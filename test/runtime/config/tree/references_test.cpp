@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // "${path}" in configs.
+#include "config/tree/references.h"
+
 #include <catch2/catch.hpp>
 
 #include "config/toml/toml_reader.h"
-#include "config/tree/references.h"
 #include "runtime/config/config_fixture.h"
 
 using trivet::ResolvedConfig;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The index of experiments always matches the files, after any change or damage.
-#include <catch2/catch.hpp>
+#include "launch/index/experiment_index.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -11,9 +11,10 @@
 #include <thread>
 #include <vector>
 
+#include <catch2/catch.hpp>
+
 #include "base/database.h"
 #include "base/file_stamp.h"
-#include "launch/index/experiment_index.h"
 #include "support/experiment_files.h"
 #include "support/shell.h"
 #include "trivet/config/enums.h"

@@ -2,6 +2,7 @@
 // The data sets of ONNX's backend tests (Debian's libonnx-testdata): every one whose operators have
 // a counterpart among trivet's ops, on every backend.
 #include <algorithm>
+
 #include <catch2/catch.hpp>
 
 #include "sdk/backend/backends.h"
