@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // dlib/GlobalSearch: dlib::global_function_search. It alternates between the point where a
 // Lipschitz bound on the objective is greatest (Malherbe and Vayatis 2017) and the maximum of a
 // quadratic through the points around the best one (Powell 2004).

@@ -142,8 +142,9 @@ ResourceLedger::Page::Page(ResourceLedger& ledger, const std::vector<Allocation>
     }
     for (const Value& value : member(book, "reservations").items()) {
       const Reservation reservation = reservation_from(value);
-      if (reservation.owner != ledger.self_ && is_alive(reservation.owner))
+      if (reservation.owner != ledger.self_ && is_alive(reservation.owner)) {
         reservations_.push_back(reservation);
+      }
     }
   } catch (const Error&) {
     // New, or half written by a killed process: the supervisors fill it again.
@@ -168,8 +169,9 @@ std::vector<Reservation> ResourceLedger::Page::reservations_before(
 
 std::int64_t ResourceLedger::Page::next_reservation() const {
   std::int64_t number = 0;
-  for (const Reservation& reservation : reservations_)
+  for (const Reservation& reservation : reservations_) {
     number = std::max(number, reservation.number);
+  }
   return number + 1;
 }
 

@@ -11,8 +11,9 @@ Interleaved::Interleaved(const Config& config, TaskContext& context)
     : MultiTask(config, context), sampler_(config.sampler) {}
 
 std::unique_ptr<Input> Interleaved::build_inputs(const ConfigOf<Input>&, InputContext& context) {
-  if (context.phase == Phase::evaluation)
+  if (context.phase == Phase::evaluation) {
     return std::make_unique<InTurnInput>(sources(context.phase));
+  }
   return std::make_unique<InterleavedInput>(sources(context.phase),
                                             TaskSampler(sampler_, weights()));
 }

@@ -24,8 +24,9 @@ std::vector<double> examples_of(const Batch& batch, const std::vector<std::strin
 Joint::Joint(const Config& config, TaskContext& context) : MultiTask(config, context) {}
 
 std::unique_ptr<Input> Joint::build_inputs(const ConfigOf<Input>&, InputContext& context) {
-  if (context.phase == Phase::evaluation)
+  if (context.phase == Phase::evaluation) {
     return std::make_unique<InTurnInput>(sources(context.phase));
+  }
   return std::make_unique<JointInput>(sources(context.phase));
 }
 

@@ -21,8 +21,9 @@ std::string read(const std::filesystem::path& file) {
 }
 
 void check(const ::sentencepiece::util::Status& status, const char* action) {
-  if (!status.ok())
+  if (!status.ok()) {
     throw InputError(std::string("SentencePiece cannot ") + action + ": " + status.error_message());
+  }
 }
 
 std::optional<std::int32_t> optional_id(int id) {

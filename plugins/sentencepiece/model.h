@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // sentencepiece/Model: a model of Google's SentencePiece, run by its library: unigram, BPE, word or
 // character, as the file defines.
 //

@@ -19,9 +19,10 @@ std::int64_t Classification::output_dims() {
 WeightedScalar Classification::build_losses(const Batch& batch, const NestedMap& outputs,
                                             const FpropContext& context) {
   const Tensor& logits = outputs.at("logits");
-  if (logits.rank() != 2 || logits.dim(1) != output_dims())
+  if (logits.rank() != 2 || logits.dim(1) != output_dims()) {
     throw Error("tabular/Classification: expected logits [B, " + std::to_string(classes_) +
                 "] from the model, got " + logits.to_string());
+  }
   const Tensor* weights = batch.find("weight");
   const Tensor each = ops::softmax_cross_entropy(logits, batch.at("label"));
   Tensor loss = ops::weighted_mean(each, weights != nullptr ? *weights : Tensor());

@@ -41,8 +41,9 @@ OrderedJson json_of(const Encoding& encoding) {
   json["numbers"] = OrderedJson::array();
   for (const NumberColumn& column : encoding.numbers) json["numbers"].push_back(json_of(column));
   json["categories"] = OrderedJson::array();
-  for (const CategoryColumn& column : encoding.categories)
+  for (const CategoryColumn& column : encoding.categories) {
     json["categories"].push_back(json_of(column));
+  }
   if (encoding.training) {
     json["training"]["rows"] = encoding.training->rows;
     json["training"]["columns"] = encoding.training->columns;
@@ -64,14 +65,16 @@ double read_positive(const OrderedJson& json, const char* key) {
 
 std::vector<std::string> read_distinct(const OrderedJson& json, const char* key) {
   auto texts = json.at(key).get<std::vector<std::string>>();
-  if (std::set<std::string>(texts.begin(), texts.end()).size() != texts.size())
+  if (std::set<std::string>(texts.begin(), texts.end()).size() != texts.size()) {
     throw Error(std::string(key) + " contains a duplicate text");
+  }
   return texts;
 }
 
 Encoding encoding_of(const OrderedJson& json) {
-  if (json.at("table_encoding").get<int>() != kVersion)
+  if (json.at("table_encoding").get<int>() != kVersion) {
     throw Error("its version is not " + std::to_string(kVersion));
+  }
   Encoding encoding;
   const OrderedJson& label = json.at("label");
   encoding.label = label.at("column").get<std::string>();
@@ -82,13 +85,15 @@ Encoding encoding_of(const OrderedJson& json) {
     encoding.label_mean = read_finite(label, "mean");
     encoding.label_std = read_positive(label, "std");
   }
-  for (const OrderedJson& column : json.at("numbers"))
+  for (const OrderedJson& column : json.at("numbers")) {
     encoding.numbers.push_back({column.at("column").get<std::string>(), read_finite(column, "mean"),
                                 read_positive(column, "std"), read_finite(column, "fill"),
                                 column.at("indicator").get<bool>()});
-  for (const OrderedJson& column : json.at("categories"))
+  }
+  for (const OrderedJson& column : json.at("categories")) {
     encoding.categories.push_back(
         {column.at("column").get<std::string>(), read_distinct(column, "values")});
+  }
   if (json.contains("training")) {
     Fingerprint& training = encoding.training.emplace();
     training.rows = json.at("training").at("rows").get<std::int64_t>();

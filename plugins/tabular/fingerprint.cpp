@@ -29,15 +29,17 @@ Fingerprint fingerprint_of(TableInput& table) {
     for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = keys[i].fold(row.cells[i].text);
   });
   Fingerprint fingerprint{.rows = table.rows(), .columns = {}};
-  for (std::size_t i = 0; i < names.size(); ++i)
+  for (std::size_t i = 0; i < names.size(); ++i) {
     fingerprint.columns[names[i]] = hex(keys[i].value());
+  }
   return fingerprint;
 }
 
 std::string changes(const Fingerprint& before, const Fingerprint& now) {
   std::string text, other;
-  if (now.rows != before.rows)
+  if (now.rows != before.rows) {
     say(text, "now " + std::to_string(now.rows) + " rows, before " + std::to_string(before.rows));
+  }
   for (const auto& [name, hash] : before.columns) {
     const auto found = now.columns.find(name);
     if (found == now.columns.end()) {
@@ -46,9 +48,11 @@ std::string changes(const Fingerprint& before, const Fingerprint& now) {
       other += (other.empty() ? "" : ", ") + shown_cell(name);
     }
   }
-  for (const auto& column : now.columns)
-    if (!before.columns.contains(column.first))
+  for (const auto& column : now.columns) {
+    if (!before.columns.contains(column.first)) {
       say(text, "column " + shown_cell(column.first) + " is new");
+    }
+  }
   // If rows differ, all columns differ, which is not informative.
   if (now.rows == before.rows && !other.empty()) say(text, "other values in " + other);
   return text;

@@ -102,9 +102,10 @@ void Fit::choose_columns() {
     if (is_in(config_.numeric, all[i])) features_.back().is_number = true;
     if (is_in(config_.categorical, all[i])) features_.back().is_number = false;
   }
-  if (features_.empty())
+  if (features_.empty()) {
     throw InputError(table_.file() + ": no column to predict " + shown_cell(config_.label) +
                      " from");
+  }
   must_be_features(config_.numeric, "numeric");
   must_be_features(config_.categorical, "categorical");
   std::vector<std::string> imputed;
@@ -144,16 +145,17 @@ void Fit::look() {
 }
 
 void Fit::decide(Column& column) const {
-  if (column.present == 0)
+  if (column.present == 0) {
     throw InputError(table_.file() + ": column " + shown_cell(column.name) +
                          " has no value in any of the " + std::to_string(table_.rows()) +
                          " training rows",
                      {.hint = "add it to ignore"});
+  }
   if (column.is_number) return;  // collect() reports non-numbers
   column.is_number = column.numbers == column.present;
   // Mostly numbers: the others may be typos, marks for missing values, or codes. All of them would
   // silently change the result.
-  if (!*column.is_number && column.numbers * 2 > column.present)
+  if (!*column.is_number && column.numbers * 2 > column.present) {
     throw InputError("row " + std::to_string(column.other_row) + ", column '" + column.name +
                          "': " + shown_cell(column.other) + " is not a number, but " +
                          std::to_string(column.numbers) + " of the column's " +
@@ -161,6 +163,7 @@ void Fit::decide(Column& column) const {
                      {.where = {.file = table_.file(), .line = static_cast<int>(column.other_line)},
                       .hint = "add it to the input's `missing`, correct it, or name the column in "
                               "categorical; is decimal_mark right?"});
+  }
 }
 
 void Fit::collect() {
@@ -183,9 +186,10 @@ void Fit::collect() {
 
 void Fit::collect_label(const TableRow& row) {
   const TableCell& cell = row.cells[label_.index];
-  if (cell.missing)
+  if (cell.missing) {
     throw row.error(label_.name, "the label is missing",
                     "drop_missing = [\"" + label_.name + "\"] skips such rows");
+  }
   const auto number = row.number_in(label_.index);
   if (target_ == Target::classes) {
     ++label_.counts[std::string(cell.text)];
@@ -204,21 +208,24 @@ void Fit::finish_label(Encoding& encoding) const {
     std::tie(encoding.label_mean, encoding.label_std) = mean_and_std(label_);
     return;
   }
-  if (label_.counts.size() < 2)
+  if (label_.counts.size() < 2) {
     throw InputError(table_.file() + ": all training rows have the label " +
                      shown_cell(label_.counts.begin()->first));
-  if (static_cast<std::int64_t>(label_.counts.size()) > config_.max_categories)
+  }
+  if (static_cast<std::int64_t>(label_.counts.size()) > config_.max_categories) {
     throw InputError(table_.file() + ": column " + shown_cell(label_.name) + " has " +
                          std::to_string(label_.counts.size()) +
                          " different labels, more than max_categories = " +
                          std::to_string(config_.max_categories),
                      {.hint = "use tabular/Regression for labels that are quantities"});
+  }
   for (const auto& entry : label_.counts) encoding.classes.push_back(entry.first);
-  if (class_numbers_.size() == encoding.classes.size())
+  if (class_numbers_.size() == encoding.classes.size()) {
     std::stable_sort(encoding.classes.begin(), encoding.classes.end(),
                      [&](const std::string& a, const std::string& b) {
                        return class_numbers_.at(a) < class_numbers_.at(b);
                      });
+  }
 }
 
 NumberColumn Fit::number_column(Column& column) const {
@@ -240,9 +247,10 @@ std::pair<double, double> Fit::mean_and_std(const Column& column) const {
   const double mean = sum / n;
   for (const double value : column.values) squares += (value - mean) * (value - mean);
   const double std = std::sqrt(squares / n);
-  if (!std::isfinite(mean) || !std::isfinite(std))
+  if (!std::isfinite(mean) || !std::isfinite(std)) {
     throw InputError(table_.file() + ": the values of column " + shown_cell(column.name) +
                      " are too large to compute their mean and standard deviation");
+  }
   return {mean, std > 0 ? std : 1};
 }
 
@@ -271,12 +279,14 @@ double Fit::fill_of(Column& column) const {
 
 CategoryColumn Fit::category_column(const Column& column) const {
   std::vector<std::pair<std::string, std::int64_t>> found;
-  for (const auto& entry : column.counts)
+  for (const auto& entry : column.counts) {
     if (entry.second >= config_.min_count) found.push_back(entry);
+  }
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
-  if (static_cast<std::int64_t>(found.size()) > config_.max_categories)
+  if (static_cast<std::int64_t>(found.size()) > config_.max_categories) {
     found.resize(static_cast<std::size_t>(config_.max_categories));
+  }
   CategoryColumn made{.name = column.name, .values = {}};
   for (auto& entry : found) made.values.push_back(std::move(entry.first));
   return made;

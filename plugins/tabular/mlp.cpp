@@ -33,10 +33,11 @@ const Tensor& expect_field(const Batch& batch, const char* name, DType dtype, st
 }  // namespace
 
 Mlp::Mlp(const Config& config, Scope& scope) : number_features_(config.number_features) {
-  if (config.output_dims == 0 || (number_features_ == 0 && config.category_sizes.empty()))
+  if (config.output_dims == 0 || (number_features_ == 0 && config.category_sizes.empty())) {
     throw Error("tabular/Mlp: the sizes of its input and output are not set",
                 {.hint = "a tabular task sets them; elsewhere set number_features or "
                          "category_sizes, and output_dims"});
+  }
   std::int64_t dims = number_features_;
   for (const std::int64_t size : config.category_sizes) {
     const std::int64_t depth =
@@ -50,9 +51,10 @@ Mlp::Mlp(const Config& config, Scope& scope) : number_features_(config.number_fe
     const std::string number = std::to_string(i);
     layers_.push_back(scope.layer(
         "hidden_" + number, linear(dims, config.hidden_dims[i], config.activation, config.init)));
-    if (config.dropout > 0)
+    if (config.dropout > 0) {
       layers_.push_back(scope.layer("dropout_" + number,
                                     {"nn/Dropout", Value::table({{"rate", config.dropout}})}));
+    }
     dims = config.hidden_dims[i];
   }
   layers_.push_back(scope.layer("output", linear(dims, config.output_dims, {}, config.init)));
@@ -60,8 +62,9 @@ Mlp::Mlp(const Config& config, Scope& scope) : number_features_(config.number_fe
 
 Tensor Mlp::features(const Batch& batch, FpropContext& context) {
   std::vector<Tensor> parts;
-  if (number_features_ > 0)
+  if (number_features_ > 0) {
     parts.push_back(expect_field(batch, "numbers", DType::f32, number_features_));
+  }
   if (!embeddings_.empty()) {
     const auto columns = static_cast<std::int64_t>(embeddings_.size());
     const Tensor& ids = expect_field(batch, "categories", DType::i32, columns);

@@ -11,9 +11,10 @@ namespace {
 
 Tensor one_number_each(const NestedMap& outputs) {
   const Tensor& logits = outputs.at("logits");
-  if (logits.rank() != 2 || logits.dim(1) != 1)
+  if (logits.rank() != 2 || logits.dim(1) != 1) {
     throw Error("tabular/Regression: expected logits [B, 1] from the model, got " +
                 logits.to_string());
+  }
   return ops::reshape(logits, {logits.dim(0)});
 }
 

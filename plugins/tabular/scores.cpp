@@ -14,8 +14,9 @@ namespace {
 
 double read_saved(const Value& state, std::string_view key, std::string_view metric) {
   const Value* value = state.find(key);
-  if (value == nullptr)
+  if (value == nullptr) {
     throw Error("metric " + std::string(metric) + ": the saved state has no " + std::string(key));
+  }
   return value->as_float();
 }
 
@@ -28,9 +29,10 @@ void RegressionScores::update_state(const Batch& batch, const NestedMap& outputs
   const Tensor& logits = outputs.at("logits");
   const Tensor& label = batch.at("label");
   if (logits.rank() != 2 || logits.dim(1) != 1 || label.rank() != 1 ||
-      label.dim(0) != logits.dim(0))
+      label.dim(0) != logits.dim(0)) {
     throw Error("tabular/RegressionScores: expected logits [B, 1] and label [B], got " +
                 logits.to_string() + " and " + label.to_string());
+  }
   const HostArray<float> predicted(logits), labels(label);
   std::optional<HostArray<float>> weights;
   if (const Tensor* found = batch.find("weight")) weights.emplace(*found);
@@ -101,8 +103,9 @@ void Accuracy::restore_state(const Value& state) {
 }
 
 void RocCurve::add(const Predictions& predictions) {
-  if (predictions.classes() != 2)
+  if (predictions.classes() != 2) {
     throw Error("a ROC curve needs two classes, not " + std::to_string(predictions.classes()));
+  }
   for (std::int64_t i = 0; i < predictions.examples(); ++i) {
     if (predictions.weight(i) == 0) continue;
     examples_.push_back({predictions.logit(i, 1) - predictions.logit(i, 0), predictions.weight(i),
@@ -113,14 +116,16 @@ void RocCurve::add(const Predictions& predictions) {
 double RocCurve::area() const {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   std::vector<Example> sorted = examples_;
-  if (std::ranges::any_of(sorted, [](const Example& e) { return std::isnan(e.score); }))
+  if (std::ranges::any_of(sorted, [](const Example& e) { return std::isnan(e.score); })) {
     return kNone;
+  }
   std::ranges::sort(sorted, {}, &Example::score);
   double first = 0, second = 0, wins = 0;  // weights so far, and weights of correctly ordered pairs
   for (std::size_t begin = 0, end = 0; begin < sorted.size(); begin = end) {
     double first_here = 0, second_here = 0;
-    for (; end < sorted.size() && sorted[end].score == sorted[begin].score; ++end)
+    for (; end < sorted.size() && sorted[end].score == sorted[begin].score; ++end) {
       (sorted[end].second ? second_here : first_here) += static_cast<double>(sorted[end].weight);
+    }
     wins += second_here * (first + first_here / 2);
     first += first_here;
     second += second_here;

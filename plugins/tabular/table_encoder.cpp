@@ -23,8 +23,9 @@ std::map<std::string_view, std::int32_t> number_texts(const std::vector<std::str
 class ColumnIndex {
  public:
   explicit ColumnIndex(const TableInput& table) : table_(table) {
-    for (std::size_t i = 0; i < table.columns().size(); ++i)
+    for (std::size_t i = 0; i < table.columns().size(); ++i) {
       indices_.emplace(table.columns()[i], i);
+    }
   }
   // Like column_named().
   std::size_t of(const std::string& name) const {
@@ -56,10 +57,12 @@ TableEncoder::TableEncoder(std::shared_ptr<const Encoding> encoding, const Table
     categories_.push_back(columns.of(column.name));
     values_.push_back(number_texts(column.values, kFirstId));
   }
-  if (encoding_->number_features() > 0)
+  if (encoding_->number_features() > 0) {
     arrays_.push_back({"numbers", DType::f32, encoding_->number_features()});
-  if (!categories_.empty())
+  }
+  if (!categories_.empty()) {
     arrays_.push_back({"categories", DType::i32, static_cast<std::int64_t>(categories_.size())});
+  }
   arrays_.push_back({"label", classes_.empty() ? DType::f32 : DType::i32, 0});
 }
 
@@ -67,9 +70,10 @@ float TableEncoder::number(const TableRow& row, std::size_t column, const Number
   double value = by.fill;
   if (!row.cells[column].missing) {
     const auto number = row.number_in(column);
-    if (!number)
+    if (!number) {
       throw row.error(by.name, shown_cell(row.cells[column].text) + " is not a number",
                       "in the training rows all values of this column are numbers");
+    }
     value = *number;
   }
   return single(row, by.name, (value - by.mean) / by.std);
@@ -85,9 +89,10 @@ std::int32_t TableEncoder::class_of(const TableRow& row) const {
 
 float TableEncoder::label_of(const TableRow& row) const {
   const auto number = row.number_in(label_);
-  if (!number)
+  if (!number) {
     throw row.error(encoding_->label,
                     "the label " + shown_cell(row.cells[label_].text) + " is not a number");
+  }
   single(row, encoding_->label, *number);  // predictions are as large
   return single(row, encoding_->label, (*number - encoding_->label_mean) / encoding_->label_std);
 }
@@ -95,19 +100,23 @@ float TableEncoder::label_of(const TableRow& row) const {
 void TableEncoder::encode(const TableRow& row, std::span<float> floats,
                           std::span<std::int32_t> integers) const {
   std::size_t at = 0;
-  for (std::size_t i = 0; i < numbers_.size(); ++i)
+  for (std::size_t i = 0; i < numbers_.size(); ++i) {
     floats[at++] = number(row, numbers_[i], encoding_->numbers[i]);
-  for (std::size_t i = 0; i < numbers_.size(); ++i)
-    if (encoding_->numbers[i].indicator)
+  }
+  for (std::size_t i = 0; i < numbers_.size(); ++i) {
+    if (encoding_->numbers[i].indicator) {
       floats[at++] = row.cells[numbers_[i]].missing ? 1.0F : 0.0F;
+    }
+  }
   for (std::size_t i = 0; i < categories_.size(); ++i) {
     const TableCell& cell = row.cells[categories_[i]];
     const auto found = values_[i].find(cell.text);
     integers[i] = cell.missing ? kMissingId : found == values_[i].end() ? kUnseenId : found->second;
   }
-  if (row.cells[label_].missing)
+  if (row.cells[label_].missing) {
     throw row.error(encoding_->label, "the label is missing",
                     "drop_missing = [\"" + encoding_->label + "\"] skips such rows");
+  }
   if (classes_.empty()) {
     floats[at] = label_of(row);
   } else {

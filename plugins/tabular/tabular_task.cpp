@@ -32,13 +32,16 @@ void TabularConfig::validate(Diagnostics& diagnostics) const {
   const auto has = [](const std::vector<std::string>& columns, const std::string& column) {
     return std::find(columns.begin(), columns.end(), column) != columns.end();
   };
-  if (!features.empty() && !ignore.empty())
+  if (!features.empty() && !ignore.empty()) {
     diagnostics.add("ignore", "has no effect if features is set", "set one of the two");
+  }
   if (has(features, label)) diagnostics.add("features", "contains the label '" + label + "'");
   if (has(ignore, label)) diagnostics.add("ignore", "contains the label '" + label + "'");
-  for (const std::string& column : categorical)
-    if (has(numeric, column))
+  for (const std::string& column : categorical) {
+    if (has(numeric, column)) {
       diagnostics.add("categorical", "column '" + column + "' is also in numeric");
+    }
+  }
 }
 
 TabularTask::TabularTask(const TabularConfig& config, Target target, TaskContext& context)
@@ -59,8 +62,9 @@ fs::path TabularTask::followed_file() const {
 
 std::shared_ptr<const Encoding> TabularTask::found_encoding() {
   std::error_code ignored;
-  for (const fs::path& file : {followed_file(), own_file()})
+  for (const fs::path& file : {followed_file(), own_file()}) {
     if (!file.empty() && fs::exists(file, ignored)) return loaded(file);
+  }
   if (!tabular_.encoding.empty()) {
     const fs::path given = tabular_.encoding.text;
     // Drops the fingerprint: its training rows are another run's.
@@ -84,10 +88,11 @@ std::shared_ptr<const Encoding> TabularTask::found_encoding() {
 std::shared_ptr<const Encoding> TabularTask::loaded(const fs::path& file) const {
   auto encoding = std::make_shared<const Encoding>(load_encoding(file));
   const bool fits = encoding->classes.empty() == (target_ == Target::number);
-  if (!fits || encoding->label != tabular_.label)
+  if (!fits || encoding->label != tabular_.label) {
     throw RunError(file.string() + " is " + other_type(*encoding) + " encoding, for the label " +
                        shown_cell(encoding->label),
                    {.hint = "use the encoding of a run with the same task and label"});
+  }
   return encoding;
 }
 
@@ -139,12 +144,13 @@ ConfigOf<Model> TabularTask::sized(const ConfigOf<Model>& model) {
   const auto set = [&](std::string_view field, const Value& size) {
     const Value* given = model.fields().find(field);
     const bool unset = given == nullptr || *given == Value(0) || *given == Value::array();
-    if (!unset && !(*given == size))
+    if (!unset && !(*given == size)) {
       throw ConfigError(
           Diagnostic{.where = given->origin(),
                      .path = joined_path(model.path(), field),
                      .what = "is " + to_toml(*given) + ", but the table requires " + to_toml(size),
                      .hint = "remove it"});
+    }
     fields.set(field, size);
   };
   set("number_features", sizes.number_features());

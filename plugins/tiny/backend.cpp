@@ -176,10 +176,12 @@ float apply(tv_unary_op op, float x) {
 }
 
 tv_status unary(tv_ctx*, tv_unary_op op, const tv_view* out, const tv_view* x) {
-  if (x->dtype != TV_F32 || out->dtype != TV_F32 || op < TV_NEG || op > TV_FLOOR)
+  if (x->dtype != TV_F32 || out->dtype != TV_F32 || op < TV_NEG || op > TV_FLOOR) {
     return TV_UNSUPPORTED;
-  for (int64_t i = 0, n = element_count(*x); i < n; ++i)
+  }
+  for (int64_t i = 0, n = element_count(*x); i < n; ++i) {
     data<float>(*out)[i] = apply(op, data<float>(*x)[i]);
+  }
   return TV_OK;
 }
 
@@ -239,15 +241,17 @@ tv_status binary_of(tv_binary_op op, const tv_view& out, const tv_view& a, const
 tv_status binary(tv_ctx*, tv_binary_op op, const tv_view* out, const tv_view* a, const tv_view* b) {
   if (a->dtype != b->dtype || op < TV_ADD || op > TV_EQ) return TV_UNSUPPORTED;
   if (a->dtype == TV_F32) return binary_of<float>(op, *out, *a, *b);
-  if (a->dtype == TV_I32 && op != TV_DIV && op != TV_POW)
+  if (a->dtype == TV_I32 && op != TV_DIV && op != TV_POW) {
     return binary_of<int32_t>(op, *out, *a, *b);
+  }
   return TV_UNSUPPORTED;
 }
 
 tv_status select(tv_ctx*, const tv_view* out, const tv_view* cond, const tv_view* a,
                  const tv_view* b) {
-  if (cond->dtype != TV_BOOL || a->dtype != out->dtype || b->dtype != out->dtype)
+  if (cond->dtype != TV_BOOL || a->dtype != out->dtype || b->dtype != out->dtype) {
     return TV_UNSUPPORTED;
+  }
   const uint64_t size = dtype_size(out->dtype);
   const auto visit = [&](int64_t to, int64_t ic, int64_t ia, int64_t ib) {
     const bool first = data<uint8_t>(*cond)[ic] != 0;

@@ -90,8 +90,9 @@ const void* ImageClassification::extension(std::string_view id) const noexcept {
 
 Logs ImageClassification::reduce_aggregated_logs(AggregatedLogs& state, std::int64_t) {
   const auto& matrix = static_cast<const ConfusionMatrix&>(state);
-  if (!logging_dir().empty())
+  if (!logging_dir().empty()) {
     matrix.write_csv(std::filesystem::path(logging_dir()) / "confusion_matrix.csv");
+  }
   return matrix.summary();
 }
 

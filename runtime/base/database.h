@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // An SQLite database with its statements.
 #pragma once
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Identifies the state of a file, so that it is read again only if it changed.
 #pragma once
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Resource use of the processes of this machine, from /proc.
 #pragma once
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Functions that depend on whether a stream is a terminal.
 #pragma once
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The jobs providers that are part of the program.
 #pragma once
 

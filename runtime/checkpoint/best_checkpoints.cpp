@@ -22,8 +22,9 @@ constexpr std::string_view kBest = "best";
 
 const Value& record_member(const Value& table, std::string_view key) {
   const Value* found = table.find(key);
-  if (found == nullptr)
+  if (found == nullptr) {
     throw ConfigError(Diagnostic{.what = fmt::format("\"{}\" is missing", key)});
+  }
   return *found;
 }
 

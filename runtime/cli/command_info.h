@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // A subcommand of the program, as described to main, `--help`, the manual page and completion. Each
 // subcommand has its own file that returns its description; commands.cpp lists them.
 #pragma once

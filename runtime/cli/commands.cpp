@@ -50,14 +50,17 @@ std::string overview_text(std::span<const PluginCommand> plugin_commands) {
       "trivet trains models and runs experiments from TOML files.\n\n"
       "usage: trivet COMMAND ...\n\n";
   std::vector<std::pair<std::string, std::string>> lines;
-  for (const CommandInfo* command : commands())
+  for (const CommandInfo* command : commands()) {
     if (!command->summary.empty()) lines.emplace_back(command->usage, command->summary);
-  for (const PluginCommand& command : plugin_commands)
+  }
+  for (const PluginCommand& command : plugin_commands) {
     lines.emplace_back(command.name + " ...", one_line(command.doc));
+  }
   std::size_t width = 0;
   for (const auto& [usage, summary] : lines) width = std::max(width, usage.size());
-  for (const auto& [usage, summary] : lines)
+  for (const auto& [usage, summary] : lines) {
     text += fmt::format("  {:<{}}  {}\n", usage, width, summary);
+  }
   return text +
          "\n  --help      this page; 'trivet help COMMAND' prints more\n"
          "  --version   version of the program and of its plugin contract\n";

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The program's subcommands, one file each in commands/; commands.cpp lists them.
 #pragma once
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Commands that act on experiments: NAME ID ...
 #pragma once
 

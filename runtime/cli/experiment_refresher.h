@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Queries the orchestrators of experiments for the states of units that only they know.
 #pragma once
 

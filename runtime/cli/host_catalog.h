@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The plugins and their schemas for config resolution and the commands. Plugins are found by
 // --plugin-dir and in the usual locations.
 #pragma once

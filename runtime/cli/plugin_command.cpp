@@ -60,8 +60,9 @@ CommandWords without_plugin_dirs(std::span<const std::string> words) {
     if (words[i].starts_with(option + "=")) {
       result.plugin_dirs.push_back(words[i].substr(option.size() + 1));
     } else if (words[i] == option) {
-      if (++i == words.size())
+      if (++i == words.size()) {
         throw UsageError("the required argument for option '" + option + "' is missing");
+      }
       result.plugin_dirs.push_back(words[i]);
     } else {
       result.others.push_back(words[i]);
@@ -105,9 +106,10 @@ int run_plugin_command(std::span<const std::string> words) {
       if (!candidate.key.ends_with("/" + words[0])) continue;
       same += (same.empty() ? "" : " or ") + candidate.key;
     }
-    if (!same.empty())
+    if (!same.empty()) {
       throw UsageError("several plugins have a command '" + words[0] + "'",
                        {.hint = "name one of them: " + same});
+    }
     throw UsageError("unknown command '" + words[0] + "'",
                      {.hint = command_suggestion(words[0], commands)});
   }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Subcommands of plugins (trivet/command.h). Users type "plugin/name" as `trivet name`.
 #pragma once
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // CONFIG [K=V ...] and its options, shared by all commands that take a config.
 #pragma once
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // A named experiment as layers of a config. An experiment of a plugin is one layer. An experiment
 // in a file is that file with its bases, and may start from another experiment.
 #pragma once

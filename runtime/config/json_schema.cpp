@@ -134,8 +134,9 @@ OrderedJson SchemaWriter::table(const std::vector<Field>& fields) {
   }
   OrderedJson schema = {
       {"type", "object"}, {"additionalProperties", false}, {"properties", properties}};
-  if (required_ == RequiredFields::insisted && !required.empty())
+  if (required_ == RequiredFields::insisted && !required.empty()) {
     schema["required"] = std::move(required);
+  }
   return schema;
 }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // JSON Schema (draft-07) for editors: with  #:schema trivet.schema.json  in the first line of a
 // config, Taplo and VS Code complete its keys, show their docs and mark mistakes.
 //

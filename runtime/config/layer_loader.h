@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Loads config files and their base files as layers: base = ["a.toml", "b.toml"] puts these files
 // below the file itself, b.toml over a.toml.
 #pragma once

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The modes of `trivet run`: the one table that all other code reads.
 #pragma once
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Resolves files, a registered experiment and overrides to one complete config in which every value
 // has its origin. Layers, later wins:
 //

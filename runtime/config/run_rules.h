@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Rules that a valid config must also meet to be run.
 #pragma once
 

@@ -43,8 +43,9 @@ class ElfReader {
     note.error = check_header();
     if (note.error.empty()) note.error = search_segments();
     if (note.error.empty() && text_.empty()) search_sections();
-    if (note.error.empty() && text_.empty())
+    if (note.error.empty() && text_.empty()) {
       note.error = "not a trivet plugin: it has no trivet note";
+    }
     if (note.error.empty()) note.error = shared_name_objection();
     if (note.error.empty()) note.error = library_objection();
     if (note.error.empty()) note.text = std::move(text_);

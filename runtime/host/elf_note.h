@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Reads the note that TRIVET_PLUGIN put into a library, from an open file and without mapping or
 // running it. The file is untrusted: every offset is checked against the file's size, every size is
 // capped, and no allocation exceeds the cap.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Experiments in files: PLUGIN_DIR/NAME/configs/X.toml next to the library of the plugin NAME is
 // the experiment "NAME/X". Files in folders below configs/ are not experiments: these folders are
 // for shared files that experiments name as their `base`.

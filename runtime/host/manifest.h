@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Manifest: the contents of a plugin's note, readable without loading the library.
 #pragma once
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Checks whether a file may be loaded as code: only its owner (root or this user) can change or
 // replace it.
 #pragma once

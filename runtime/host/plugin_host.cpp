@@ -190,8 +190,9 @@ std::vector<PluginHost::NumberClaim> PluginHost::number_claims(std::string_view 
   for (const PluginFile& file : files_) {
     if (file.state != PluginState::available && file.state != PluginState::loaded) continue;
     for (const ManifestItem& item : file.manifest->items) {
-      if (item.kind == kind && !item.scalar_shorthand.empty())
+      if (item.kind == kind && !item.scalar_shorthand.empty()) {
         found.push_back({&item, file.shipped});
+      }
     }
   }
   std::stable_partition(found.begin(), found.end(),
@@ -264,8 +265,9 @@ std::string PluginHost::searched() {
     }
     std::string names;
     for (const PluginFile& file : files_) {
-      if (file.path.parent_path() != directory.path || file.state == PluginState::shadowed)
+      if (file.path.parent_path() != directory.path || file.state == PluginState::shadowed) {
         continue;
+      }
       names += (names.empty() ? "" : ", ") + file.name();
       if (file.state == PluginState::refused) names += " refused";
     }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // PluginHost: finds plugins, lists their items without loading them, and loads a plugin when a
 // config names one of its keys.
 //

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Opens the library of a plugin. Only this function loads plugin code into the process.
 #pragma once
 

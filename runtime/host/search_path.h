@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The search path of plugins: --plugin-dir, TRIVET_PLUGIN_PATH, the user's folder, the installed
 // folder, in this order. Never the working directory.
 #pragma once

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Launching: turns a resolved config into work units, records them and passes them to an
 // orchestrator. All errors are found before anything is created.
 #pragma once

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Describes a planned or completed launch as text and as JSON.
 #pragma once
 

@@ -116,10 +116,12 @@ MetricNames known_names(Task& task, const TrainerConfig& trainer, const MetricUs
   for (const LearnerConfig& learner : trainer.learners) {
     names.training.insert("learning_rate/" + learner.name);
   }
-  if (!uses.training.empty())
+  if (!uses.training.empty()) {
     add_names(names.training, results(task.build_metrics(Phase::training)));
-  if (!uses.evaluation.empty())
+  }
+  if (!uses.evaluation.empty()) {
     add_names(names.evaluation, results(task.build_metrics(Phase::evaluation)));
+  }
   return names;
 }
 

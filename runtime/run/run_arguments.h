@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Parses the words of `trivet run`, for the command and for callers that start it in another
 // process and must know the result before.
 #pragma once

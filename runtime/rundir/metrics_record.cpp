@@ -25,8 +25,9 @@ void read_logs(const OrderedJson& record, const char* part, Logs& logs) {
 // The numbers of a line without `values`: {"step": 50, "loss": 0.3}.
 void read_flat_values(const OrderedJson& record, Logs& values) {
   for (const auto& [name, value] : record.items()) {
-    if (name != "step" && name != "time" && value.is_number())
+    if (name != "step" && name != "time" && value.is_number()) {
       values.set(name, value.get<double>());
+    }
   }
 }
 

@@ -31,8 +31,9 @@ void StageConfig::validate(Diagnostics& diagnostics) const {
 }
 
 void ProgressiveConfig::validate(Diagnostics& diagnostics) const {
-  if (stages.empty())
+  if (stages.empty()) {
     diagnostics.add("stages", "has no stage", "use trivet/Trainer without stages");
+  }
   for (std::size_t i = 0; i + 1 < stages.size(); ++i) {
     if (stages[i].steps > 0) continue;
     diagnostics.add(fmt::format("stages[{}].steps", i),

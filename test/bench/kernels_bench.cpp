@@ -79,8 +79,9 @@ class Host {
 float* floats(std::int64_t n) {
   auto* memory =
       static_cast<float*>(std::aligned_alloc(64, (static_cast<std::size_t>(n) * 4 / 64 + 1) * 64));
-  for (std::int64_t i = 0; i < n; ++i)
+  for (std::int64_t i = 0; i < n; ++i) {
     memory[i] = static_cast<float>(i * 7919 % 1000) * 1e-3f - 0.4f;
+  }
   return memory;  // valid as long as the program runs
 }
 
@@ -150,8 +151,9 @@ struct Bench {
           *c = floats(size * size * cout + 9 * cin * (cout + size * size));
     pieces.push_back({name + " forward", flops, [=, this] { forward(host.context(), &f); },
                       [=] {
-                        for (std::int64_t i = 0; i < batch; ++i)
+                        for (std::int64_t i = 0; i < batch; ++i) {
                           gemm(false, false, p, n, k, columns, w, c);
+                        }
                       }});
     tv_conv2d_grad g = {};
     g.struct_size = sizeof(g), g.activation = TV_ACT_RELU, g.shape = s;

@@ -18,8 +18,9 @@ namespace {
 
 std::vector<fs::path> configs() {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::recursive_directory_iterator(source_root() / "configs"))
+  for (const auto& entry : fs::recursive_directory_iterator(source_root() / "configs")) {
     if (entry.path().extension() == ".toml") files.push_back(entry.path());
+  }
   std::sort(files.begin(), files.end());
   return files;
 }

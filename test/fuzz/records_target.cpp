@@ -16,9 +16,11 @@ bool accepts_example(std::string_view record) {
     data::read_example(record, "the record", numbers, features);
     promise(numbers.size() <= features.size(), "a number is of no feature");
     std::size_t sum = 0;
-    for (const auto& feature : features)
-      for (const std::string_view text : {feature.name, feature.text})
+    for (const auto& feature : features) {
+      for (const std::string_view text : {feature.name, feature.text}) {
         for (const char c : text) sum += static_cast<unsigned char>(c);
+      }
+    }
     promise(sum < record.size() * 256 * 64 + 1, "features are read");
     return true;
   } catch (const InputError& refused) {

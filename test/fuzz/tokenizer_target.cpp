@@ -58,8 +58,9 @@ bool accepts_tokenizer(std::string_view bytes) {
   promise(again.has_value(), "what is written is refused");
   promise(again->fingerprint() == tokenizer->fingerprint(), "another tokenizer is read back");
   promise(again->tokenizer_json() == written, "it is written in another way");
-  for (const std::string_view text : {bytes.substr(0, 300), std::string_view("ab abc<s>a\xff b")})
+  for (const std::string_view text : {bytes.substr(0, 300), std::string_view("ab abc<s>a\xff b")}) {
     promise(comes_back(*tokenizer, text) == comes_back(*again, text), "they differ");
+  }
   return true;
 }
 

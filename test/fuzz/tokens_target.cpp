@@ -26,8 +26,9 @@ bool accepts_layout(const std::string& file, data::TokenLayout layout, bool veri
       total += length;
       std::vector<std::int32_t> ids(static_cast<std::size_t>(length));
       tokens.read(i, 0, ids);
-      for (const std::int32_t id : ids)
+      for (const std::int32_t id : ids) {
         promise(id >= 0 && (vocabulary == 0 || id < vocabulary), "an id is out of range");
+      }
     }
     promise(total == declared, "documents have not the ids of the file");
     return true;

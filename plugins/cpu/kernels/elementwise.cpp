@@ -63,9 +63,10 @@ void binary_lanes(std::int64_t n, float* out, const float* a, std::int64_t step_
         n, out, [=](V right) { return f(left, right); }, b);
   }
   const V right = set(*b);
-  if (step_a)
+  if (step_a) {
     return map(
         n, out, [=](V left) { return f(left, right); }, a);
+  }
   const float value = hn::GetLane(f(set(*a), right));
   std::fill_n(out, n, value);
 }

@@ -36,9 +36,10 @@ void CsvReader::skip_line() {
 // Moves past LF or CRLF; false where there is none.
 bool CsvReader::at_line_end() {
   if (text_[at_] == '\r') {
-    if (at_ + 1 == text_.size() || text_[at_ + 1] != '\n')
+    if (at_ + 1 == text_.size() || text_[at_ + 1] != '\n') {
       fail(line_, "a carriage return without a line feed",
            "save the file with LF or CRLF at line ends, or put the cell in quotes");
+    }
     ++at_;
   }
   if (text_[at_] != '\n') return false;
@@ -82,15 +83,17 @@ CsvReader::Piece CsvReader::read_plain() {
   const std::size_t begin = at_;
   const auto ends_cell = [&](char c) { return c == dialect_.delimiter || c == '\n' || c == '\r'; };
   while (at_ < stop_ && !ends_cell(text_[at_])) {
-    if (text_[at_] == '"')
+    if (text_[at_] == '"') {
       fail(line_, "a quote inside a cell that does not start with one",
            "put the whole cell in quotes and double those inside it: \"5\"\" pipe\"");
+    }
     ++at_;
   }
   if (at_ == stop_ && stop_ < text_.size()) fail_too_long();
   std::size_t end = at_;
-  if (dialect_.trim)
+  if (dialect_.trim) {
     while (begin < end && is_space(text_[end - 1])) --end;
+  }
   return {false, begin, end - begin};
 }
 
@@ -124,9 +127,10 @@ bool CsvReader::end_cell() {
     ++at_;
     return true;
   }
-  if (!at_line_end())
+  if (!at_line_end()) {
     fail(line_, "unexpected text after the closing quote of a cell",
          "a quote inside a cell in quotes must be doubled");
+  }
   return false;
 }
 

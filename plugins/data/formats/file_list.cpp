@@ -27,12 +27,14 @@ void add_matches(const std::string& pattern, std::vector<std::string>& files) {
     ~Matches() { ::globfree(this); }
   } matches;
   const int result = ::glob(pattern.c_str(), GLOB_ERR, nullptr, &matches);
-  if (result == GLOB_NOMATCH)
+  if (result == GLOB_NOMATCH) {
     throw InputError(pattern + ": no such file",
                      {.hint = "relative names are relative to the working directory"});
-  if (result != 0)
+  }
+  if (result != 0) {
     throw InputError(pattern + (result == GLOB_NOSPACE ? ": matches too many files"
                                                        : ": cannot read a folder on the way"));
+  }
   files.insert(files.end(), matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
 }
 

@@ -64,9 +64,10 @@ class Inflater {
     status = inflater.run(scratch);
     good += inflater.produced();
   }
-  if (good > size)
+  if (good > size) {
     throw InputError(name + ": holds more than the " + std::to_string(size) +
                      " bytes that its header declares");
+  }
   const std::string location =
       " after " + std::to_string(good) + " of " + std::to_string(size) + " bytes";
   if (status == Z_BUF_ERROR) throw InputError(name + ": the gzip data is cut off" + location);
@@ -107,12 +108,14 @@ Memory gunzip(std::span<const std::uint8_t> file, std::uint64_t size, const std:
     done += made;
     file = file.subspan(used);
   }
-  if (!file.empty())
+  if (!file.empty()) {
     throw InputError(name + ": " + std::to_string(file.size()) +
                      " bytes of other data follow the gzip data");
-  if (done < size)
+  }
+  if (done < size) {
     throw InputError(name + ": cut off: it has " + std::to_string(done) + " of the " +
                      std::to_string(size) + " bytes that its header declares");
+  }
   return memory;
 }
 

@@ -60,15 +60,18 @@ IdxFile::IdxFile(std::string name, std::int64_t limit)
 void IdxFile::read_header(std::span<const std::uint8_t> front, std::int64_t limit) {
   const std::string cut = name_ + ": cut off within its header" + (gzip_ ? " (gzip data)" : "");
   if (front.size() < 4) throw InputError(cut);
-  if (front[0] != 0 || front[1] != 0)
+  if (front[0] != 0 || front[1] != 0) {
     throw InputError(name_ + ": not an IDX file: it starts with " + hex(front.first(4)) +
                      ", expected 000008..");
-  if (front[2] != 0x08)
+  }
+  if (front[2] != 0x08) {
     throw InputError(name_ + ": has " + type_name(front[2]) + "; only unsigned bytes are read");
+  }
   const std::size_t axes = front[3];
-  if (axes < 1 || axes > TV_MAX_RANK)
+  if (axes < 1 || axes > TV_MAX_RANK) {
     throw InputError(name_ + ": has " + std::to_string(axes) + " axes; expected 1 to " +
                      std::to_string(TV_MAX_RANK));
+  }
   header_bytes_ = 4 + 4 * axes;
   if (front.size() < header_bytes_) throw InputError(cut);
   std::int64_t total = 1;
@@ -80,25 +83,29 @@ void IdxFile::read_header(std::span<const std::uint8_t> front, std::int64_t limi
     overflow = overflow ||
                (axis > 0 && __builtin_mul_overflow(record_bytes_, extents_.back(), &record_bytes_));
   }
-  if (overflow || total > limit - static_cast<std::int64_t>(header_bytes_))
+  if (overflow || total > limit - static_cast<std::int64_t>(header_bytes_)) {
     throw InputError(name_ + ": declares " + (overflow ? "more than 2^63" : std::to_string(total)) +
                          " bytes, more than the limit of " + std::to_string(limit),
                      {.hint = "set `limit` higher if the file is what you expect"});
-  if (extents_[0] > 0 && record_bytes_ == 0)
+  }
+  if (extents_[0] > 0 && record_bytes_ == 0) {
     throw InputError(name_ + ": its examples have no elements");
+  }
   total_bytes_ = header_bytes_ + static_cast<std::uint64_t>(total);
 }
 
 void IdxFile::check_size(std::uint64_t file_bytes) const {
-  if (file_bytes > total_bytes_)
+  if (file_bytes > total_bytes_) {
     throw InputError(name_ + ": " + std::to_string(file_bytes - total_bytes_) +
                      " bytes follow the last of " + std::to_string(records()) + " records");
-  if (file_bytes < total_bytes_)
+  }
+  if (file_bytes < total_bytes_) {
     throw InputError(
         name_ + ": cut off in record " +
         std::to_string((file_bytes - header_bytes_) / static_cast<std::uint64_t>(record_bytes_)) +
         " of " + std::to_string(records()) + " (byte " + std::to_string(file_bytes) + " of " +
         std::to_string(total_bytes_) + ")");
+  }
 }
 
 void IdxFile::load() {

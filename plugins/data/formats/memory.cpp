@@ -65,9 +65,10 @@ Memory Memory::map(const std::string& file) {
 
 Memory Memory::read(const std::string& file, std::uint64_t limit) {
   const OpenFile open(file);
-  if (open.size() > limit)
+  if (open.size() > limit) {
     throw InputError(file + ": has " + std::to_string(open.size()) +
                      " bytes, more than limit = " + std::to_string(limit));
+  }
   Memory memory = allocate(open.size(), file);
   for (std::uint64_t at = 0; at < memory.size_;) {
     const ssize_t count = ::read(open.descriptor(), memory.data_ + at, memory.size_ - at);

@@ -26,14 +26,15 @@ class DictReader {
     while (!take('}')) {
       const std::string_view key = quoted();
       expect(':');
-      if (key == "descr" && !descr_)
+      if (key == "descr" && !descr_) {
         descr_ = descr();
-      else if (key == "fortran_order" && !fortran_)
+      } else if (key == "fortran_order" && !fortran_) {
         fortran_ = boolean();
-      else if (key == "shape" && !shape_)
+      } else if (key == "shape" && !shape_) {
         shape_ = tuple();
-      else
+      } else {
         fail("has an unknown or repeated key");
+      }
       if (!take(',')) {
         expect('}');
         break;
@@ -41,9 +42,10 @@ class DictReader {
     }
     skip();
     if (!text_.empty() || !descr_ || !fortran_ || !shape_) fail("is not complete");
-    if (*fortran_)
+    if (*fortran_) {
       throw InputError(name_ + ": is in Fortran order, which is not supported",
                        {.hint = "save it with numpy.save(file, numpy.ascontiguousarray(array))"});
+    }
     return {type(*descr_), *shape_};
   }
 
@@ -75,8 +77,9 @@ class DictReader {
 
   std::string_view descr() {
     skip();
-    if (text_.starts_with('['))
+    if (text_.starts_with('[')) {
       throw InputError(name_ + ": is a structured array, which is not supported");
+    }
     return quoted();
   }
 
@@ -112,8 +115,9 @@ class DictReader {
     constexpr std::pair<std::string_view, NpyType> kTypes[] = {
         {"<f4", NpyType::f4}, {"<f8", NpyType::f8}, {"|u1", NpyType::u1},
         {"<u1", NpyType::u1}, {"<i4", NpyType::i4}, {"<i8", NpyType::i8}};
-    for (const auto& [name, known] : kTypes)
+    for (const auto& [name, known] : kTypes) {
       if (name == descr) return known;
+    }
     const bool big_endian = descr.starts_with('>');
     throw InputError(name_ + ": has elements of type '" + std::string(descr.substr(0, 20)) +
                          (big_endian ? "' (big-endian)" : "'") + ", which is not supported",
@@ -147,16 +151,18 @@ std::string_view header_text(std::span<const std::uint8_t> file, const std::stri
   const std::string_view all(reinterpret_cast<const char*>(file.data()), file.size());
   if (!all.starts_with(kNpyMagic)) throw InputError(name + ": not a NumPy file (.npy)");
   const std::size_t version = file.size() > 7 ? file[6] : 1;
-  if (version < 1 || version > 3 || (file.size() > 7 && file[7] != 0))
+  if (version < 1 || version > 3 || (file.size() > 7 && file[7] != 0)) {
     throw InputError(name + ": NumPy format version " + std::to_string(version) +
                      " is unknown; expected 1.0, 2.0 or 3.0");
+  }
   const std::size_t digits = version == 1 ? 2 : 4;
   if (file.size() < 8 + digits) throw InputError(name + ": cut off within its header");
   std::size_t length = 0;
   for (std::size_t i = digits; i-- > 0;) length = length << 8 | file[8 + i];
-  if (length > kMostNpyHeaderBytes)
+  if (length > kMostNpyHeaderBytes) {
     throw InputError(name + ": the NumPy header claims to have " + std::to_string(length) +
                      " bytes, more than any header needs");
+  }
   begin = 8 + digits + length;
   if (file.size() < begin) throw InputError(name + ": cut off within its header");
   return all.substr(8 + digits, length);
@@ -171,9 +177,10 @@ NpyHeader parse_npy_header(std::string_view text, const std::string& name) {
 NpyFile::NpyFile(std::string name) : name_(std::move(name)), memory_(Memory::map(name_)) {
   const auto file = memory_.bytes();
   header_ = parse_npy_header(header_text(file, name_, data_begin_), name_);
-  if (header_.shape.empty() || header_.shape.size() > TV_MAX_RANK)
+  if (header_.shape.empty() || header_.shape.size() > TV_MAX_RANK) {
     throw InputError(name_ + ": has " + std::to_string(header_.shape.size()) +
                      " axes; expected 1 to " + std::to_string(TV_MAX_RANK));
+  }
   const auto size = static_cast<std::int64_t>(size_of_type(header_.type));
   std::int64_t bytes = size;
   bool overflow = false;
@@ -183,16 +190,19 @@ NpyFile::NpyFile(std::string name) : name_(std::move(name)), memory_(Memory::map
     overflow |= __builtin_mul_overflow(bytes, extent, &bytes);
   }
   if (overflow) throw InputError(name_ + ": the size in its header does not fit in 63 bits");
-  if (records() > 0 && record_elements_ == 0)
+  if (records() > 0 && record_elements_ == 0) {
     throw InputError(name_ + ": its examples have no elements");
+  }
   const std::uint64_t present = file.size() - data_begin_;
-  if (present > static_cast<std::uint64_t>(bytes))
+  if (present > static_cast<std::uint64_t>(bytes)) {
     throw InputError(name_ + ": " + std::to_string(present - static_cast<std::uint64_t>(bytes)) +
                      " bytes follow the last of " + std::to_string(records()) + " records");
-  if (present < static_cast<std::uint64_t>(bytes))
+  }
+  if (present < static_cast<std::uint64_t>(bytes)) {
     throw InputError(name_ + ": cut off in record " +
                      std::to_string(present / static_cast<std::uint64_t>(record_elements_ * size)) +
                      " of " + std::to_string(records()));
+  }
 }
 
 template <class T>

@@ -128,17 +128,20 @@ bool TfRecordReader::next(std::string_view& record) {
   constexpr std::size_t kFrame = 16;  // length, its checksum, the checksum of the bytes
   if (rest_.size() < kFrame) throw InputError(location() + ": is cut off");
   const auto length = number_at<std::uint64_t>(rest_, 0);
-  if (number_at<std::uint32_t>(rest_, 8) != masked_crc32c(rest_.substr(0, 8)))
+  if (number_at<std::uint32_t>(rest_, 8) != masked_crc32c(rest_.substr(0, 8))) {
     throw InputError(
         location() + ": the checksum of its length is wrong",
         {.hint = number_ == 1 ? "is this a TFRecord file, and not compressed with zlib?"
                               : "the file is damaged"});
-  if (length > rest_.size() - kFrame)
+  }
+  if (length > rest_.size() - kFrame) {
     throw InputError(location() + ": is cut off: it has " + std::to_string(length) +
                      " bytes, but only " + std::to_string(rest_.size() - kFrame) + " follow");
+  }
   const std::string_view bytes = rest_.substr(12, length);
-  if (number_at<std::uint32_t>(rest_, 12 + length) != masked_crc32c(bytes))
+  if (number_at<std::uint32_t>(rest_, 12 + length) != masked_crc32c(bytes)) {
     throw InputError(location() + ": its checksum is wrong", {.hint = "the file is damaged"});
+  }
   rest_.remove_prefix(kFrame + length);
   record = bytes;
   return true;

@@ -79,8 +79,9 @@ void TokenFile::read_header(TokenLayout layout) {
   const std::uint32_t first = bytes.size() >= 4 ? number_at<std::uint32_t>(bytes, 0) : 0;
   const bool llm_c = first == kLlmCMagic || first == kLlama3Magic;
   if (layout == TokenLayout::nanogpt) {
-    if (own || llm_c)
+    if (own || llm_c) {
       fail("has a header, so it is not a nanoGPT file", "set layout = \"by_header\"");
+    }
     if (bytes.size() % 2 != 0) fail("has an odd number of bytes, so it holds no 16-bit ids");
     header_.tokens = static_cast<std::int64_t>(bytes.size() / 2);
     set_body(0);
@@ -89,9 +90,10 @@ void TokenFile::read_header(TokenLayout layout) {
   if (own) return read_own_header();
   if (llm_c) return read_llm_c_header(first == kLlmCMagic ? 2 : 4);
   const std::uint32_t turned = __builtin_bswap32(first);
-  if (turned == kLlmCMagic || turned == kLlama3Magic)
+  if (turned == kLlmCMagic || turned == kLlama3Magic) {
     fail("is a token file of llm.c in big-endian byte order",
          "write it again on a machine with little-endian numbers");
+  }
   fail("is not a token file: it has neither trivet's nor llm.c's header",
        "layout = \"nanogpt\" reads 16-bit ids without a header; 'trivet data prepare' makes token "
        "files from text");
@@ -102,25 +104,29 @@ void TokenFile::read_own_header() {
   if (bytes.size() < kHeaderBytes) fail("is cut off in its header");
   const auto version = number_at<std::uint32_t>(bytes, 8);
   if (version == __builtin_bswap32(kVersion)) fail("is in big-endian byte order");
-  if (version != kVersion)
+  if (version != kVersion) {
     fail("is a token file of version " + std::to_string(version) + "; supported is version 1");
+  }
   const auto width = number_at<std::uint32_t>(bytes, 12);
-  if (width != 2 && width != 4)
+  if (width != 2 && width != 4) {
     fail("has ids of " + std::to_string(width) + " bytes; 2 and 4 are supported");
+  }
   header_.width = static_cast<int>(width);
   const auto vocabulary = number_at<std::uint64_t>(bytes, 16);
-  if (vocabulary < 1 || vocabulary > std::uint64_t{1} << (width == 2 ? 16 : 31))
+  if (vocabulary < 1 || vocabulary > std::uint64_t{1} << (width == 2 ? 16 : 31)) {
     fail("has a vocabulary of " + std::to_string(vocabulary) + ", which does not fit in ids of " +
          std::to_string(width) + " bytes");
+  }
   header_.vocabulary_size = static_cast<std::int64_t>(vocabulary);
   const auto tokens = number_at<std::uint64_t>(bytes, 24);
   const auto documents = number_at<std::uint64_t>(bytes, 32);
   const std::uint64_t body = bytes.size() - kHeaderBytes;
-  if (documents > body / 8 || tokens > body / width || documents * 8 + tokens * width != body)
+  if (documents > body / 8 || tokens > body / width || documents * 8 + tokens * width != body) {
     fail("has " + std::to_string(body) + " bytes after its header, which declares " +
              std::to_string(documents) + " documents and " + std::to_string(tokens) + " ids of " +
              std::to_string(width) + " bytes",
          "was it copied completely?");
+  }
   header_.tokens = static_cast<std::int64_t>(tokens);
   header_.bos = special_token_at(bytes, 40);
   header_.eos = special_token_at(bytes, 44);
@@ -131,8 +137,9 @@ void TokenFile::read_own_header() {
   ends_ = {reinterpret_cast<const std::uint64_t*>(bytes.data() + kHeaderBytes),
            static_cast<std::size_t>(documents)};
   if (!std::is_sorted(ends_.begin(), ends_.end()) ||
-      (ends_.empty() ? tokens != 0 : ends_.back() != tokens))
+      (ends_.empty() ? tokens != 0 : ends_.back() != tokens)) {
     fail("its index of documents is damaged");
+  }
   set_body(kHeaderBytes + 8 * documents);
 }
 
@@ -141,15 +148,17 @@ void TokenFile::read_llm_c_header(std::uint32_t width) {
   if (bytes.size() < kLlmCHeaderBytes) fail("is cut off in its llm.c header");
   const auto version = number_at<std::uint32_t>(bytes, 4);
   const std::uint32_t expected = width == 2 ? kLlmCVersion : kLlama3Version;
-  if (version != expected)
+  if (version != expected) {
     fail("is an llm.c token file of version " + std::to_string(version) + "; supported is " +
          std::to_string(expected));
+  }
   const auto tokens = number_at<std::uint32_t>(bytes, 8);
   const std::uint64_t body = bytes.size() - kLlmCHeaderBytes;
-  if (body != std::uint64_t{tokens} * width)
+  if (body != std::uint64_t{tokens} * width) {
     fail("has " + std::to_string(body) + " bytes after its llm.c header, which declares " +
              std::to_string(tokens) + " ids of " + std::to_string(width) + " bytes",
          "was it copied completely?");
+  }
   header_.width = static_cast<int>(width);
   header_.tokens = tokens;
   set_body(kLlmCHeaderBytes);
@@ -164,9 +173,10 @@ void TokenFile::check_width() const {
     even_are_zero = even_are_zero && ids[i] == 0;
     odd_are_zero = odd_are_zero && ids[i + 1] == 0;
   }
-  if (odd_are_zero && !even_are_zero)
+  if (odd_are_zero && !even_are_zero) {
     fail("every second 16-bit id is 0, so its ids seem to have 32 bits",
          "write 16-bit ids, or a file with a header");
+  }
 }
 
 void TokenFile::set_body(std::uint64_t offset) {
@@ -188,10 +198,11 @@ void TokenFile::read(std::int64_t begin, std::span<std::int32_t> out, std::int64
 std::string TokenFile::verify() const {
   const std::size_t header = header_.has_index ? kHeaderBytes : 0;
   std::string found = digest(text_of(memory_.bytes().subspan(header)));
-  if (!header_.digest.empty() && header_.digest != found)
+  if (!header_.digest.empty() && header_.digest != found) {
     fail("its contents are damaged: their digest is " + found + ", the header says " +
              header_.digest,
          "make it again, or copy it again");
+  }
   return found;
 }
 
@@ -204,8 +215,9 @@ std::string TokenFile::cheap_digest() const {
 }
 
 void TokenFileWriter::add(std::span<const std::int32_t> ids) {
-  for (const std::int32_t id : ids)
+  for (const std::int32_t id : ids) {
     ids_.append(reinterpret_cast<const char*>(&id), static_cast<std::size_t>(header_.width));
+  }
   header_.tokens += static_cast<std::int64_t>(ids.size());
   ends_.push_back(static_cast<std::uint64_t>(header_.tokens));
 }
@@ -224,8 +236,9 @@ std::string TokenFileWriter::write(const std::string& file) const {
   put<std::uint64_t>(bytes, 32, ends_.size());
   put<std::int32_t>(bytes, 40, header_.bos.value_or(-1));
   put<std::int32_t>(bytes, 44, header_.eos.value_or(-1));
-  if (header_.tokenizer.size() == kDigestDigits)
+  if (header_.tokenizer.size() == kDigestDigits) {
     bytes.replace(48, kDigestDigits, header_.tokenizer);
+  }
   bytes.replace(80, kDigestDigits, found);
   replace_file(file, bytes);
   return found;

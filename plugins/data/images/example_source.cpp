@@ -45,8 +45,9 @@ std::optional<Batch> ExampleInput::get_next() {
   Tensor image = Tensor::host(batch_shape_);
   const auto pixels = image.mutable_span<float>();
   const std::size_t each = static_cast<std::size_t>(source_->example_shape().size());
-  for (std::size_t i = 0; i < samples_.size(); ++i)
+  for (std::size_t i = 0; i < samples_.size(); ++i) {
     read(samples_[i], pixels.subspan(i * each, each));
+  }
   Batch batch;
   batch.set("image", std::move(image));
   if (source_->has_labels()) {

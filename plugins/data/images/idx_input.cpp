@@ -14,15 +14,17 @@ namespace {
 // [height, width, channels] for files of images; the file's own axes for other data.
 Shape shape_of_example(const IdxFile& file, std::int64_t channels) {
   const auto& extents = file.extents();
-  if (extents.size() < 2)
+  if (extents.size() < 2) {
     throw InputError(file.name() + ": has one axis, so it holds labels, not images",
                      {.hint = "are `images` and `labels` swapped?"});
+  }
   std::vector<std::int64_t> shape;
   for (std::size_t axis = 1; axis < extents.size(); ++axis) shape.push_back(extents[axis]);
   if (shape.size() == 2) shape.push_back(1);
-  if (channels != 0 && (shape.size() < 3 || shape.back() != channels))
+  if (channels != 0 && (shape.size() < 3 || shape.back() != channels)) {
     throw InputError(file.name() + ": examples have the shape " + Shape(shape).to_string() +
                      ", which is not an image with " + std::to_string(channels) + " channels");
+  }
   return Shape(shape);
 }
 
@@ -35,14 +37,16 @@ class IdxSource final : public ExampleSource {
         num_classes_(config.num_classes) {
     if (config.labels.empty()) return;
     labels_.emplace(config.labels.text, config.limit.count);
-    if (labels_->extents().size() != 1)
+    if (labels_->extents().size() != 1) {
       throw InputError(labels_->name() + ": has " + std::to_string(labels_->extents().size()) +
                            " axes; labels have one",
                        {.hint = "are `images` and `labels` swapped?"});
-    if (labels_->records() != images_.records())
+    }
+    if (labels_->records() != images_.records()) {
       throw InputError(labels_->name() + ": " + std::to_string(labels_->records()) +
                        " labels do not fit the " + std::to_string(images_.records()) +
                        " images of " + images_.name());
+    }
   }
 
   const std::string& name() const override { return images_.name(); }
@@ -74,10 +78,11 @@ class IdxSource final : public ExampleSource {
     if (num_classes_ == 0) return;
     const auto labels = labels_->elements();
     const auto wrong = std::ranges::find_if(labels, [&](int l) { return l >= num_classes_; });
-    if (wrong != labels.end())
+    if (wrong != labels.end()) {
       throw InputError(labels_->name() + ": label " + std::to_string(*wrong) + " of record " +
                        std::to_string(wrong - labels.begin()) +
                        " is not below num_classes = " + std::to_string(num_classes_));
+    }
   }
 
   IdxFile images_;

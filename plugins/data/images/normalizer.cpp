@@ -13,17 +13,21 @@ Normalizer::Normalizer(const DatasetConfig& config, double default_scale, std::i
   const auto fits = [&](const std::vector<double>& values) {
     return values.size() == 1 || values.size() == static_cast<std::size_t>(channels);
   };
-  if (!fits(config.mean) || !fits(config.std))
+  if (!fits(config.mean) || !fits(config.std)) {
     throw InputError(name + ": mean and std need one number, or one for each of its " +
                      std::to_string(channels) + " channels");
+  }
   channels_.resize(std::max(config.mean.size(), config.std.size()));
-  for (std::size_t i = 0; i < channels_.size(); ++i)
+  for (std::size_t i = 0; i < channels_.size(); ++i) {
     channels_[i] = {config.mean[config.mean.size() == 1 ? 0 : i],
                     config.std[config.std.size() == 1 ? 0 : i]};
+  }
   tables_.resize(channels_.size());
-  for (std::size_t i = 0; i < tables_.size(); ++i)
-    for (std::size_t byte = 0; byte < 256; ++byte)
+  for (std::size_t i = 0; i < tables_.size(); ++i) {
+    for (std::size_t byte = 0; byte < 256; ++byte) {
       tables_[i][byte] = one(static_cast<double>(byte), i);
+    }
+  }
 }
 
 void Normalizer::bytes(std::span<const std::uint8_t> in, std::span<float> out) const {

@@ -15,9 +15,10 @@ namespace {
 // Three axes are images without a channel axis, so an axis of 1 is added.
 Shape shape_of_example(const NpyFile& file) {
   const auto& extents = file.shape();
-  if (extents.size() < 2)
+  if (extents.size() < 2) {
     throw InputError(file.name() + ": has one axis, so it holds labels, not examples",
                      {.hint = "are `images` and `labels` swapped?"});
+  }
   std::vector<std::int64_t> shape;
   for (std::size_t axis = 1; axis < extents.size(); ++axis) shape.push_back(extents[axis]);
   if (shape.size() == 2) shape.push_back(1);
@@ -34,16 +35,19 @@ class NpySource final : public ExampleSource {
         num_classes_(config.num_classes) {
     if (config.labels.empty()) return;
     labels_.emplace(config.labels.text);
-    if (labels_->shape().size() != 1)
+    if (labels_->shape().size() != 1) {
       throw InputError(labels_->name() + ": has " + std::to_string(labels_->shape().size()) +
                            " axes; labels have one",
                        {.hint = "are `images` and `labels` swapped?"});
-    if (labels_->type() == NpyType::f4 || labels_->type() == NpyType::f8)
+    }
+    if (labels_->type() == NpyType::f4 || labels_->type() == NpyType::f8) {
       throw InputError(labels_->name() + ": labels must be integers, not floating point");
-    if (labels_->records() != images_.records())
+    }
+    if (labels_->records() != images_.records()) {
       throw InputError(labels_->name() + ": " + std::to_string(labels_->records()) +
                        " labels do not fit the " + std::to_string(images_.records()) +
                        " examples of " + images_.name());
+    }
   }
 
   const std::string& name() const override { return images_.name(); }
@@ -59,14 +63,16 @@ class NpySource final : public ExampleSource {
   void read(std::int64_t example, std::span<float> out) override {
     const std::int64_t elements = images_.record_elements();
     const auto first = static_cast<std::size_t>(example * elements);
-    if (images_.type() == NpyType::u1)
+    if (images_.type() == NpyType::u1) {
       return normalizer_.bytes({images_.elements() + first, out.size()}, out);
+    }
     if (images_.type() == NpyType::f4 && normalizer_.identity()) {
       std::memcpy(out.data(), images_.elements() + first * sizeof(float), out.size_bytes());
       return;
     }
-    for (std::size_t i = 0; i < out.size(); ++i)
+    for (std::size_t i = 0; i < out.size(); ++i) {
       out[i] = normalizer_.one(images_.number(static_cast<std::int64_t>(first + i)), i);
+    }
   }
 
   std::int32_t label(std::int64_t example) const override {

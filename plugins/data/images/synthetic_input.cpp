@@ -45,9 +45,10 @@ class SyntheticSource final : public ExampleSource {
         key_(RngKey(unsigned_of(config.seed)).fold("examples").fold(split_of(config, context))),
         pattern_key_(RngKey(unsigned_of(config.template_seed)).fold("patterns")) {
     std::int64_t bytes = 0;
-    if (__builtin_mul_overflow(shape_.size(), classes_, &bytes) || bytes > kMostPatternBytes)
+    if (__builtin_mul_overflow(shape_.size(), classes_, &bytes) || bytes > kMostPatternBytes) {
       throw InputError(name_ + ": images of " + shape_.to_string() + " in " +
                        std::to_string(classes_) + " classes are too large");
+    }
     pixels_ = static_cast<std::size_t>(shape_.size());
     noise_words_.resize((pixels_ + 3) / 4);
     mixed_.resize(pixels_);
@@ -60,8 +61,9 @@ class SyntheticSource final : public ExampleSource {
 
   void load() override {
     patterns_.resize(pixels_ * static_cast<std::size_t>(classes_));
-    for (std::int64_t c = 0; c < classes_; ++c)
+    for (std::int64_t c = 0; c < classes_; ++c) {
       draw_pattern(pattern_key_.fold(unsigned_of(c)), shape_, pattern(c));
+    }
   }
 
   void read(std::int64_t example, std::span<float> out) override {
@@ -103,8 +105,9 @@ class SyntheticSource final : public ExampleSource {
 
 void SyntheticConfig::validate(Diagnostics& diagnostics) const {
   InputConfig::validate(diagnostics);
-  if (image_shape.size() != 3)
+  if (image_shape.size() != 3) {
     diagnostics.add("image_shape", "must have three numbers: height, width and depth");
+  }
 }
 
 SyntheticInput::SyntheticInput(const Config& config, InputContext& context)

@@ -12,9 +12,10 @@ namespace {
 std::optional<std::int32_t> check_token(const std::optional<std::int32_t>& wish, const char* name,
                                         const std::optional<std::int32_t>& otherwise,
                                         const Tokenizer& tokenizer, const std::string& field) {
-  if (wish && *wish >= tokenizer.vocabulary_size())
+  if (wish && *wish >= tokenizer.vocabulary_size()) {
     throw InputError(field + ": is " + std::to_string(*wish) + ", but the largest id is " +
                      std::to_string(tokenizer.vocabulary_size() - 1));
+  }
   if (wish) return wish;
   const std::optional<std::int32_t> named = tokenizer.token_id(name);
   return named ? named : otherwise;
@@ -25,8 +26,9 @@ std::optional<std::int32_t> check_token(const std::optional<std::int32_t>& wish,
 void LabeledConfig::validate(Diagnostics& diagnostics) const {
   InputConfig::validate(diagnostics);
   for (auto name = class_names.begin(); name != class_names.end(); ++name) {
-    if (std::find(class_names.begin(), name, *name) != name)
+    if (std::find(class_names.begin(), name, *name) != name) {
       diagnostics.add("class_names", "has '" + *name + "' twice");
+    }
   }
 }
 

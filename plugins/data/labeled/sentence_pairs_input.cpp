@@ -71,8 +71,9 @@ class SentenceRows final : public LabeledRows {
     Tensor labels =
         Tensor::host({std::ssize(rows)}, std::is_same_v<T, float> ? DType::f32 : DType::i32);
     const auto label = labels.mutable_span<T>();
-    for (std::size_t i = 0; i < rows.size(); ++i)
+    for (std::size_t i = 0; i < rows.size(); ++i) {
       label[i] = all[static_cast<std::size_t>(rows[i].row)];
+    }
     return labels;
   }
 
@@ -86,8 +87,9 @@ void SentencePairsConfig::validate(Diagnostics& diagnostics) const {
   check_template(diagnostics, "text_a", text_a);
   check_template(diagnostics, "text_b", text_b);
   check_template(diagnostics, "label", label);
-  if (label_type == LabelType::number && !class_names.empty())
+  if (label_type == LabelType::number && !class_names.empty()) {
     diagnostics.add("class_names", "is set, but labels are numbers");
+  }
 }
 
 // What load() needs.
@@ -102,9 +104,10 @@ struct SentencePairsInput::Parts {
         text_b(from.text_b),
         label(from.label) {
     const bool two = !text_b.empty();
-    if (two && !special.sep)
+    if (two && !special.sep) {
       throw InputError(context.name + ".sep_id: no token to put between two sentences",
                        {.hint = "set sep_id, or give the tokenizer an EOS"});
+    }
     check_room(from, special_count(), context.name);
   }
 

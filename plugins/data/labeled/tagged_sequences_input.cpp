@@ -110,10 +110,11 @@ struct TaggedSequencesInput::Parts {
   std::vector<TaggedRow> rows_of(const SourceExample& example) const {
     const std::string all_words = words.fill(example), all_tags = tags.fill(example);
     const auto each_word = parts_of(all_words), each_tag = parts_of(all_tags);
-    if (each_word.size() != each_tag.size())
+    if (each_word.size() != each_tag.size()) {
       throw InputError(example.location + ": there are " + std::to_string(each_word.size()) +
                            " words and " + std::to_string(each_tag.size()) + " tags",
                        {.hint = "both need the same number of parts, separated by blanks"});
+    }
     const auto room = static_cast<std::size_t>(config.seq_len) - (special.sep ? 1 : 0);
     std::vector<TaggedRow> rows;
     for (std::size_t i = 0; i < each_word.size(); ++i) {
@@ -129,8 +130,9 @@ struct TaggedSequencesInput::Parts {
       ids.resize(std::min(ids.size(), room - row.ids.size()));
       for (std::size_t at = 0; at < ids.size(); ++at) row.add(ids[at], at == 0 ? tag : -1);
     }
-    for (TaggedRow& row : rows)
+    for (TaggedRow& row : rows) {
       if (special.sep) row.add(*special.sep, -1);
+    }
     return rows;
   }
 

@@ -28,8 +28,9 @@ void LanguageModelConfig::validate(Diagnostics& diagnostics) const {
   check_template(diagnostics, "inputs", inputs);
   check_template(diagnostics, "targets", targets);
   if (targets.empty()) diagnostics.add("targets", "is empty, so there is nothing to learn");
-  if (inputs.empty() && weights_on_targets_only)
+  if (inputs.empty() && weights_on_targets_only) {
     diagnostics.add("weights_on_targets_only", "has no effect without inputs");
+  }
   if (inputs.empty() && inputs_eos) diagnostics.add("inputs_eos", "has no effect without inputs");
 }
 

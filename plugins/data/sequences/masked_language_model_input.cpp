@@ -13,14 +13,17 @@ namespace {
 std::int32_t mask_id_of(const MaskedLanguageModelConfig& config, const Tokenizer& tokenizer,
                         const std::string& input) {
   std::optional<std::int32_t> id = config.mask_id;
-  for (const char* name : {"[MASK]", "<mask>"})
+  for (const char* name : {"[MASK]", "<mask>"}) {
     if (!id) id = tokenizer.token_id(name);
-  if (!id)
+  }
+  if (!id) {
     throw InputError(input + ".mask_id: the tokenizer has no token [MASK] or <mask>",
                      {.hint = "set mask_id to an id that does not occur in text"});
-  if (*id >= tokenizer.vocabulary_size())
+  }
+  if (*id >= tokenizer.vocabulary_size()) {
     throw InputError(input + ".mask_id: is " + std::to_string(*id) + ", but the largest id is " +
                      std::to_string(tokenizer.vocabulary_size() - 1));
+  }
   return *id;
 }
 
@@ -36,8 +39,9 @@ TextPipeline pipeline_of(const MaskedLanguageModelConfig& config, const InputCon
 void MaskedLanguageModelConfig::validate(Diagnostics& diagnostics) const {
   SequenceConfig::validate(diagnostics);
   check_template(diagnostics, "targets", targets);
-  if (mask_share + random_share > 1)
+  if (mask_share + random_share > 1) {
     diagnostics.add("random_share", "and mask_share add up to more than 1");
+  }
 }
 
 MaskedLanguageModelInput::MaskedLanguageModelInput(const Config& config, InputContext& context)

@@ -24,8 +24,9 @@ Batch MaskedRows::batch(std::span<const Row> rows) {
   const auto id = ids.mutable_span<std::int32_t>();
   const auto weight = weights.mutable_span<float>();
   const std::size_t width = id.size() / rows.size();
-  for (std::size_t i = 0; i < rows.size(); ++i)
+  for (std::size_t i = 0; i < rows.size(); ++i) {
     mask(rows[i], id.subspan(i * width, width), weight.subspan(i * width, width));
+  }
   return batch;
 }
 

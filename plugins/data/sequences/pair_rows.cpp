@@ -13,8 +13,9 @@ namespace {
 std::vector<std::int64_t> row_ends(const SequenceRules& source, const SequenceRules& target,
                                    bool pack) {
   const auto source_positions = source.positions(), target_positions = target.positions();
-  if (pack)
+  if (pack) {
     return greedy_rows({{source_positions, source.seq_len}, {target_positions, target.seq_len}});
+  }
   std::vector<std::int64_t> ends(target_positions.size());
   std::iota(ends.begin(), ends.end(), 1);
   return ends;
@@ -30,9 +31,11 @@ PairRows::PairRows(SequenceRules source, SequenceRules target, bool pack) {
 
 Batch PairRows::batch(std::span<const Row> rows) {
   Batch batch;
-  for (const auto& [name, tensor] : source_->batch(rows))
-    if (name != "labels" && name != "weights" && name != "label_bytes")
+  for (const auto& [name, tensor] : source_->batch(rows)) {
+    if (name != "labels" && name != "weights" && name != "label_bytes") {
       batch.set("src/" + name, tensor);
+    }
+  }
   for (const auto& [name, tensor] : target_->batch(rows)) batch.set("tgt/" + name, tensor);
   return batch;
 }

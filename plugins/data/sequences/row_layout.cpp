@@ -24,16 +24,18 @@ std::vector<std::int64_t> greedy_rows(const std::vector<PackedSide>& sides) {
       return std::min(sides[side].positions[i], sides[side].seq_len);
     };
     bool fits = true;
-    for (std::size_t side = 0; side < sides.size(); ++side)
+    for (std::size_t side = 0; side < sides.size(); ++side) {
       fits = fits && used[side] + length(side) <= sides[side].seq_len;
+    }
     if (!fits) {
       ends.push_back(static_cast<std::int64_t>(i));
       std::ranges::fill(used, 0);
     }
     for (std::size_t side = 0; side < sides.size(); ++side) used[side] += length(side);
   }
-  if (std::ranges::any_of(used, [](std::int64_t count) { return count > 0; }))
+  if (std::ranges::any_of(used, [](std::int64_t count) { return count > 0; })) {
     ends.push_back(static_cast<std::int64_t>(documents));
+  }
   return ends;
 }
 
@@ -113,8 +115,9 @@ void RowLayout::pieces_of(std::int64_t row, std::int64_t offset, std::vector<Pie
     return;
   }
   if (rules_.trim) {
-    for (std::int64_t i = row == 0 ? 0 : row_ends_[index - 1]; i < row_ends_[index]; ++i)
+    for (std::int64_t i = row == 0 ? 0 : row_ends_[index - 1]; i < row_ends_[index]; ++i) {
       if (length(i) > 0) pieces.push_back({i, 0, length(i), 0});
+    }
     return;
   }
   const std::int64_t all = positions(), at = row * rules_.seq_len;

@@ -44,9 +44,10 @@ RowsInput::RowsInput(const InputConfig& config, const InputContext& context,
   const auto when = context.phase == Phase::training ? std::launch::async : std::launch::deferred;
   auto body = [config, phase = context.phase, data, load = std::move(load)] {
     std::unique_ptr<SequenceDataset> rows = load();
-    if (rows->rows() == 0)
+    if (rows->rows() == 0) {
       throw InputError(data + ": no document is long enough to make a row",
                        {.hint = "a document needs a token to predict and one before it"});
+    }
     ExampleSampler order(config, phase, rows->rows(), data);
     return std::make_shared<Loaded>(Loaded{std::move(rows), std::move(order)});
   };
@@ -63,8 +64,9 @@ std::optional<Batch> RowsInput::get_next() {
   Loaded& data = loaded();
   if (!data.order.next(samples_)) return std::nullopt;
   rows_.clear();
-  for (const ExampleSampler::Sample& sample : samples_)
+  for (const ExampleSampler::Sample& sample : samples_) {
     rows_.push_back({sample.example, sample.real, sample.epoch});
+  }
   Batch batch = data.rows->batch(rows_);
   batch.set("weight", data.order.weights(samples_));
   return batch;
@@ -82,9 +84,10 @@ Value RowsInput::save_state() const {
 
 void RowsInput::restore_state(const Value& state) {
   Loaded& data = loaded();
-  if (state.string_or("rows") != data.rows->fingerprint())
+  if (state.string_or("rows") != data.rows->fingerprint()) {
     throw InputError(name_ + ": the state was saved with different text, tokenizer or rows",
                      {.hint = "continue with the same data, or start a new run"});
+  }
   data.order.restore_state(state, name_);
 }
 

@@ -25,14 +25,17 @@ DocumentSpecialTokens special_tokens_of(const SequenceConfig& config, const Text
 void SequenceConfig::validate(Diagnostics& diagnostics) const {
   InputConfig::validate(diagnostics);
   const bool split = long_documents == LongDocuments::split;
-  if (overlap > 0 && (pack || !split))
+  if (overlap > 0 && (pack || !split)) {
     diagnostics.add("overlap", "applies only to windows of one document per row",
                     "set pack = false and long_documents = \"split\"");
-  if (overlap >= seq_len && seq_len > 0)
+  }
+  if (overlap >= seq_len && seq_len > 0) {
     diagnostics.add("overlap", "leaves no new positions in a window", "it must be below seq_len");
-  if (random_offsets && !(pack && split))
+  }
+  if (random_offsets && !(pack && split)) {
     diagnostics.add("random_offsets", "applies only to rows that are cut from all documents",
                     "set pack = true and long_documents = \"split\", or leave it out");
+  }
 }
 
 SequenceInput::SequenceInput(const SequenceConfig& config, const InputContext& context,
@@ -49,9 +52,10 @@ SequenceInput::SequenceInput(const SequenceConfig& config, const InputContext& c
             if (side.tokenizer) rules.bytes_of_id = bytes_of_ids(*side.tokenizer);
             rules.indicate_inputs = options.indicate_inputs;
             rules.weights_on_targets_only = options.weights_on_targets_only;
-            if (config.random_offsets)
+            if (config.random_offsets) {
               rules.random_offsets =
                   RngKey(static_cast<std::uint64_t>(config.seed)).fold("offsets");
+            }
             std::unique_ptr<SequenceDataset> rows =
                 std::make_unique<SequenceRows>(std::move(rules), config);
             return options.wrap ? options.wrap(std::move(rows)) : std::move(rows);

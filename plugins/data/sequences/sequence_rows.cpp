@@ -136,16 +136,18 @@ void SequenceRows::fill(const Row& row, std::size_t at, Fields& fields) {
       fields.segment[at] = segment;
       fields.position[at] = static_cast<std::int32_t>(i);
       fields.is_input[at] = id_is_input ? 1 : 0;
-      if (!rules_.bytes_of_id.empty() && !is_special)
+      if (!rules_.bytes_of_id.empty() && !is_special) {
         fields.bytes[at] = rules_.bytes_of_id[static_cast<std::size_t>(label)];
+      }
     }
   }
 }
 
 Batch SequenceRows::batch(std::span<const Row> rows) {
   Fields fields({std::ssize(rows), rules_.seq_len});
-  for (std::size_t i = 0; i < rows.size(); ++i)
+  for (std::size_t i = 0; i < rows.size(); ++i) {
     fill(rows[i], i * static_cast<std::size_t>(rules_.seq_len), fields);
+  }
   Batch batch = {{"ids", std::move(fields.ids)},
                  {"labels", std::move(fields.labels)},
                  {"weights", std::move(fields.weights)},

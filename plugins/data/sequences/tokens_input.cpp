@@ -17,8 +17,9 @@ namespace {
 void check_same(const TokenFile& first, const TokenFile& other) {
   const TokenFileHeader &a = first.header(), &b = other.header();
   if (a.tokenizer == b.tokenizer && a.vocabulary_size == b.vocabulary_size && a.bos == b.bos &&
-      a.eos == b.eos)
+      a.eos == b.eos) {
     return;
+  }
   throw InputError(other.name() + ": was made with another tokenizer than " + first.name(),
                    {.hint = "use files of one tokenizer only"});
 }
@@ -35,8 +36,9 @@ void check_tokenizer(const TokenFile& file, const Tokenizer& tokenizer) {
 
 std::int64_t smallest_known(std::initializer_list<std::int64_t> sizes) {
   std::int64_t smallest = 0;
-  for (const std::int64_t size : sizes)
+  for (const std::int64_t size : sizes) {
     if (size > 0 && (smallest == 0 || size < smallest)) smallest = size;
+  }
   return smallest;
 }
 

@@ -54,10 +54,11 @@ void JsonlFiles::read(const Visit& visit) {
       text.remove_prefix(std::min(end + 1, text.size()));
       if (content.find_first_not_of(" \t\r") == std::string_view::npos) continue;
       example.location = file + ":" + std::to_string(line);
-      if (content.size() > kMostLineBytes)
+      if (content.size() > kMostLineBytes) {
         throw InputError(
             example.location + ": is longer than " + std::to_string(kMostLineBytes >> 20) + " MiB",
             {.hint = "is a line end missing? each line must be one JSON object"});
+      }
       const Value value = [&] {
         try {
           return value_from_json(content, example.location);

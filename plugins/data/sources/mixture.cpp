@@ -12,13 +12,15 @@ namespace trivet::data {
 void MixtureConfig::validate(Diagnostics& diagnostics) const {
   if (sources.empty()) diagnostics.add("sources", "is empty");
   const auto has_rate = [](const MixtureItem& item) { return item.rate.has_value(); };
-  if (std::ranges::any_of(sources, has_rate) && !std::ranges::all_of(sources, has_rate))
+  if (std::ranges::any_of(sources, has_rate) && !std::ranges::all_of(sources, has_rate)) {
     diagnostics.add("sources", "some have a rate and some do not",
                     "set all rates, or none to mix by the numbers of examples");
+  }
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const std::string features = joined_path(joined_path("sources", i), "features");
-    for (const auto& [name, text] : sources[i].features)
+    for (const auto& [name, text] : sources[i].features) {
       check_template(diagnostics, joined_path(features, name), text);
+    }
   }
 }
 
@@ -29,8 +31,9 @@ MixtureOrder::MixtureOrder(std::vector<double> rates, std::vector<std::int64_t> 
       taken_(rates_.size()),
       credit_(rates_.size()),
       exhausted_(exhausted) {
-  for (std::size_t i = 0; i < rates_.size(); ++i)
+  for (std::size_t i = 0; i < rates_.size(); ++i) {
     if (counts_[i] == 0) rates_[i] = 0;
+  }
 }
 
 bool MixtureOrder::ended() const {
@@ -87,9 +90,10 @@ struct Mixture::Kept {
   SourceExample at(std::int64_t number) const {
     const Example& kept = examples[static_cast<std::size_t>(number)];
     SourceExample example{{}, kept.location};
-    for (const Feature& feature : kept.features)
+    for (const Feature& feature : kept.features) {
       example.features.push_back(
           {feature.name, std::string_view(texts).substr(feature.begin, feature.size)});
+    }
     return example;
   }
 };
@@ -97,8 +101,9 @@ struct Mixture::Kept {
 Mixture::Mixture(const Config& config) : exhausted_(config.exhausted) {
   for (const MixtureItem& item : config.sources) {
     Item& made = items_.emplace_back(Item{make(item.source), item.rate.value_or(0), {}});
-    for (const auto& [name, text] : item.features)
+    for (const auto& [name, text] : item.features) {
       made.features.emplace_back(name, TextTemplate(text));
+    }
     name_ += (name_.empty() ? "" : ", ") + made.source->name();
   }
   name_ = "a mixture of " + name_;

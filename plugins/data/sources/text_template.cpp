@@ -35,9 +35,10 @@ TextTemplate::TextTemplate(std::string_view text) {
       text.remove_prefix(2);
     } else {
       const std::size_t end = text.find_first_of("{}", 1);
-      if (c == '}' || end == std::string_view::npos || text[end] != '}' || end == 1)
+      if (c == '}' || end == std::string_view::npos || text[end] != '}' || end == 1) {
         throw Error("unbalanced brace",
                     {.hint = "write \"{name}\" for a feature, \"{{\" for a brace"});
+      }
       flush();
       parts_.push_back({true, std::string(text.substr(1, end - 1))});
       text.remove_prefix(end + 1);
@@ -48,8 +49,9 @@ TextTemplate::TextTemplate(std::string_view text) {
 
 std::string TextTemplate::fill(const SourceExample& example) const {
   std::string text;
-  for (const Part& part : parts_)
+  for (const Part& part : parts_) {
     text += part.is_name ? find_feature(example, part.text) : std::string_view(part.text);
+  }
   return text;
 }
 

@@ -98,8 +98,9 @@ void CsvInput::set_encoder(std::shared_ptr<const RowEncoder> encoder) {
 
 void CsvInput::encode() {
   if (!encoder_) encoder_ = std::make_shared<NumbersEncoder>(columns_);
-  for (const RowEncoder::Array& array : encoder_->arrays())
+  for (const RowEncoder::Array& array : encoder_->arrays()) {
     (array.dtype == DType::i32 ? integer_width_ : float_width_) += width_of(array);
+  }
   const auto rows = static_cast<std::size_t>(order_.examples());
   floats_.resize(rows * float_width_);
   integers_.resize(rows * integer_width_);

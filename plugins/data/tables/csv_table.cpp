@@ -31,8 +31,9 @@ CsvTable::CsvTable(const CsvConfig& config)
   check_text();
   CsvReader from_start = reader();
   read_header(from_start);
-  for (const std::string& name : config.drop_missing)
+  for (const std::string& name : config.drop_missing) {
     needed_.push_back(column_named(name, columns_, file_));
+  }
   if (!config.split_by.empty()) split_by_ = column_named(config.split_by, columns_, file_);
   find_rows(from_start);
 }
@@ -42,19 +43,22 @@ CsvReader CsvTable::reader() const {
 }
 
 void CsvTable::check_text() {
-  if (text_.starts_with("\xFF\xFE") || text_.starts_with("\xFE\xFF"))
+  if (text_.starts_with("\xFF\xFE") || text_.starts_with("\xFE\xFF")) {
     throw InputError(file_ + ": is UTF-16", {.hint = "save it as UTF-8"});
+  }
   if (text_.starts_with(kUtf8Mark)) text_.remove_prefix(kUtf8Mark.size());
-  if (text_.starts_with(kUtf8Mark))  // else it would be part of the first column's name
+  if (text_.starts_with(kUtf8Mark)) {  // else it would be part of the first column's name
     throw InputError(file_ + ": starts with two byte order marks",
                      {.hint = "save the file as UTF-8 without a byte order mark"});
+  }
   const auto fail_at = [&](std::size_t offset, const std::string& what, const std::string& hint) {
     const auto line = 1 + std::count(text_.begin(), text_.begin() + offset, '\n');
     throw InputError(what,
                      {.where = {.file = file_, .line = static_cast<int>(line)}, .hint = hint});
   };
-  if (const std::size_t zero = text_.find('\0'); zero != std::string_view::npos)
+  if (const std::size_t zero = text_.find('\0'); zero != std::string_view::npos) {
     fail_at(zero, "a zero byte", "this is not a text file, or its encoding is not UTF-8");
+  }
   if (const auto bad = find_invalid_utf8(text_)) {
     std::array<char, 40> what{};
     std::snprintf(what.data(), what.size(), "the byte 0x%02X is not UTF-8 text",
@@ -66,18 +70,20 @@ void CsvTable::check_text() {
 void CsvTable::read_header(CsvReader& from_start) {
   for (std::int64_t i = 0; i < config_.skip_lines; ++i) from_start.skip_line();
   CsvRecord first;
-  if (!from_start.next(first))
+  if (!from_start.next(first)) {
     throw InputError(file_ + ": the file has no rows", {.hint = "is skip_lines right?"});
+  }
   for (std::size_t i = 0; i < first.cells.size(); ++i) {
     const bool named = config_.header && !first.cells[i].empty();
     columns_.push_back(named ? std::string(first.cells[i]) : unnamed(i));
   }
   if (!config_.column_names.empty()) {
-    if (config_.column_names.size() != columns_.size())
+    if (config_.column_names.size() != columns_.size()) {
       throw InputError("column_names has " + count_of(std::ssize(config_.column_names), "name") +
                            ", the table " + count_of(std::ssize(columns_), "column"),
                        {.where = {.file = file_, .line = static_cast<int>(first.line)},
                         .hint = "name all columns, or none"});
+    }
     columns_ = config_.column_names;
   }
   if (!config_.header) from_start.seek(first.offset, first.line);
@@ -120,9 +126,10 @@ void CsvTable::find_rows(CsvReader& from_first) {
     if (wants(cells)) rows_.push_back({record.offset, record.line, number});
   }
   if (number == 0) throw InputError(file_ + ": no rows below the header");
-  if (rows_.empty())
+  if (rows_.empty()) {
     throw InputError(file_ + ": none of its " + count_of(number, "row") + " is left",
                      {.hint = "check part, eval_share and drop_missing"});
+  }
 }
 
 void CsvTable::mark_cells(const CsvRecord& record, std::vector<TableCell>& cells) const {
@@ -135,8 +142,9 @@ void CsvTable::mark_cells(const CsvRecord& record, std::vector<TableCell>& cells
 }
 
 bool CsvTable::wants(const std::vector<TableCell>& cells) const {
-  for (const std::size_t column : needed_)
+  for (const std::size_t column : needed_) {
     if (cells[column].missing) return false;
+  }
   if (config_.part == CsvPart::all) return true;
   return is_for_evaluation(cells) == (config_.part == CsvPart::eval);
 }

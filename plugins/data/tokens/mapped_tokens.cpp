@@ -60,8 +60,9 @@ void MappedTokens::find_documents(const Part& part, std::int32_t document_end) {
     ids.resize(static_cast<std::size_t>(
         std::min<std::int64_t>(tokens - at, static_cast<std::int64_t>(ids.size()))));
     part.file.read(at, ids, part.limit);
-    for (std::size_t i = 0; i < ids.size(); ++i)
+    for (std::size_t i = 0; i < ids.size(); ++i) {
       if (ids[i] == document_end) ends_.push_back(at + static_cast<std::int64_t>(i) + 1);
+    }
   }
   const std::int64_t first = parts_.size() > 1 ? parts_[parts_.size() - 2].documents_end : 0;
   const bool any = documents() > first;

@@ -154,8 +154,9 @@ Index make_index(Index index, const TextPipeline& pipeline, const fs::path& dire
   tokenize_each(pipeline, [&](const TokenizedExample& example) { writer.add(example.ids); });
   writer.flush();
   // Shards left from a preparation with more shards: patterns like tokens-*.bin would match them.
-  for (std::size_t i = index.count(); fs::exists(directory / shard_name(i)); ++i)
+  for (std::size_t i = index.count(); fs::exists(directory / shard_name(i)); ++i) {
     remove_file(directory / shard_name(i));
+  }
   replace_file(directory / kIndexName, index.text());
   return index;
 }
@@ -165,9 +166,10 @@ Index make_index(Index index, const TextPipeline& pipeline, const fs::path& dire
 PreparedData prepare_tokens(const TextPipeline& pipeline, const fs::path& directory,
                             std::uint64_t shard_bytes) {
   const std::string& name = pipeline.source->name();
-  if (!pipeline.inputs.empty())
+  if (!pipeline.inputs.empty()) {
     throw InputError(name + ": token files do not record which tokens are inputs",
                      {.hint = "prepare an input without `inputs`"});
+  }
   const Texts texts = look_at(pipeline);
   if (texts.bytes == 0) throw InputError(name + ": the source has no text");
   const Index head(texts, *pipeline.tokenizer, shard_bytes);

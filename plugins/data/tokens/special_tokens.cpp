@@ -11,12 +11,14 @@ std::optional<std::int32_t> special_token(const SpecialTokenWish& wish,
   if (!wish.add.value_or(wish.id.has_value() || own.has_value())) return std::nullopt;
   const std::string name = wish.name, field = input + "." + name + "_id";
   const std::optional<std::int32_t> id = wish.id.has_value() ? wish.id : own;
-  if (!id)
+  if (!id) {
     throw InputError(field + ": the tokenizer has no such token, but " + wish.flag + " = true",
                      {.hint = "set " + name + "_id, or " + wish.flag + " = false"});
-  if (vocabulary_size > 0 && *id >= vocabulary_size)
+  }
+  if (vocabulary_size > 0 && *id >= vocabulary_size) {
     throw InputError(field + ": is " + std::to_string(*id) + ", but the largest id is " +
                      std::to_string(vocabulary_size - 1));
+  }
   return id;
 }
 

@@ -72,8 +72,9 @@ TokenizedExample tokenize_example(const TextPipeline& pipeline, const SourceExam
   TokenizedExample made;
   made.ids = encode_checked(*pipeline.tokenizer, pipeline.inputs.fill(example), example.location);
   const std::int64_t most = pipeline.inputs_len - (pipeline.inputs_end.has_value() ? 1 : 0);
-  if (pipeline.inputs_len > 0 && std::ssize(made.ids) > most)
+  if (pipeline.inputs_len > 0 && std::ssize(made.ids) > most) {
     made.ids.resize(static_cast<std::size_t>(most));
+  }
   if (pipeline.inputs_end) made.ids.push_back(*pipeline.inputs_end);
   made.inputs = std::ssize(made.ids);
   const std::vector<std::int32_t> targets =
@@ -103,8 +104,9 @@ std::vector<std::int32_t> bytes_of_ids(const Tokenizer& tokenizer) {
   std::vector<std::int32_t> bytes(static_cast<std::size_t>(tokenizer.vocabulary_size()));
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const auto id = static_cast<std::int32_t>(i);
-    if (!tokenizer.is_special(id))
+    if (!tokenizer.is_special(id)) {
       bytes[i] = static_cast<std::int32_t>(tokenizer.token_text(id).size());
+    }
   }
   return bytes;
 }

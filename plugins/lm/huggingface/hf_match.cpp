@@ -164,8 +164,9 @@ class Comparison {
 
   const BuiltLayer& layer(const std::string& path, const std::string& type) const {
     const BuiltLayer* found = own_.find(path);
-    if (found == nullptr)
+    if (found == nullptr) {
       refuse("the layout has the layer '" + path + "' (" + type + "), the model has none");
+    }
     if (found->type != type) {
       refuse("the layer '" + path + "' is " + found->type + ", and there it is " + type);
     }

@@ -37,8 +37,9 @@ std::string activation_in(const HfConfig& config, std::string_view field,
   std::string name = config.text(field, otherwise);
   if (find_activation(name) != nullptr) return name;
   std::string known;
-  for (const auto& each : kActivations)
+  for (const auto& each : kActivations) {
     known += (known.empty() ? "" : ", ") + std::string(each.name);
+  }
   config.refuse(field, "is \"" + name + "\", which is not supported", "supported: " + known);
 }
 

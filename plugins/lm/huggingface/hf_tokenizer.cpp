@@ -39,8 +39,9 @@ ConfigOf<Tokenizer> with_special_tokens(const ConfigOf<Tokenizer>& tokenizer, co
   Value fields = tokenizer.fields();
   const auto set = [&](const char* field, std::optional<std::int32_t> found,
                        std::optional<std::int32_t> said) {
-    if (!said || found == said || *said >= made.vocabulary_size() || !made.is_special(*said))
+    if (!said || found == said || *said >= made.vocabulary_size() || !made.is_special(*said)) {
       return;
+    }
     fields.set(field, made.token_text(*said));
   };
   set("bos_token", made.bos_id(), config.token("bos_token_id"));
@@ -54,8 +55,9 @@ std::unique_ptr<Tokenizer> read(const Form& form, const fs::path& folder, const 
   for (const auto& file : form.files) fields.set(file.first, (folder / file.second).string());
   const ConfigOf<Tokenizer> said(form.type, std::move(fields));
   auto tokenizer = make(said);
-  if (form.type == std::string_view(kBpe))
+  if (form.type == std::string_view(kBpe)) {
     tokenizer = make(with_special_tokens(said, *tokenizer, config));
+  }
   if (tokenizer->vocabulary_size() > vocab_size) {
     throw UsageError((folder / form.files[0].second).string() + " has " +
                      std::to_string(tokenizer->vocabulary_size()) +

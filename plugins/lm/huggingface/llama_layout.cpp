@@ -57,8 +57,9 @@ DecoderShape LlamaLayout::shape(const HfConfig& config) const {
                       ", which does not divide hidden_size = " + std::to_string(shape.model_dims));
   }
   shape.dims_per_head = config.size("head_dim", shape.model_dims / shape.num_heads);
-  if (shape.dims_per_head % 2 != 0)
+  if (shape.dims_per_head % 2 != 0) {
     config.refuse("head_dim", "is odd; rotary positions need pairs");
+  }
   shape.max_seq_len = config.size("max_position_embeddings", 2048);
   shape.norm_epsilon = config.number("rms_norm_eps", 1e-6);
   shape.rotary_theta = rotary_theta(config);

@@ -79,8 +79,9 @@ void NgramBaselines::run(const ActionEvent&) {
   said_ = true;
   OpenInput train(task_, task_.config().train_input, "task.train_input");
   std::vector<Ngrams> models;
-  for (const std::int64_t order : orders_)
+  for (const std::int64_t order : orders_) {
     models.emplace_back(train.vocabulary_size(), static_cast<int>(order));
+  }
   train.for_each_label([&](auto history, std::int32_t label, std::int32_t) {
     for (Ngrams& model : models) model.add(history, label);
   });

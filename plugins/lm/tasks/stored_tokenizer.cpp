@@ -144,8 +144,9 @@ void check_loaded_tokens(const Tokenizer& own, const ConfigOf<Tokenizer>& config
     const std::string below = std::string(layer) + "/";
     bool is_loaded = false;
     for (const LoadReport::Entry& entry : loaded.entries) {
-      if (entry.status != LoadReport::Status::loaded || !entry.variable.starts_with(below))
+      if (entry.status != LoadReport::Status::loaded || !entry.variable.starts_with(below)) {
         continue;
+      }
       variables += (variables.empty() ? "'" : ", '") + entry.variable + "'";
       is_loaded = true;
     }

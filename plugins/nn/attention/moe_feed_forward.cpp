@@ -69,8 +69,9 @@ MoeFeedForward::MoeFeedForward(const Config& config, Scope& scope)
 
 std::int64_t MoeFeedForward::groups_of(std::int64_t positions) const {
   std::int64_t groups = std::min(config_.num_groups, std::max<std::int64_t>(positions, 1));
-  while (groups > 1 && (positions % groups != 0 || positions / groups < config_.min_group_size))
+  while (groups > 1 && (positions % groups != 0 || positions / groups < config_.min_group_size)) {
     --groups;
+  }
   return groups;
 }
 

@@ -194,8 +194,9 @@ Tensor MultiHeadAttention::fprop(const Tensor& x, FpropContext& context) {
       segments_of(fitting(context.segment_ids, x), fitting(context.paddings, x));
   set_segments(how, x, segments, x, segments);
   if (causal_) how.kv_prefix = fitting(context.inputs_indicator, x);
-  if (relative_bias_)
+  if (relative_bias_) {
     how.bias = bias(positions, positions, !fitting(context.positions, x).defined(), context);
+  }
   const Tensor q = queries(x, positions, context);
   return attend(q, keys_and_values(x, positions, context), how, context);
 }

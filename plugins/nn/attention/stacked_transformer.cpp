@@ -8,8 +8,9 @@
 namespace trivet::nn {
 
 void StackedTransformerConfig::validate(Diagnostics& diagnostics) const {
-  if (num_layers > 0 && !transformer_layer_params_tpl)
+  if (num_layers > 0 && !transformer_layer_params_tpl) {
     diagnostics.add("transformer_layer_params_tpl", "is \"none\"");
+  }
   if (!moe_layers.empty() && !moe_layer_tpl) {
     diagnostics.add("moe_layer_tpl", "is not set, but moe_layers lists blocks that need it");
   }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Expected improvement below the least value so far, of a value that is normal (Jones et al. 1998):
 //
 //   EI = s (z F(z) + f(z)),   z = (best - mean) / s,   f, F density and distribution of N(0, 1)

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The covariance matrix adaptation evolution strategy of Hansen's tutorial (arXiv 1604.00772):
 // figure 6 with the parameters of table 1, negative weights included. n dimensions, lambda points
 // per generation.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Encoding: maps points to vectors of numbers with meaningful distances, for models that need them.
 // A number is its coordinate in [0, 1]. Two choices are 1/4 and 3/4. Of more choices, each is a
 // separate feature: 1 for the chosen one and 0 for the others.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // GpModel: regression with a Gaussian process of mean 0 (Rasmussen and Williams 2006, chapters 2,
 // 4.2 and 5.4). The covariance is Matern's with nu = 5/2 and a length scale for each dimension,
 //

@@ -26,8 +26,9 @@ struct Search {
     std::vector<double> at(x, x + n);
     std::vector<double> slope(gradient != nullptr ? n : 0);
     const double value = search.objective(at, slope);
-    for (unsigned i = 0; i < slope.size(); ++i)
+    for (unsigned i = 0; i < slope.size(); ++i) {
       gradient[i] = std::isfinite(slope[i]) ? slope[i] : 0;
+    }
     // NLopt stops at a value that is not finite; a very bad value makes it turn back.
     if (!std::isfinite(value)) return -1e100;
     if (value > search.best_value) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // ParzenEstimator: a probability over some dimensions of a space, as a mixture of one kernel around
 // each observation and a flat prior. Kernel k is a product over the dimensions,
 //

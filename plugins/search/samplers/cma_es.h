@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // search/CmaEs: the covariance matrix adaptation evolution strategy (Hansen, arXiv 1604.00772) on
 // the unit cube, for some hundred trials and more.
 //

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // search/GaussianProcess: Bayesian optimization. A Gaussian process (Matern 5/2, a length scale for
 // each dimension) is fitted to the losses by maximum likelihood; the point with the greatest
 // expected improvement is tried next (Jones et al. 1998, Snoek et al. 2012).

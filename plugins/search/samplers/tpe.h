@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // search/Tpe: the tree-structured Parzen estimator of Bergstra et al. (NeurIPS 2011, ICML 2013).
 // The trials are split by their loss: l(x) is the density of the best, g(x) that of the others. Of
 // some points drawn from l, the one with the greatest l(x) / g(x) is tried next; it has the

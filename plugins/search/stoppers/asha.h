@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // search/Asha: asynchronous successive halving (Li et al., MLSys 2020) as a rule for stopping. The
 // rungs are the steps min_steps * reduction_factor^k, k = 0, 1, ... A trial's result at a rung is
 // its first measurement there or later. At the highest rung that it has reached, a trial continues

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // search/Median: the median stopping rule of Golovin et al. (KDD 2017). A trial stops at step s
 // when its best measurement so far is worse than the median, over the trials that ended and were
 // measured at s or later, of the mean of their measurements up to s.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // MeasurementReader: follows one number in the metrics.jsonl of a running job.
 //
 //   UnitCurve curve(unit.directory, parse_objective("accuracy"));

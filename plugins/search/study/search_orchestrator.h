@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // search/Orchestrator: runs a search for good hyper-parameters. Each work unit is a trial, chosen
 // from the results of earlier trials.
 //

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // SearchRecords: the records of an experiment for the orchestrator below a search. They are the
 // host's records with two changes: units of stopped trials count as canceled, and the search is
 // notified of new records.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Study: the trials of a search, kept in a journal, so that a killed search resumes with the same
 // trials:
 //

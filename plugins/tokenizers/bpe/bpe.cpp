@@ -15,8 +15,9 @@ namespace trivet::tokenizers {
 namespace {
 
 BpeVocabulary read(const BpeConfig& config) {
-  if (config.file.empty())
+  if (config.file.empty()) {
     return read_gpt2_files(config.vocab.text, config.merges.text, config.special_tokens);
+  }
   return read_tokenizer_json(read_text(config.file.text), config.file.text);
 }
 
@@ -101,8 +102,9 @@ std::string Bpe::token_text(std::int32_t id) const {
 }
 
 std::optional<std::int32_t> Bpe::added_id(std::string_view content) const {
-  for (const AddedToken& token : vocabulary_.added)
+  for (const AddedToken& token : vocabulary_.added) {
     if (token.special && token.content == content) return token.id;
+  }
   return std::nullopt;
 }
 
@@ -129,8 +131,9 @@ std::string Bpe::fingerprint() const {
     text.add(token.special ? "special" : "added");
   }
   for (const bool flag : {vocabulary_.split_words, vocabulary_.add_prefix_space,
-                          vocabulary_.ignore_merges, match_special_tokens_})
+                          vocabulary_.ignore_merges, match_special_tokens_}) {
     text.add(std::int64_t{flag});
+  }
   for (const auto& id : {vocabulary_.unknown, ids_.bos, ids_.eos, ids_.pad}) text.add(id);
   return text.digest();
 }

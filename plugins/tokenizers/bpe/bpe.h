@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // tokenizers/Bpe: GPT-2's byte-level byte pair encoding (Radford et al. 2019). Reads
 // tokenizer.json, or vocab.json and merges.txt. Ids equal those of the tools for these files.
 //

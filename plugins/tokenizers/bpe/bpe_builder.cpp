@@ -14,17 +14,19 @@ namespace trivet::tokenizers {
 
 void BpeBuilder::add_token(const std::string& characters, std::int64_t id) {
   // Ids have no gap, so an id that is too large for the vocabulary leaves a lower one missing.
-  if (id < 0 || id >= std::numeric_limits<std::int32_t>::max())
+  if (id < 0 || id >= std::numeric_limits<std::int32_t>::max()) {
     throw InputError(
         fmt::format("{}: the id {} of \"{}\" is not a token id", source_, id, characters));
+  }
   const auto number = static_cast<std::int32_t>(id);
   const auto [position, fresh] = by_id_.emplace(number, characters);
   if (!fresh) {
     throw InputError(fmt::format("{}: \"{}\" and \"{}\" have the same id {}", source_,
                                  position->second, characters, id));
   }
-  if (!ids_.emplace(characters, number).second)
+  if (!ids_.emplace(characters, number).second) {
     throw InputError(fmt::format("{}: the token \"{}\" occurs twice", source_, characters));
+  }
 }
 
 void BpeBuilder::add_added(AddedToken token) {

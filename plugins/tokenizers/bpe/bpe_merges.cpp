@@ -37,8 +37,9 @@ struct Candidate {
 
 BpeMerges::BpeMerges(const BpeVocabulary& vocabulary) {
   const TokenIds ids(vocabulary);
-  for (std::size_t byte = 0; byte < bytes_.size(); ++byte)
+  for (std::size_t byte = 0; byte < bytes_.size(); ++byte) {
     bytes_[byte] = ids.find(std::string(1, static_cast<char>(byte))).value_or(-1);
+  }
   unknown_ = vocabulary.unknown.value_or(-1);
   merges_.reserve(vocabulary.merges.size());
   std::int32_t rank = 0;
@@ -64,15 +65,17 @@ std::int32_t BpeMerges::byte_id(unsigned char byte) const {
 void BpeMerges::encode(std::string_view word, std::vector<std::int32_t>& ids) const {
   std::vector<Piece> pieces;
   pieces.reserve(word.size());
-  for (std::size_t i = 0; i < word.size(); ++i)
+  for (std::size_t i = 0; i < word.size(); ++i) {
     pieces.push_back({byte_id(static_cast<unsigned char>(word[i])), i - 1, i + 1});
+  }
 
   std::priority_queue<Candidate> candidates;
   const auto offer = [&](std::size_t position) {
     const std::size_t next = pieces[position].next;
     if (next >= pieces.size()) return;
-    if (const Merge* merge = find(pieces[position].id, pieces[next].id))
+    if (const Merge* merge = find(pieces[position].id, pieces[next].id)) {
       candidates.push({merge->rank, position, pieces[position].id, pieces[next].id, merge->token});
+    }
   };
   for (std::size_t i = 0; i < pieces.size(); ++i) offer(i);
 

@@ -65,8 +65,9 @@ class Trainer {
       if (const auto bytes = bytes_of_characters(content)) taken_.insert(*bytes);
     }
     std::array<std::int32_t, 256> byte_ids{};
-    for (const std::string& byte : alphabet())
+    for (const std::string& byte : alphabet()) {
       byte_ids[static_cast<unsigned char>(byte[0])] = add_token(byte);
+    }
     for (const auto& [text, count] : words) {
       Word word{{}, count};
       for (const char byte : text) word.ids.push_back(byte_ids[static_cast<unsigned char>(byte)]);
@@ -101,8 +102,9 @@ class Trainer {
       info.count += sign * word.count;
       changed_.insert(pair);
       const bool listed = sign < 0 || (!info.words.empty() && info.words.back() == position);
-      if (!listed && (made == kAll || pair.first == made || pair.second == made))
+      if (!listed && (made == kAll || pair.first == made || pair.second == made)) {
         info.words.push_back(position);
+      }
     }
   }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Trains byte-level BPE (Sennrich et al. 2016, algorithm 1, over bytes). Every word starts as its
 // bytes. Until the vocabulary is full, the most frequent pair of neighbors, summed over all words,
 // becomes one token.

@@ -20,12 +20,14 @@ void check_added(const BpeVocabulary& vocabulary, const std::string& source) {
   std::set<std::string> contents;
   for (const AddedToken& token : vocabulary.added) {
     if (token.content.empty()) throw InputError(source + ": an added token is empty");
-    if (!contents.insert(token.content).second)
+    if (!contents.insert(token.content).second) {
       throw InputError(source + ": the added token \"" + token.content + "\" occurs twice");
+    }
     if (!is_id(vocabulary, token.id) ||
-        vocabulary.tokens[static_cast<std::size_t>(token.id)] != token.content)
+        vocabulary.tokens[static_cast<std::size_t>(token.id)] != token.content) {
       throw InputError(fmt::format("{}: the added token \"{}\" has the id {} of another token",
                                    source, token.content, token.id));
+    }
   }
 }
 
@@ -36,12 +38,14 @@ void check_merges(const BpeVocabulary& vocabulary, const std::string& source) {
     const auto [left, right] = vocabulary.merges[i];
     const std::string& first = vocabulary.tokens.at(static_cast<std::size_t>(left));
     const std::string& second = vocabulary.tokens.at(static_cast<std::size_t>(right));
-    if (!ids.find(first + second))
+    if (!ids.find(first + second)) {
       throw InputError(fmt::format("{}: merge {} makes {}, which is not a token", source, i + 1,
                                    shown_token(first + second)));
-    if (!seen.emplace(left, right).second)
+    }
+    if (!seen.emplace(left, right).second) {
       throw InputError(fmt::format("{}: merge {} of {} and {} occurs twice", source, i + 1,
                                    shown_token(first), shown_token(second)));
+    }
   }
 }
 

@@ -39,8 +39,9 @@ BpeVocabulary read_gpt2_files(const std::filesystem::path& vocab,
   if (!tokens.is_object()) throw InputError(source + ": expected an object of tokens and ids");
   BpeBuilder builder(source + " with " + merges.string());
   for (const auto& [text, id] : tokens.items()) {
-    if (!id.is_number_integer())
+    if (!id.is_number_integer()) {
       throw InputError(source + ": the id of \"" + text + "\" is not an integer");
+    }
     builder.add_token(text, id.get<std::int64_t>());
   }
   const std::vector<std::string> usual = {"<|endoftext|>"};

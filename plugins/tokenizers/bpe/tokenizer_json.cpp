@@ -62,14 +62,16 @@ class Reader {
   void check_model(const Json& model) const {
     if (!model.is_object()) fail("\"model\" is missing");
     // Files from before version 0.10 of the library lack the type.
-    if (const std::string type = type_of(model); !type.empty() && type != "BPE")
+    if (const std::string type = type_of(model); !type.empty() && type != "BPE") {
       fail_kind("model", model);
+    }
     for (const char* name : {"continuing_subword_prefix", "end_of_word_suffix"}) {
       const Json& value = field_of(model, name);
       if (!value.is_null() && value != "") fail(fmt::format("\"{}\" is not supported", name));
     }
-    for (const char* name : {"byte_fallback", "fuse_unk"})
+    for (const char* name : {"byte_fallback", "fuse_unk"}) {
       if (flag(model, name, false)) fail(fmt::format("\"{}\" is not supported", name));
+    }
     const Json& dropout = field_of(model, "dropout");
     if (!dropout.is_null() && dropout != 0) fail("\"dropout\" is not supported");
   }
@@ -85,8 +87,9 @@ class Reader {
   void read_tokens(const Json& model) {
     const Json& tokens = field_of(model, "vocab");
     if (!tokens.is_object()) fail("model: \"vocab\" must be an object of tokens and ids");
-    for (const auto& [text, value] : tokens.items())
+    for (const auto& [text, value] : tokens.items()) {
       builder_.add_token(text, id(value, shown_json(text)));
+    }
     const Json& added = field_of(file_, "added_tokens");
     if (!added.is_null() && !added.is_array()) fail("\"added_tokens\" must be a list");
     for (const Json& token : added) read_added(token);
@@ -98,9 +101,10 @@ class Reader {
     if (!content.is_string()) fail("an added token has no \"content\"");
     const std::string name = shown_json(content);
     for (const char* field : {"single_word", "lstrip", "rstrip"}) {
-      if (flag(token, field, false))
+      if (flag(token, field, false)) {
         fail(fmt::format("\"{}\" of the added token {} is not supported", field, name),
              "it would drop blanks of the text, or depend on adjacent words");
+      }
     }
     builder_.add_added({.id = static_cast<std::int32_t>(id(field_of(token, "id"), name)),
                         .content = content.get<std::string>(),
@@ -113,8 +117,9 @@ class Reader {
       if (merge.is_string()) {
         const auto& text = merge.get_ref<const std::string&>();
         const std::size_t space = text.find(' ');
-        if (space == std::string::npos)
+        if (space == std::string::npos) {
           fail("the merge " + shown_json(merge) + " does not have two parts");
+        }
         builder_.add_merge(text.substr(0, space), text.substr(space + 1));
       } else if (merge.is_array() && merge.size() == 2 && merge[0].is_string() &&
                  merge[1].is_string()) {

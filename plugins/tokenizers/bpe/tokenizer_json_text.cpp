@@ -18,8 +18,9 @@ std::string lines(const std::vector<std::string>& items, const char* open, const
   if (items.empty()) return std::string(open) + close;
   const std::string blanks(static_cast<std::size_t>(indent), ' ');
   std::string text = open;
-  for (std::size_t i = 0; i < items.size(); ++i)
+  for (std::size_t i = 0; i < items.size(); ++i) {
     text += (i == 0 ? "\n" : ",\n") + blanks + "  " + items[i];
+  }
   return text + "\n" + blanks + close;
 }
 
@@ -27,8 +28,9 @@ class Writer {
  public:
   explicit Writer(const BpeVocabulary& vocabulary) : vocabulary_(vocabulary) {
     for (const std::string& token : vocabulary.tokens) names_.push_back(characters_of_bytes(token));
-    for (const AddedToken& token : vocabulary.added)
+    for (const AddedToken& token : vocabulary.added) {
       names_[static_cast<std::size_t>(token.id)] = token.content;
+    }
   }
 
   std::string text() const {
@@ -93,8 +95,9 @@ class Writer {
 
   std::vector<std::string> tokens() const {
     std::vector<std::string> items;
-    for (std::size_t id = 0; id < names_.size(); ++id)
+    for (std::size_t id = 0; id < names_.size(); ++id) {
       items.push_back(fmt::format("{}: {}", quote(names_[id]), id));
+    }
     return items;
   }
 

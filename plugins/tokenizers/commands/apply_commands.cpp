@@ -29,9 +29,10 @@ Given parse(std::span<const std::string> words, std::span<const OptionSpec> opti
             CommandContext& context) {
   Arguments arguments = parse_arguments(words, options);
   std::vector<std::string> rest = arguments.plain();
-  if (rest.empty())
+  if (rest.empty()) {
     throw UsageError("a tokenizer is missing",
                      {.hint = "a file such as tokenizer.json, or a key such as tokenizers/Bytes"});
+  }
   auto tokenizer = chosen_tokenizer(rest.front(), context);
   rest.erase(rest.begin());
   return {std::move(arguments), std::move(tokenizer), std::move(rest)};
@@ -44,8 +45,9 @@ void print(std::string_view text) {
 std::string standard_input() {
   std::string text;
   std::array<char, 1 << 16> buffer;
-  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), stdin))
+  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), stdin)) {
     text.append(buffer.data(), count);
+  }
   if (std::ferror(stdin) != 0) throw InputError("standard input cannot be read");
   return text;
 }
@@ -62,8 +64,9 @@ void print_ids(const std::vector<std::int32_t>& ids) {
 }
 
 void print_tokens(const Tokenizer& tokenizer, const std::vector<std::int32_t>& ids) {
-  for (const std::int32_t id : ids)
+  for (const std::int32_t id : ids) {
     print(fmt::format("{:>7}  {}\n", id, quoted_text(tokenizer.token_text(id))));
+  }
 }
 
 // Ids separated by blanks or commas.
@@ -76,8 +79,9 @@ std::vector<std::int32_t> ids_of(std::string_view text) {
     const std::string_view word = text.substr(0, text.find_first_of(kBetween));
     std::int32_t id = 0;
     const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), id);
-    if (error != std::errc() || stop != word.data() + word.size())
+    if (error != std::errc() || stop != word.data() + word.size()) {
       throw InputError("'" + std::string(word.substr(0, 50)) + "' is not a token id");
+    }
     ids.push_back(id);
     text.remove_prefix(word.size());
   }

@@ -17,8 +17,9 @@ using Choice = ConfigOf<Tokenizer>;
 
 Choice from_table(const Value& table, const std::string& where) {
   const Value* type = table.find("type");
-  if (type == nullptr || !type->is_string())
+  if (type == nullptr || !type->is_string()) {
     throw UsageError(where + " has no \"type\"", {.hint = "such as \"tokenizers/Bytes\""});
+  }
   Value fields = table;
   fields.erase("type");
   return Choice(type->as_string(), std::move(fields));
@@ -41,17 +42,20 @@ bool is_tokenizer(const Value& value) {
 void collect(const Value& value, const std::string& path,
              std::vector<std::pair<std::string, const Value*>>& found) {
   if (is_tokenizer(value)) {
-    for (const auto& [location, other] : found)
+    for (const auto& [location, other] : found) {
       if (*other == value) return;
+    }
     found.emplace_back(path, &value);
     return;
   }
   if (value.is_table()) {
-    for (const Value::Member& member : value.members())
+    for (const Value::Member& member : value.members()) {
       collect(member.value, joined_path(path, member.key), found);
+    }
   } else if (value.is_array()) {
-    for (std::size_t i = 0; i < value.items().size(); ++i)
+    for (std::size_t i = 0; i < value.items().size(); ++i) {
       collect(value.items()[i], joined_path(path, i), found);
+    }
   }
 }
 
@@ -68,8 +72,9 @@ Choice from_config(const std::string& file, const std::string& location, Command
   if (found.empty()) throw UsageError(file + " has no tokenizer");
   if (found.size() > 1) {
     std::string locations;
-    for (const auto& [path, value] : found)
+    for (const auto& [path, value] : found) {
       locations += (locations.empty() ? "" : ", ") + file + ":" + path;
+    }
     throw UsageError(file + " has several tokenizers", {.hint = "name one: " + locations});
   }
   return from_table(*found.front().second, file);
@@ -77,8 +82,9 @@ Choice from_config(const std::string& file, const std::string& location, Command
 
 Choice from_folder(const fs::path& folder) {
   const auto text = [&](const char* name) { return (folder / name).string(); };
-  if (fs::exists(folder / "tokenizer.json"))
+  if (fs::exists(folder / "tokenizer.json")) {
     return Choice("tokenizers/Bpe", Value::table({{"file", text("tokenizer.json")}}));
+  }
   if (fs::exists(folder / "vocab.json") && fs::exists(folder / "merges.txt")) {
     return Choice("tokenizers/Bpe",
                   Value::table({{"vocab", text("vocab.json")}, {"merges", text("merges.txt")}}));
@@ -97,8 +103,9 @@ Choice choice_of(const std::string& name, CommandContext& context) {
                   Value::table({{"file", name}}));
   }
   const std::size_t colon = name.rfind(".toml:");
-  if (colon != std::string::npos)
+  if (colon != std::string::npos) {
     return from_config(name.substr(0, colon + 5), name.substr(colon + 6), context);
+  }
   if (extension == ".json" || extension == ".model" || extension == ".toml" ||
       name.find('/') == std::string::npos) {
     throw UsageError("there is no tokenizer '" + name + "'",

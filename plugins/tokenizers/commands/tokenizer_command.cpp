@@ -46,9 +46,10 @@ with '-'. info prints size, special tokens and fingerprint, and the bytes per to
 }
 
 const Action& action_of(std::span<const std::string> words) {
-  if (words.empty())
+  if (words.empty()) {
     throw UsageError("'trivet tokenizer' needs to know what to do",
                      {.hint = "train, encode, decode or info; trivet help tokenizer"});
+  }
   std::vector<std::string> names;
   for (const Action& action : kActions) {
     if (action.name == words[0]) return action;

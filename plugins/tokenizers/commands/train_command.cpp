@@ -41,15 +41,17 @@ std::int64_t number(const Arguments& arguments, const char* name, std::int64_t o
   std::int64_t value = 0;
   const char* end = text->data() + text->size();
   const auto [stop, error] = std::from_chars(text->data(), end, value);
-  if (error != std::errc() || stop != end || value < 0)
+  if (error != std::errc() || stop != end || value < 0) {
     throw UsageError(fmt::format("--{} takes a number, not '{}'", name, *text));
+  }
   return value;
 }
 
 void train_bpe_file(const Arguments& arguments, const std::vector<std::string>& files,
                     const std::string& output) {
-  if (!arguments.has("vocab-size"))
+  if (!arguments.has("vocab-size")) {
     throw UsageError("--vocab-size is missing", {.hint = "for example --vocab-size 8192"});
+  }
   const BpeTraining training{.vocabulary_size = number(arguments, "vocab-size", 0),
                              .min_frequency = number(arguments, "min-frequency", 2),
                              .special_tokens = arguments.all("special")};
@@ -71,13 +73,15 @@ void train_bpe_file(const Arguments& arguments, const std::vector<std::string>& 
 void write_alphabet(const Arguments& arguments, const std::vector<std::string>& files,
                     const std::string& output) {
   for (const char* name : {"vocab-size", "min-frequency", "special"}) {
-    if (arguments.has(name))
+    if (arguments.has(name)) {
       throw UsageError(fmt::format("--{} needs --type bpe: an alphabet has all characters", name));
+    }
   }
   std::string all;
   for (const std::string& file : files) {
-    for (const char32_t character : distinct_characters(read_corpus(file)))
+    for (const char32_t character : distinct_characters(read_corpus(file))) {
       append_utf8(character, all);
+    }
   }
   const std::vector<char32_t> characters = distinct_characters(all);
   if (characters.empty()) throw InputError("the files have no characters");

@@ -36,8 +36,9 @@ std::vector<char32_t> distinct_characters(std::string_view text) {
     text.remove_prefix(std::max<std::size_t>(point.length, 1));
   }
   std::vector<char32_t> characters;
-  for (char32_t c = 0; c < seen.size(); ++c)
+  for (char32_t c = 0; c < seen.size(); ++c) {
     if (seen[c]) characters.push_back(c);
+  }
   return characters;
 }
 
@@ -77,8 +78,9 @@ std::vector<std::int32_t> Characters::encode(std::string_view text) const {
     if (point.length > 0 && found != alphabet_.end() && *found == point.value) {
       ids.push_back(static_cast<std::int32_t>(found - alphabet_.begin()));
     } else if (unknown_ == UnknownCharacter::bytes) {
-      for (const char byte : text.substr(at, length))
+      for (const char byte : text.substr(at, length)) {
         ids.push_back(size() + static_cast<unsigned char>(byte));
+      }
     } else if (unknown_ == UnknownCharacter::token) {
       ids.push_back(size());
     } else {

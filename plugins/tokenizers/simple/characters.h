@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // tokenizers/Characters: every character (Unicode code point) of an alphabet is a token.
 //
 //   tokenizer = { type = "tokenizers/Characters", alphabet = "abcdefghijklmnopqrstuvwxyz ,.\n" }

@@ -39,8 +39,9 @@ static_assert(kTables.character[' '] == 0x120 && kTables.character[0xAD] == 0x14
 
 std::string characters_of_bytes(std::string_view bytes) {
   std::string characters;
-  for (const char byte : bytes)
+  for (const char byte : bytes) {
     append_utf8(kTables.character[static_cast<unsigned char>(byte)], characters);
+  }
   return characters;
 }
 

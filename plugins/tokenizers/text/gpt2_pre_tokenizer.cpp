@@ -56,8 +56,9 @@ std::size_t run_end(std::string_view text, std::size_t at, Class kind) {
 }
 
 std::size_t contraction_length(std::string_view text) {
-  for (const std::string_view word : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"})
+  for (const std::string_view word : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"}) {
     if (text.starts_with(word)) return word.size();
+  }
   return 0;
 }
 

@@ -25,8 +25,9 @@ Json parse_json(std::string_view text, const std::string& source) {
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key &&
-        !keys.back().insert(parsed.get_ref<const std::string&>()).second)
+        !keys.back().insert(parsed.get_ref<const std::string&>()).second) {
       throw InputError(source + ": the key " + shown_json(parsed) + " occurs twice");
+    }
     return true;
   };
   try {

@@ -13,8 +13,9 @@ using Find = std::function<std::optional<std::int32_t>(const std::string&)>;
 std::optional<std::int32_t> id_of(const char* field, const std::optional<std::string>& token,
                                   std::initializer_list<const char*> usual, const Find& find) {
   if (!token) {
-    for (const char* name : usual)
+    for (const char* name : usual) {
       if (const auto id = find(name)) return id;
+    }
     return std::nullopt;
   }
   if (token->empty()) return std::nullopt;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet cancel ID ...: cancels work units.
 #include <fmt/core.h>
 

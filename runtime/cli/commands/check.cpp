@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet check CONFIG [K=V ...]
 #include <string>
 #include <vector>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet ckpt ls|info|diff|verify|average
 #include <algorithm>
 #include <filesystem>

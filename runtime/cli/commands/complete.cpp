@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet __complete -- WORD ...: prints the completions of the last word for the shells' scripts,
 // one candidate a line. ":files" asks the shell to complete file names. Reads the notes of plugins
 // and loads none.

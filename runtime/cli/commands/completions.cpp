@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet completions bash|zsh: scripts for the shells. The scripts call the program (complete.cpp),
 // so they need no update when commands, options or plugins change.
 #include <string>

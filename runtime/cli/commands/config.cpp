@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet config show CONFIG [K=V ...]
 #include "base/terminal.h"
 #include "cli/command_info.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet data show|prepare
 #include <algorithm>
 #include <charconv>
@@ -57,8 +56,9 @@ std::int64_t whole_number(const std::string* text, const char* option, std::int6
   std::int64_t number = 0;
   const char* const end = text->data() + text->size();
   const auto [stop, failed] = std::from_chars(text->data(), end, number);
-  if (failed != std::errc() || stop != end || number < 1)
+  if (failed != std::errc() || stop != end || number < 1) {
     throw UsageError(fmt::format("--{} takes a number of at least 1, not '{}'", option, *text));
+  }
   return number;
 }
 
@@ -66,8 +66,9 @@ std::int64_t whole_number(const std::string* text, const char* option, std::int6
 void find_inputs(const Value& value, const std::string& path, HostCatalog& catalog,
                  std::vector<std::string>& found) {
   if (value.is_array()) {
-    for (std::size_t i = 0; i < value.items().size(); ++i)
+    for (std::size_t i = 0; i < value.items().size(); ++i) {
       find_inputs(value.items()[i], joined_path(path, i), catalog, found);
+    }
   }
   if (!value.is_table()) return;
   const Value* type = value.find("type");
@@ -78,8 +79,9 @@ void find_inputs(const Value& value, const std::string& path, HostCatalog& catal
       return;
     }
   }
-  for (const auto& [name, member, origin] : value.members())
+  for (const auto& [name, member, origin] : value.members()) {
     find_inputs(member, joined_path(path, name), catalog, found);
+  }
 }
 
 // The config and the objects that its inputs need. Each object is built on first use.
@@ -98,9 +100,10 @@ class ConfiguredInputs {
     const std::vector<std::string> wanted = given_.arguments.all("input");
     for (const std::string& path : wanted) {
       const Value* value = config_.tree.find_path(path);
-      if (value == nullptr || !value->is_table())
+      if (value == nullptr || !value->is_table()) {
         throw UsageError("--input " + path + ": the config has no input at this path",
                          {.hint = suggestion(path, known)});
+      }
     }
     if (wanted.empty() && known.empty()) throw UsageError(given_.source + " has no input");
     return wanted.empty() ? known : wanted;
@@ -150,8 +153,9 @@ Phase phase_of(const std::string& path) {
 Value describe_input(const ConfiguredInputs::Made& made, const std::string& path,
                      std::int64_t rows) {
   Value about = Value::table({{"path", path}, {"type", made.type}});
-  if (const auto batches = made.input->batches_per_epoch())
+  if (const auto batches = made.input->batches_per_epoch()) {
     about.set("batches_per_epoch", *batches);
+  }
   Value seen = Value::array();
   const TextInput* text = text_input(*made.input);
   while (static_cast<std::int64_t>(seen.items().size()) < rows) {
@@ -168,14 +172,16 @@ Value describe_input(const ConfiguredInputs::Made& made, const std::string& path
 
 std::string text_of(const Value& about) {
   std::string text = about.find("path")->as_string() + "  " + about.find("type")->as_string();
-  if (const Value* batches = about.find("batches_per_epoch"))
+  if (const Value* batches = about.find("batches_per_epoch")) {
     text += fmt::format("  {} batches a pass",
                         format_count(static_cast<std::uint64_t>(batches->as_integer())));
+  }
   text += "\n";
   if (const Value* fields = about.find("fields")) {
-    for (const Value& field : fields->items())
+    for (const Value& field : fields->items()) {
       text += fmt::format("  {:<14} {}\n", field.find("name")->as_string(),
                           field.find("shape")->as_string());
+    }
   }
   std::size_t number = 0;
   for (const Value& row : about.find("rows")->items()) {
@@ -185,8 +191,9 @@ std::string text_of(const Value& about) {
         text += fmt::format("  {:<14} {}\n", name, value.as_string());
         continue;
       }
-      for (const Value& part : value.items())
+      for (const Value& part : value.items()) {
         text += fmt::format("  {:<14} {}\n", name, to_json(part));
+      }
     }
   }
   return printable(text);
@@ -196,8 +203,9 @@ int show(std::span<const std::string> words) {
   ConfiguredInputs inputs(words);
   const std::int64_t rows = whole_number(inputs.arguments().last("rows"), "rows", 3);
   Value all = Value::array();
-  for (const std::string& path : inputs.paths())
+  for (const std::string& path : inputs.paths()) {
     all.push_back(describe_input(inputs.make(path, phase_of(path)), path, rows));
+  }
   if (inputs.arguments().has("json")) {
     print_out(to_json(all, JsonStyle::indented));
     return 0;
@@ -220,9 +228,10 @@ int prepare(std::span<const std::string> words) {
   // Not as in training, where an input begins to read into memory at once.
   const ConfiguredInputs::Made made = inputs.make(path, Phase::evaluation);
   const PreparableInput* preparable = preparable_input(*made.input);
-  if (preparable == nullptr)
+  if (preparable == nullptr) {
     throw UsageError(path + ": " + made.type + " cannot be prepared",
                      {.hint = "text inputs such as data/Text can be prepared"});
+  }
   std::error_code failed;
   fs::create_directories(*output, failed);
   if (failed) throw RunError("cannot create the folder " + *output + ": " + failed.message());
@@ -243,8 +252,9 @@ int prepare(std::span<const std::string> words) {
 }
 
 int run_data(std::span<const std::string> words) {
-  if (words.empty() || words[0].starts_with('-'))
+  if (words.empty() || words[0].starts_with('-')) {
     throw UsageError("'trivet data' takes show or prepare first");
+  }
   if (words[0] == "show") return show(words.subspan(1));
   if (words[0] == "prepare") return prepare(words.subspan(1));
   throw UsageError("'trivet data' has no action '" + words[0] + "'",

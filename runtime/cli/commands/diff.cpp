@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet diff: compares the configs and the metrics of two runs.
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet doctor [--peak]
 #include <algorithm>
 #include <charconv>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet experiments: lists the names for --experiment from notes and files. Loads no library.
 #include <algorithm>
 #include <map>
@@ -70,8 +69,9 @@ std::string listing(const std::vector<Entry>& entries) {
     }
     text += fmt::format("{:<{}}  {}\n", entry.key, width, entry.doc);
   }
-  if (text.empty())
+  if (text.empty()) {
     text = "No experiments. 'trivet plugins' lists the folders that were searched.\n";
+  }
   if (!refused.empty()) text += "\nrefused:\n" + refused;
   return printable(text);
 }

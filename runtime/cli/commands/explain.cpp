@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // `trivet explain`: explains a key or a field of a config from the notes of plugins. Loads no
 // library unless a config is given, then those that the config names.
 #include <algorithm>
@@ -131,8 +130,9 @@ class Explainer {
   std::string explain_plugin(const std::string& name) {
     for (const PluginFile& file : host_.files()) {
       if (file.name() != name || file.state == PluginState::shadowed) continue;
-      if (!file.manifest)
+      if (!file.manifest) {
         return fmt::format("{} is refused: {}\n", file.path.string(), file.reason);
+      }
       std::string text = fmt::format("{} {} ({}), {}\n", name, file.manifest->version,
                                      file.manifest->license, to_string(file.state));
       if (!file.manifest->doc.empty()) text += "  " + file.manifest->doc + "\n";

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet generate: continues texts with the model of a run.
 #include <unistd.h>
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet help [COMMAND]
 #include "base/terminal.h"
 #include "cli/commands.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet index rebuild: rebuilds the index of experiments from their files.
 #include <fmt/core.h>
 

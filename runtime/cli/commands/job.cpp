@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet job FILE TASK: runs a task of a job array. The script of a cluster's job calls it
 // (trivet/launch/job_array.h).
 #include <unistd.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet launch [CONFIG] [--cfg F] [--xp F] [K=V ...]
 #include <utility>
 

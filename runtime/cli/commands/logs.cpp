@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet logs ID [-f]: prints the output of jobs.
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -105,8 +104,9 @@ class JobOutput {
       outputs_.clear();
       attempt_ = attempt;
       const fs::path directory = directory_ / std::to_string(attempt);
-      for (const char* name : {"stdout", "stderr"})
+      for (const char* name : {"stdout", "stderr"}) {
         outputs_.emplace_back(directory / name, prefix_);
+      }
     }
     for (Output& output : outputs_) any = (last ? output.print_last() : output.print()) || any;
     return any;
@@ -187,8 +187,9 @@ std::int64_t attempt_in(const Arguments& arguments) {
     const auto [stop, error] = std::from_chars(text->data(), end, wanted);
     if (error != std::errc() || stop != end) wanted = 0;
   }
-  if (arguments.has("attempt") && wanted < 1)
+  if (arguments.has("attempt") && wanted < 1) {
     throw UsageError("--attempt takes a number of at least 1");
+  }
   return wanted;
 }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet ls: lists the runs and work units of a directory with their states and metrics.
 #include <algorithm>
 #include <filesystem>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet plot: draws curves of runs in the terminal.
 #include <algorithm>
 #include <charconv>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // `trivet plugins`: lists every file in the plugin folders with its state. Loads no library.
 #include <map>
 #include <string>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet resume ID ...: continues work units that have not ended.
 #include <fmt/core.h>
 

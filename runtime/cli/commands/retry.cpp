@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet retry ID ...: restarts failed jobs.
 #include <fmt/core.h>
 

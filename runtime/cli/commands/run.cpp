@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet run CONFIG [K=V ...]
 #include <charconv>
 #include <cstdlib>

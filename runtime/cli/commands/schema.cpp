@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet schema [KIND|KEY]
 #include <algorithm>
 #include <cstdio>

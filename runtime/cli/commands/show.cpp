@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet show ID: prints all data of an experiment, a work unit or a job.
 #include <fmt/core.h>
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet status [ID]: shows the states of experiments, work units and jobs.
 #include <algorithm>
 #include <optional>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet summary CONFIG [K=V ...]
 #include <algorithm>
 #include <array>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet supervise XP_DIR: `trivet launch` starts it in the background.
 #include <fcntl.h>
 

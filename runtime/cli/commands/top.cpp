@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // trivet top: shows running jobs, their progress and their resource use.
 #include <charconv>
 #include <string>

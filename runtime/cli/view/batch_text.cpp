@@ -26,8 +26,9 @@ std::vector<T> row_of(const Tensor& tensor, std::int64_t row) {
 template <class T>
 std::string numbers_text(const std::vector<T>& numbers) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(numbers.size(), kShownNumbers); ++i)
+  for (std::size_t i = 0; i < std::min(numbers.size(), kShownNumbers); ++i) {
     text += fmt::format("{}{:.4g}", i == 0 ? "" : " ", static_cast<double>(numbers[i]));
+  }
   if (numbers.size() <= kShownNumbers) return text;
   const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
   return text + fmt::format(" ...  ({} numbers from {:.4g} to {:.4g})", numbers.size(),
@@ -65,13 +66,15 @@ std::vector<BatchText> shown_texts(const Batch& batch, const TextInput* input) {
 Value segment_texts(const Batch& batch, const BatchText& text, std::int64_t row) {
   const std::vector<std::int32_t> ids = row_of<std::int32_t>(*ids_of(batch, text), row);
   std::vector<std::int32_t> segments(ids.size(), 1);
-  if (const Tensor* given = batch.find(text.segment_ids))
+  if (const Tensor* given = batch.find(text.segment_ids)) {
     segments = row_of<std::int32_t>(*given, row);
+  }
   Value texts = Value::array();
   for (std::size_t begin = 0, end = 0; begin < ids.size(); begin = end) {
     while (end < ids.size() && segments[end] == segments[begin]) ++end;
-    if (segments[begin] != 0)
+    if (segments[begin] != 0) {
       texts.push_back(text.tokenizer->decode(std::span(ids).subspan(begin, end - begin)));
+    }
   }
   return texts;
 }
@@ -93,10 +96,11 @@ bool is_padding(const Batch& batch, std::int64_t row) {
 
 Value batch_fields(const Batch& batch) {
   Value fields = Value::array();
-  for (const auto& [name, tensor] : batch)
+  for (const auto& [name, tensor] : batch) {
     fields.push_back(Value::table(
         {{"name", name},
          {"shape", std::string(name_of(tensor.dtype())) + " " + tensor.shape().to_string()}}));
+  }
   return fields;
 }
 
@@ -109,9 +113,11 @@ Value batch_rows(const Batch& batch, const TextInput* input, std::int64_t most) 
     if (is_padding(batch, i)) continue;
     Value row = Value::table();
     for (const BatchText& text : texts) row.set(text.name, segment_texts(batch, text, i));
-    for (const auto& [name, tensor] : batch)
-      if (!is_told(texts, name) && tensor.rank() > 0 && tensor.dim(0) == count)
+    for (const auto& [name, tensor] : batch) {
+      if (!is_told(texts, name) && tensor.rank() > 0 && tensor.dim(0) == count) {
         row.set(name, field_text(tensor, i));
+      }
+    }
     rows.push_back(std::move(row));
   }
   return rows;

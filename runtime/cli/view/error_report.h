@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Formats errors as text. Only cli_main prints them.
 #pragma once
 

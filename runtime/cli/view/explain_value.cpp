@@ -72,8 +72,9 @@ std::string value_text(const Location& location) {
   if (location.value == nullptr || location.value->is_null()) return "  value  nothing\n";
   const Origin& origin = location.value->origin();
   const std::string from = origin.known() ? fmt::format("  from   {}\n", to_string(origin)) : "";
-  if (!location.value->is_table())
+  if (!location.value->is_table()) {
     return fmt::format("  value  {}\n", to_toml(*location.value)) + from;
+  }
   return from + "\n" + write_toml(*location.value, {.origins = true});
 }
 

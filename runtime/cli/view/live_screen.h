@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // LiveScreen: redraws a page on the terminal until q or Ctrl-C. Restores the previous content, also
 // if the program is stopped (Ctrl-Z) or ended by a signal.
 #pragma once

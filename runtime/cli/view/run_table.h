@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Runs and launched work units side by side, as a table and as JSON.
 #pragma once
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The arguments of a sweep as columns of a table.
 #pragma once
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Applies overrides to a merged config tree.
 #pragma once
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Overrides: single values changed on the command line.
 //
 //   trainer.train_steps=500      sets; the field's type decides how the text is read, so a string

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Applies one override without globs to a config tree.
 #pragma once
 

@@ -115,8 +115,9 @@ std::vector<Piece> ValueReader::split_pairs() const {
     }
     const bool value = text_.find('=', begin) < at;
     if (c == '[' && value) {
-      if (open != std::string::npos)
+      if (open != std::string::npos) {
         fail(at, "pairs cannot contain nested lists", "write it as JSON: {\"key\": [[1, 2], [3]]}");
+      }
       open = at;
     } else if (c == ']' && value) {
       if (open == std::string::npos) fail(at, "this ']' has no '['");

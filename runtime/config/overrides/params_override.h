@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // --params_override in the notation of Model Garden's launchers (official/modeling/hyperparams,
 // params_dict.py). One of
 //

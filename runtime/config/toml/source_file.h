@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Reads the bytes of a config file with limits: a user may name any file by mistake.
 #pragma once
 

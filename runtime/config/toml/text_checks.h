@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Checks on the bytes of a config before a parser sees them: toml++ 3.3 aborts on some malformed
 // UTF-8 when built with assertions, and a deeply nested tree would overflow the stack of recursive
 // functions.

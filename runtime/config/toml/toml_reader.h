@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // TOML text to Value. Every value and key has its file, line and column. Tables keep the order of
 // the file. Text is checked for UTF-8 and nesting before it is parsed (text_checks.h).
 #pragma once

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The keys of a table come before its sections: in TOML everything after a [section] line belongs
 // to that section.
 #include "config/toml/toml_writer.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Writes a Value as TOML 1.0 text that parses to an equal Value (numbers have the same bits; nulls,
 // which TOML lacks, are omitted).
 #pragma once

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The queries of config resolution about plugins. The host answers them from manifests; tests have
 // their own implementations.
 #pragma once

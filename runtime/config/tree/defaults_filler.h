@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Completes a config tree: struct defaults, the [defaults."plugin/Name"] tables, and explicit
 // types.
 #pragma once

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Removes default values from an encoded config struct.
 #pragma once
 

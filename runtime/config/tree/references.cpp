@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Depth first: the target of a reference is resolved before it is copied. `chain_` contains the
 // references in progress; reaching one of them again, directly or inside a table, is a cycle.
 #include "config/tree/references.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // "${other.path}" in a config refers to another value of the same config. If it is the whole
 // string, it becomes that value with its type, including tables. Inside a longer string it becomes
 // the value's text. "$${" is a plain "${".

@@ -48,8 +48,9 @@ void RuleChecker::check_restrictions(const Value& experiments, const std::string
     try {
       catalog_.check_experiment(key.as_string(), whole, diagnostics_);
     } catch (const ConfigError& refusal) {
-      for (const Diagnostic& problem : refusal.diagnostics())
+      for (const Diagnostic& problem : refusal.diagnostics()) {
         add_missing(problem, key.origin(), here);
+      }
     } catch (PluginError& error) {
       error.amend({.where = key.origin(), .path = here});
       if (refused_ == nullptr) refused_ = std::current_exception();

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Checks the rules that only plugins know: the `validate` of every config struct, and the
 // restrictions of experiments.
 #pragma once

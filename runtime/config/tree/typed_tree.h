@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // A config tree with the schemas that describe it: which values a location accepts, and how layers
 // merge there. The tree may be wrong or incomplete, so these functions report no errors: unknown
 // values are free values.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Zero bytes in strings: words of a command line and file names end at the first one.
 #pragma once
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // LaunchedExperiment: a launched experiment with its records, which can add units, and its
 // orchestrator.
 #pragma once

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The supervisor of an experiment: a process without a terminal, `trivet supervise XP_DIR`, in
 // which an orchestrator runs until every job has ended. Files in the experiment's directory:
 //

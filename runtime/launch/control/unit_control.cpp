@@ -25,8 +25,9 @@ void for_each_job(LaunchedExperiment& experiment, const std::vector<std::int64_t
                   const Function& function) {
   for (const std::int64_t wid : wids) {
     const WorkUnit* unit = experiment.records().find_unit(wid);
-    for (const Job& job : unit->jobs)
+    for (const Job& job : unit->jobs) {
       function(*unit, job, experiment.records().status(wid, job.name));
+    }
   }
 }
 

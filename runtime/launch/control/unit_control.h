@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // User actions on launched work units.
 #pragma once
 

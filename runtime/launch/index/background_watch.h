@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // BackgroundWatch: detects whether files of many units changed since they were read. Another thread
 // calls stat() on them while the caller continues, because these calls take most of the time of a
 // listing.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // ExperimentIndex: a cache of the files of all experiments below a root for fast lookup,
 // ROOT/.trivet/index.sqlite. The files are authoritative. Each read first updates the index from
 // files that changed according to stat(). The index can be deleted. A damaged index or one of

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Queries of the index. States are current: jobs that should be running are checked.
 #pragma once
 

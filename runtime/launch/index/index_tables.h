@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The tables of the index of experiments. Unit numbers are per experiment. A `mark` is the state of
 // the file that a row was read from (file_stamp.h).
 #pragma once

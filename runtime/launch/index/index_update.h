@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // IndexUpdate: updates the tables of the index from the files of experiments. Files that have not
 // changed since they were read are not opened. Damaged files are recorded and skipped.
 #pragma once

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Reads one experiment into the index: experiment.json, units.jsonl and events.jsonl.
 #pragma once
 

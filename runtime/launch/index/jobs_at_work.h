@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The running jobs and runs: their progress and resource use.
 #pragma once
 

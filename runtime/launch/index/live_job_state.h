@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The current state of a job, which may be newer than its last event.
 #pragma once
 

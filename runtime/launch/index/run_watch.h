@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Reads the run in a work unit's directory into the index: status.json and metrics.jsonl.
 #pragma once
 

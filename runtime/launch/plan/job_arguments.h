@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The arguments of a job: words in a fixed order, mixed with named values (--NAME=VALUE). A sweep
 // may set named values.
 #pragma once

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Merges the tables that several sources give for a job. `args`, `env` and `files` are merged by
 // member; other fields take the upper value. A table of args over a list adds its names, so that
 // the words of the list stay.

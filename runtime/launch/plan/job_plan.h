@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // JobPlan: the jobs of an experiment, independent of work units. The layers are
 //
 //   jobs of xp.jobs_provider < [xp.jobs.NAME] over them < fields of [xp] that they

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The program of a job: an executable, or a script with its interpreter.
 #pragma once
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // LaunchFiles: the files and scripts of an experiment's jobs at the time of the launch. Jobs use
 // copies, XP_DIR/files/DIGEST/NAME, so later changes of the originals have no effect.
 // experiment.json maps originals to copies for units that are added later.

@@ -42,8 +42,9 @@ void resolve(const LaunchRequest& request, ConfigCatalog& catalog, LaunchPlan& p
   resolve_as(base, request, catalog, plan);
   // If --sweep varies arguments, the config that all units share has every override.
   const bool is_left_out = base.overrides.size() != request.config.overrides.size();
-  if (is_left_out && !vary_config(plan.sweep.items))
+  if (is_left_out && !vary_config(plan.sweep.items)) {
     resolve_as(request.config, request, catalog, plan);
+  }
 }
 
 // If the orchestrator generates the units, the launch has no units and no sweep.

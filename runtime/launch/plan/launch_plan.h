@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // LaunchPlan: the resolved input of a launch: jobs, sweep items and the run's config. It does not
 // depend on the experiment's number or directory.
 #pragma once

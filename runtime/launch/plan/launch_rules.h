@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Checks the rules for the units of a launch.
 #pragma once
 

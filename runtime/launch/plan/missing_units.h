@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The work units that an experiment lacks: units of its sweep without a recorded unit of the same
 // identity.
 #pragma once

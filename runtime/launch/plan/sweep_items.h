@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The items of an experiment's sweep.
 #pragma once
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // UnitBuilder: builds the work units of an experiment from its jobs and sweep items.
 #pragma once
 

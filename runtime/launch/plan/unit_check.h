@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // UnitCheck: checks that the runs of work units will have the planned configs. Like their
 // processes, it reads the same words and resolves the same text.
 #pragma once

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The run's config of an experiment for its jobs. If units vary it, their runs start from the
 // config of the files and get all overrides as words, so each resolves the same layers as a command
 // with the same words.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // DiskRecords: the records of an experiment, JSON Lines files to which several processes append:
 //
 //   units.jsonl     the work units, to_value() of each

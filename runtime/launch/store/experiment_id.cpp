@@ -77,8 +77,9 @@ ExperimentId find_experiment(const std::string& text, const fs::path& root) {
   id.directory = fs::absolute(location.directory).lexically_normal();
   if (parts.size() > 1) {
     id.wid = number(parts[1]);
-    if (!id.wid)
+    if (!id.wid) {
       throw UsageError("'" + parts[1] + "' in '" + text + "' is not the number of a work unit");
+    }
   }
   if (parts.size() > 2) id.job = parts[2];
   return id;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Names of experiments, work units and jobs: XID[/WID[/JOB]]. XID may also be @last, the newest
 // experiment, or the directory of an experiment.
 #pragma once

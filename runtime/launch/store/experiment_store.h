@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The experiments below a root directory:
 //
 //   ROOT/.trivet/experiments/3    the directory of experiment 3, relative to ROOT

@@ -120,12 +120,14 @@ std::string unfinished_text(const std::filesystem::path& root) {
 std::string head_text(const ExperimentView& view) {
   std::string text = fmt::format("experiment {}  {}  {}\n", view.xid, printable(view.fact("name")),
                                  printable(view.directory.string()));
-  if (const std::string note = view.fact("note"); !note.empty())
+  if (const std::string note = view.fact("note"); !note.empty()) {
     text += "  " + printable(note) + "\n";
+  }
   if (const std::vector<std::string> tags = texts_in(view.facts, "tags"); !tags.empty()) {
     text += "  tags";
-    for (const std::string& tag : tags)
+    for (const std::string& tag : tags) {
       text += (&tag == &tags.front() ? "  " : ", ") + printable(tag);
+    }
     text += "\n";
   }
   text += "  " + counts_text(view.counts);
@@ -133,8 +135,9 @@ std::string head_text(const ExperimentView& view) {
   std::error_code ignored;
   const bool had_one = std::filesystem::exists(view.directory / "supervisor.lock", ignored);
   if (!view.supervised && had_one) text += "; no supervisor is running";
-  if (waits_for_resume(view, had_one))
+  if (waits_for_resume(view, had_one)) {
     text += fmt::format("; trivet resume {} continues it", view.xid);
+  }
   return text + "\n" + problems_text(view);
 }
 
@@ -142,8 +145,9 @@ std::string head_text(const ExperimentView& view) {
 std::string detail_text(const JobStatus& status) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  if (status.exit_code && *status.exit_code != 0)
+  if (status.exit_code && *status.exit_code != 0) {
     add(fmt::format("exit code {}", *status.exit_code));
+  }
   if (status.signal != 0) add(fmt::format("signal {}", status.signal));
   if (status.attempt > 1) add(fmt::format("attempt {}", status.attempt));
   if (!status.detail.empty()) add(printable(status.detail));

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The records of an experiment for listings.
 #pragma once
 

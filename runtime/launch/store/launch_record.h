@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The record of a launch in the experiment's directory, and launches that start from it.
 #pragma once
 

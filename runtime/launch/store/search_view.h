@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The files that a search writes to the experiment's directory, for listings:
 //
 //   XP_DIR/search.json    {"objective": "eval/accuracy", "goal": "max", "trials": 30}, and

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Command: a subcommand of the program that a plugin brings. The item's name is what is typed:
 //
 //   trivet::command<acme::Greet>("greet", "Says hello")            // in TRIVET_PLUGIN of acme

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Config structs. A config is a plain struct with defaults and, beside it in the same namespace,
 // one list of its fields. Everything else comes from that list: reading TOML, writing it,
 // comparing, validation with locations and hints, `trivet explain`, JSON Schema, completion, and

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The errors of trivet. Libraries and plugins throw them; only `main` prints.
 //
 // An Error says what happened, where (a location in a file, a dotted config path, a plugin) and

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // TRIVET_PLUGIN: the one statement that makes a library a plugin. It stands once, in one source
 // file, outside any namespace.
 //

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Tokenizer: text to token ids and back. Ids are 0 ... vocabulary_size() - 1; a model's embedding
 // has as many rows or more.
 //

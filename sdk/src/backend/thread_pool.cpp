@@ -64,8 +64,9 @@ bool spin(std::chrono::microseconds limit, Ready ready) {
 
 void run_inline(std::int64_t n, std::int64_t grain, ThreadPool::Body body, void* arg,
                 std::int32_t worker) {
-  for (std::int64_t begin = 0; begin < n; begin += grain)
+  for (std::int64_t begin = 0; begin < n; begin += grain) {
     body(arg, begin, std::min(n, begin + grain), worker);
+  }
 }
 
 class WorkerScope {
@@ -174,10 +175,12 @@ struct ThreadPool::Impl {
       return (seen & kOpen) != 0 && seen / kOneRegion != last_region;
     };
     for (;;) {
-      if (!spin(patience, fresh))
+      if (!spin(patience, fresh)) {
         while (!fresh()) state.wait(seen);
-      if (state.compare_exchange_strong(seen, seen + 1, std::memory_order_acq_rel))
+      }
+      if (state.compare_exchange_strong(seen, seen + 1, std::memory_order_acq_rel)) {
         return seen / kOneRegion;
+      }
     }
   }
 
@@ -230,9 +233,10 @@ struct ThreadPool::Impl {
 };
 
 ThreadPool::ThreadPool(int threads) {
-  if (threads < 0 || threads > kMostThreads)
+  if (threads < 0 || threads > kMostThreads) {
     throw Error("a thread pool has 1 to " + std::to_string(kMostThreads) + " threads, not " +
                 std::to_string(threads));
+  }
   impl_ = std::make_unique<Impl>(threads == 0 ? std::min(usable_cores(), kMostThreads) : threads);
 }
 

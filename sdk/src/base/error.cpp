@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Texts of errors and the one home of their typeinfo.
 #include "trivet/error.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // What the values of a config mean as members of a struct.
 #include "trivet/config/detail/codec.h"
 #include "trivet/config/schema.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Completes a config that is known to be valid: names of fields instead of aliases, tables instead
 // of bare keys and numbers, defaults.
 #include <utility>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Names that somebody may have meant.
 #include <algorithm>
 #include <cctype>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Schemas as data: their texts, the collection of problems, and the JSON of a plugin's note.
 #include "trivet/config/schema.h"
 

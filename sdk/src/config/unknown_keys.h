@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The keys of a config that no field has. They are kept until the walk is over: by then every table
 // is known, so that a key that is merely in the wrong one can be sent to the right one.
 #pragma once

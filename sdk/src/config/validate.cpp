@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Checks a config against a schema. Nothing else does. The host calls it for whole files, decode()
 // for one struct.
 #include <algorithm>

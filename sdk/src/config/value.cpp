@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The tree behind trivet::Value. A node is one allocation; null without an origin needs none.
 #include "trivet/config/value.h"
 

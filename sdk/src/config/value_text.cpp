@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Values and dotted paths as text.
 #include <algorithm>
 #include <charconv>

@@ -11,8 +11,9 @@ namespace {
 
 std::int64_t saved_count(const Value& state, std::string_view key, const std::string& input) {
   const Value* value = state.find(key);
-  if (value == nullptr || !value->is_integer() || value->as_integer() < 0)
+  if (value == nullptr || !value->is_integer() || value->as_integer() < 0) {
     throw InputError(input + ": the saved state has no count \"" + std::string(key) + "\"");
+  }
   return value->as_integer();
 }
 
@@ -28,14 +29,16 @@ ExampleSampler::ExampleSampler(const InputConfig& config, Phase phase, std::int6
       pad_(!config.drop_remainder),
       key_(RngKey(static_cast<std::uint64_t>(config.seed)).fold("order")) {
   if (__builtin_mul_overflow(batch_, config.num_infeed_hosts, &global_batch_) ||
-      global_batch_ > std::int64_t{1} << 40)
+      global_batch_ > std::int64_t{1} << 40) {
     throw InputError(data_ + ": batch_size times num_infeed_hosts is out of range");
+  }
   first_of_host_ = batch_ * config.infeed_host_index;
   if (examples_ == 0) throw InputError(data_ + ": there are no examples");
-  if (!pad_ && examples_ < global_batch_)
+  if (!pad_ && examples_ < global_batch_) {
     throw InputError(data_ + ": " + std::to_string(examples_) +
                          " examples do not fill one batch of " + std::to_string(global_batch_),
                      {.hint = "set drop_remainder = false, or a smaller batch_size"});
+  }
 }
 
 std::int64_t ExampleSampler::batches_per_epoch() const {
@@ -51,12 +54,14 @@ void ExampleSampler::restore_state(const Value& state, const std::string& input)
   const Location location{saved_count(state, "epoch", input),
                           saved_count(state, "position", input)};
   const std::int64_t examples = saved_count(state, "examples", input);
-  if (examples != examples_)
+  if (examples != examples_) {
     throw InputError(input + ": the state was saved with " + std::to_string(examples) +
                          " examples, but " + data_ + " has " + std::to_string(examples_),
                      {.hint = "continue with the same data, or start a new run"});
-  if (location.position >= examples)
+  }
+  if (location.position >= examples) {
     throw InputError(input + ": the saved state is past the last example");
+  }
   location_ = location;
 }
 

@@ -28,8 +28,9 @@ constexpr std::array kDTypes = {
 };
 
 std::optional<DType> dtype_named(std::string_view name) {
-  for (const DTypeName& known : kDTypes)
+  for (const DTypeName& known : kDTypes) {
     if (known.name == name) return known.dtype;
+  }
   return std::nullopt;
 }
 
@@ -49,8 +50,9 @@ class Reader final : public nlohmann::json_sax<json> {
 
   bool number_unsigned(json::number_unsigned_t value) override {
     if (location_ == Location::shape) {
-      if (extents_.size() == TV_MAX_RANK)
+      if (extents_.size() == TV_MAX_RANK) {
         return fail("has more than " + std::to_string(TV_MAX_RANK) + " axes");
+      }
       if (!std::in_range<std::int64_t>(value)) return fail("has an extent beyond 63 bits");
       extents_.push_back(static_cast<std::int64_t>(value));
       return true;
@@ -70,9 +72,10 @@ class Reader final : public nlohmann::json_sax<json> {
     }
     if (location_ != Location::entry || key_ != "dtype") return unexpected("a text");
     const auto dtype = dtype_named(value);
-    if (!dtype)
+    if (!dtype) {
       return fail("has the element type " + safetensors_quoted(value) +
                   ", which is none of F32, BF16, F16, I32, U32, U8, BOOL");
+    }
     entry_.dtype = *dtype;
     return true;
   }
@@ -88,8 +91,9 @@ class Reader final : public nlohmann::json_sax<json> {
     key_ = name;
     if (location_ == Location::root) return begin_entry(std::move(name));
     if (location_ == Location::entry && name != "dtype" && name != "shape" &&
-        name != "data_offsets")
+        name != "data_offsets") {
       return fail("has the unknown field " + safetensors_quoted(name));
+    }
     if (!seen_.insert(name).second) return fail("has " + safetensors_quoted(name) + " twice");
     return true;
   }
@@ -147,8 +151,9 @@ class Reader final : public nlohmann::json_sax<json> {
   }
 
   bool finish_entry() {
-    for (const char* field : {"dtype", "shape", "data_offsets"})
+    for (const char* field : {"dtype", "shape", "data_offsets"}) {
       if (!seen_.contains(field)) return fail("lacks " + std::string(field));
+    }
     if (offsets_.size() != 2) return fail("does not have two data_offsets");
     entry_.shape = Shape(extents_);
     entry_.begin = offsets_[0];
@@ -170,14 +175,16 @@ class Reader final : public nlohmann::json_sax<json> {
 std::string locate_diagnostic(const SafetensorsHeaderEntry& entry, std::uint64_t begin,
                               std::uint64_t data_bytes) {
   if (entry.end < entry.begin) return "ends before it begins";
-  if (entry.end > data_bytes)
+  if (entry.end > data_bytes) {
     return "ends at byte " + std::to_string(entry.end) + " of " + std::to_string(data_bytes) +
            " bytes of data: the file is cut or damaged";
+  }
   const auto bytes = safetensors_bytes(entry.shape, entry.dtype);
   if (!bytes) return "has a shape beyond 63 bits";
-  if (entry.end - entry.begin != *bytes)
+  if (entry.end - entry.begin != *bytes) {
     return "has " + std::to_string(entry.end - entry.begin) + " bytes where its shape " +
            entry.shape.to_string() + " needs " + std::to_string(*bytes);
+  }
   if (entry.begin < begin) return "overlaps the entry before it";
   if (entry.begin > begin) return "leaves a hole of unused bytes before it";
   return "";
@@ -190,10 +197,11 @@ std::optional<std::uint64_t> safetensors_bytes(const Shape& shape, DType dtype) 
   bool empty = false;
   for (const std::int64_t extent : shape) {
     // A zero hides no overflow: strides are products of the other extents.
-    if (extent == 0)
+    if (extent == 0) {
       empty = true;
-    else if (__builtin_mul_overflow(product, extent, &product))
+    } else if (__builtin_mul_overflow(product, extent, &product)) {
       return std::nullopt;
+    }
   }
   return empty ? 0 : static_cast<std::uint64_t>(product);
 }
@@ -208,16 +216,18 @@ std::string safetensors_name_problem(std::string_view name) {
 }
 
 std::string_view safetensors_dtype(DType dtype) {
-  for (const DTypeName& known : kDTypes)
+  for (const DTypeName& known : kDTypes) {
     if (known.dtype == dtype) return known.name;
+  }
   throw Error("safetensors files cannot hold the element type " + std::string(name_of(dtype)));
 }
 
 std::string safetensors_quoted(std::string_view name) {
   constexpr std::size_t kLongest = 200;
   std::string text = "\"";
-  for (const char c : name.substr(0, kLongest))
+  for (const char c : name.substr(0, kLongest)) {
     text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  }
   return text + (name.size() > kLongest ? "...\"" : "\"");
 }
 
@@ -227,11 +237,13 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t 
   // The format asks for '{' as the first byte; a JSON reader would skip blanks before it.
   if (text.empty() || text.front() != '{') throw Error(file + ": the header is not a JSON object");
   // It takes a zero byte for the end of the text, whatever follows it.
-  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos)
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {
     throw Error(file + ": the header has a zero byte at byte " + std::to_string(zero + 8),
                 {.hint = "a header is filled up with blanks"});
-  if (!json::sax_parse(text.begin(), text.end(), &reader))
+  }
+  if (!json::sax_parse(text.begin(), text.end(), &reader)) {
     throw Error(file + ": " + reader.problem);
+  }
   auto& entries = reader.header.entries;
   std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
@@ -239,13 +251,15 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t 
   std::uint64_t end = 0;
   for (const SafetensorsHeaderEntry& entry : entries) {
     const std::string wrong = locate_diagnostic(entry, end, data_bytes);
-    if (!wrong.empty())
+    if (!wrong.empty()) {
       throw Error(file + ": entry " + safetensors_quoted(entry.name) + " " + wrong);
+    }
     end = entry.end;
   }
-  if (end != data_bytes)
+  if (end != data_bytes) {
     throw Error(file + ": " + std::to_string(data_bytes - end) +
                 " bytes of data after the last entry belong to no entry");
+  }
   return std::move(reader.header);
 }
 

@@ -34,9 +34,10 @@ class Mapping {
     if (::fstat(descriptor.get(), &status) != 0) fail_system(file, "look at");
     if (!S_ISREG(status.st_mode)) throw Error(file + ": not a file");
     size_ = static_cast<std::uint64_t>(status.st_size);
-    if (size_ < 8)
+    if (size_ < 8) {
       throw Error(file + ": " + std::to_string(size_) +
                   " bytes are too few for a safetensors file");
+    }
     data_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor.get(), 0);
     if (data_ == MAP_FAILED) fail_system(file, "map");
   }
@@ -53,15 +54,18 @@ class Mapping {
 
 std::uint64_t header_size(std::span<const std::byte> bytes, const std::string& file) {
   std::uint64_t size = 0;
-  for (int i = 7; i >= 0; --i)
+  for (int i = 7; i >= 0; --i) {
     size = size << 8 | static_cast<std::uint64_t>(bytes[static_cast<std::size_t>(i)]);
-  if (size > kSafetensorsMaxHeader)
+  }
+  if (size > kSafetensorsMaxHeader) {
     throw Error(file + ": the header is said to have " + std::to_string(size) +
                     " bytes, more than the format allows",
                 {.hint = "the file is probably not in the safetensors format"});
-  if (size > bytes.size() - 8)
+  }
+  if (size > bytes.size() - 8) {
     throw Error(file + ": the header is said to have " + std::to_string(size) +
                 " bytes, but only " + std::to_string(bytes.size() - 8) + " follow");
+  }
   return size;
 }
 
@@ -76,9 +80,10 @@ struct SafetensorsFile::Impl {
     SafetensorsHeader header = parse_safetensors_header(text, data.size(), file);
     metadata = std::move(header.metadata);
     entries.reserve(header.entries.size());
-    for (auto& entry : header.entries)
+    for (auto& entry : header.entries) {
       entries.push_back({std::move(entry.name), entry.dtype, entry.shape,
                          data.subspan(entry.begin, entry.end - entry.begin)});
+    }
     by_name.resize(entries.size());
     std::iota(by_name.begin(), by_name.end(), std::size_t{0});
     std::sort(by_name.begin(), by_name.end(),

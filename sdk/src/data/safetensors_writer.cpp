@@ -30,25 +30,28 @@ std::string json_text(const std::string& text, const std::string& file) {
 
 void check(const SafetensorsEntry& entry, const std::string& file) {
   std::string wrong = safetensors_name_problem(entry.name);
-  if (wrong.empty() && safetensors_bytes(entry.shape, entry.dtype) != entry.data.size())
+  if (wrong.empty() && safetensors_bytes(entry.shape, entry.dtype) != entry.data.size()) {
     wrong = "has " + std::to_string(entry.data.size()) + " bytes of data, which does not fit " +
             std::string(name_of(entry.dtype)) + " " + entry.shape.to_string();
+  }
   if (!wrong.empty()) throw Error(file + ": entry " + safetensors_quoted(entry.name) + " " + wrong);
 }
 
 std::string metadata_text(const std::map<std::string, std::string>& metadata,
                           const std::string& file) {
   std::string text;
-  for (const auto& [key, value] : metadata)
+  for (const auto& [key, value] : metadata) {
     text += (text.empty() ? "" : ",") + json_text(key, file) + ":" + json_text(value, file);
+  }
   return "\"" + std::string(kSafetensorsMetadata) + "\":{" + text + "}";
 }
 
 // Extents between commas.
 std::string extents_text(const Shape& shape) {
   std::string text;
-  for (const std::int64_t extent : shape)
+  for (const std::int64_t extent : shape) {
     text += (text.empty() ? "" : ",") + std::to_string(extent);
+  }
   return text;
 }
 
@@ -126,8 +129,9 @@ std::string safetensors_header(std::span<const SafetensorsEntry> entries,
   std::uint64_t offset = 0;
   for (const SafetensorsEntry& entry : entries) {
     check(entry, file);
-    if (!names.insert(entry.name).second)
+    if (!names.insert(entry.name).second) {
       throw Error(file + ": entry " + safetensors_quoted(entry.name) + " is given twice");
+    }
     const std::uint64_t end = offset + entry.data.size();
     if (json.size() > 1) json += ",";
     json += json_text(entry.name, file) + ":{\"dtype\":\"" +
@@ -138,9 +142,10 @@ std::string safetensors_header(std::span<const SafetensorsEntry> entries,
   }
   json += "}";
   json.resize((json.size() + 7) / 8 * 8, ' ');
-  if (json.size() > kSafetensorsMaxHeader)
+  if (json.size() > kSafetensorsMaxHeader) {
     throw Error(file + ": the header would have " + std::to_string(json.size()) +
                 " bytes, more than the format allows");
+  }
   std::string length(8, '\0');
   for (std::size_t i = 0; i < 8; ++i) length[i] = static_cast<char>(json.size() >> (8 * i) & 0xff);
   return length + json;

@@ -94,8 +94,9 @@ Tensor expanded(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
   std::int64_t strides[TV_MAX_RANK] = {};
   const int missing = shape.rank() - x.rank();
-  if (missing < 0)
+  if (missing < 0) {
     wrong("expand", "a shape of rank " + std::to_string(x.rank()) + " or more", shape.to_string());
+  }
   for (int axis = 0; axis < x.rank(); ++axis) {
     const std::int64_t from = x.dim(axis), to = shape[axis + missing];
     if (from != to && from != 1) {
@@ -169,8 +170,9 @@ Tensor binary(const char* name, tv_binary_op op, const Tensor& a, const Tensor& 
   expect_defined(name, "a", a);
   expect_defined(name, "b", b);
   expect(name, "a", a, a.dtype());
-  if (a.dtype() != b.dtype())
+  if (a.dtype() != b.dtype()) {
     wrong(name, "two tensors of one type", a.to_string() + " and " + b.to_string());
+  }
   expect_beside(name, "b", b, a, a.dtype());
   Device& device = a.device();
   const Shape shape = broadcast(name, a.shape(), b.shape());

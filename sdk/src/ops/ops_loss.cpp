@@ -266,8 +266,9 @@ ops::LinearCrossEntropy ops::linear_cross_entropy(const Tensor& h, const Tensor&
   }
   const Shape rows = without_last(h.shape());
   const Tensor classes = class_targets(name, targets, h, w.dim(w_transposed ? 0 : 1));
-  if (row_weight.shape() != rows)
+  if (row_weight.shape() != rows) {
     detail::wrong(name, "row weights " + rows.to_string(), row_weight.to_string());
+  }
   const Tensor flat = reshape(h, {rows.size(), h.dim(-1)});
   const Wanted gradients{detail::recording_any({&flat}), detail::recording_any({&weights})};
   HeadGradients out;

@@ -107,8 +107,9 @@ void compose_linear_gradient(const Tensor& x, const Tensor& w, const Tensor& dz,
                              const Vjp::Target& dw, const Vjp::Target& db) {
   const std::int64_t rows = dz.dim(0), in = w.dim(0), out = w.dim(1);
   if (dx.defined()) detail::product(dz, w, {.b = true}, dx, rows, in, out, 0);
-  if (dw.gradient.defined())
+  if (dw.gradient.defined()) {
     detail::product(x, dz, {.a = true}, dw.gradient, in, out, rows, dw.beta);
+  }
   if (db.gradient.defined()) detail::accumulate(db, detail::reduce(TV_REDUCE_SUM, dz, 0));
 }
 

@@ -188,9 +188,10 @@ Tensor ops::transpose(const Tensor& x, std::initializer_list<int> axes) {
     seen[at] = true;
     order.axis[i++] = at;
   }
-  if (!fits)
+  if (!fits) {
     detail::wrong("transpose", "every axis of " + x.shape().to_string() + " once",
                   std::to_string(axes.size()) + " axes");
+  }
   Tensor y = permuted(x, order);
   record(kTranspose, {x}, y, {}, order);
   return y;

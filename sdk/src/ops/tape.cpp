@@ -235,8 +235,9 @@ void Tape::backward(const Tensor& loss, const Tensor& seed) {
   for (std::size_t i = impl_->nodes.size(); i-- > 0;) {
     Node* node = impl_->nodes[i];
     bool reached = false;
-    for (std::size_t o = 0; o < node->outputs; ++o)
+    for (std::size_t o = 0; o < node->outputs; ++o) {
       reached = reached || node->gradient[o].defined();
+    }
     if (reached) {
       Vjp::Impl state{*impl_, *node};
       Vjp vjp(state);
@@ -269,8 +270,9 @@ void record(const OpDef& op, std::span<const Tensor> inputs, std::span<Tensor> o
   node.inputs = inputs.size();
   node.outputs = outputs.size();
   node.saved = saved.size();
-  for (const char* c = op.name; *c != 0; ++c)
+  for (const char* c = op.name; *c != 0; ++c) {
     tape.hash = mixed(tape.hash, static_cast<unsigned char>(*c));
+  }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined()) continue;
     const TensorImpl& impl = *inputs[i].impl();
@@ -281,8 +283,9 @@ void record(const OpDef& op, std::span<const Tensor> inputs, std::span<Tensor> o
       node.to[i] = {impl.node, impl.output};
     }
     node.input[i] = stand_in(inputs[i]);
-    for (const std::int64_t extent : impl.shape)
+    for (const std::int64_t extent : impl.shape) {
       tape.hash = mixed(tape.hash, static_cast<std::uint64_t>(extent));
+    }
   }
   for (std::size_t i = 0; i < saved.size(); ++i) node.kept[i] = saved[i];
   for (std::size_t o = 0; o < outputs.size(); ++o) {

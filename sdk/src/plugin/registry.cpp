@@ -239,8 +239,9 @@ std::optional<ScalarShorthand> Registry::for_number(std::string_view kind) {
   // Which of its own plugins a number means is the loader's to say, loaded or not.
   for (const RegistryItem* item : items(kind)) {
     const bool decided = std::find(resolved.begin(), resolved.end(), item->key) != resolved.end();
-    if (!item->scalar_shorthand.empty() && !decided)
+    if (!item->scalar_shorthand.empty() && !decided) {
       found.push_back({item->key, item->scalar_shorthand});
+    }
   }
   if (found.empty()) return std::nullopt;
   if (found.size() > 1) {

@@ -24,8 +24,9 @@ void host_set_error(const tv_host* host, const char* text) {
 }
 
 void host_log(const tv_host* host, std::int32_t level, const char* text) {
-  if (level < 2)
+  if (level < 2) {
     return;  // the run's own log says which backend runs; only trouble goes to the terminal
+  }
   std::fprintf(stderr, "%s: %s: %s\n", impl_of(host).options.key.c_str(),
                level == 2 ? "warning" : "error", text);
 }
@@ -53,13 +54,15 @@ void give_back_to(Device::Impl& impl, void* data) {
 // Named so that the author of a backend sees at once what is missing.
 void check_table(const tv_backend* table, const std::string& key) {
   if (table == nullptr) throw Error(key + ": the plugin gave no backend table");
-  if (table->api_version != TV_BACKEND_API_VERSION)
+  if (table->api_version != TV_BACKEND_API_VERSION) {
     throw Error(key + ": the backend speaks version " + std::to_string(table->api_version) +
                     " of backend.h, this program version " + std::to_string(TV_BACKEND_API_VERSION),
                 {.hint = "rebuild the backend against this SDK"});
-  if (table->struct_size < offsetof(tv_backend, linear_fwd))
+  }
+  if (table->struct_size < offsetof(tv_backend, linear_fwd)) {
     throw Error(key + ": the backend's struct_size " + std::to_string(table->struct_size) +
                 " does not cover the mandatory functions");
+  }
 #define TRIVET_NEEDS(kernel)                       \
   if (table->kernel == nullptr)                    \
   throw Error(key +                                \
@@ -132,8 +135,9 @@ std::unique_ptr<Device> Device::open(const tv_backend* backend, DeviceOptions op
     check_info(impl.info);
   });
   std::vector<tv_option> list;
-  for (const auto& [key, value] : impl.options.options)
+  for (const auto& [key, value] : impl.options.options) {
     list.push_back({key.c_str(), value.c_str()});
+  }
   in_plugin(item, "open", field, [&] {
     device->check(
         backend->open(impl.options.index, list.data(), list.size(), &impl.host, &impl.context),
@@ -188,15 +192,17 @@ void Device::check(tv_status status, const char* what) {
   std::string text = std::exchange(impl_->error_text, {});
   const bool told = !text.empty();
   if (!told) {
-    if (status == TV_UNSUPPORTED)
+    if (status == TV_UNSUPPORTED) {
       text = "not supported by this backend";
-    else
+    } else {
       text = status == TV_OUT_OF_MEMORY ? "out of memory" : "failed without a reason";
+    }
   }
   const std::string message = key() + ": [" + what + "] " + text;
   const ErrorDetails at{.plugin = std::string(plugin_of(key())), .key = key()};
-  if (!told && status != TV_OUT_OF_MEMORY && status != TV_UNSUPPORTED)
+  if (!told && status != TV_OUT_OF_MEMORY && status != TV_UNSUPPORTED) {
     throw PluginError(message, at);
+  }
   throw Error(message, at);
 }
 
@@ -205,8 +211,9 @@ void Device::check(tv_status status, const char* what) {
 void Device::count(const char* name, bool native) {
   impl_->scratch.end_call(*impl_->memory);
   auto bump = [&](Impl::Kernel& kernel) { ++(native ? kernel.native : kernel.fallback); };
-  for (Impl::Kernel& kernel : impl_->kernels)
+  for (Impl::Kernel& kernel : impl_->kernels) {
     if (kernel.name == name) return bump(kernel);
+  }
   // The same name may come from another library at another address; kernel_uses() adds such up.
   bump(impl_->kernels.emplace_back(Impl::Kernel{name}));
 }
@@ -225,8 +232,9 @@ std::vector<KernelUse> Device::kernel_uses() const {
 }
 
 const void* Device::extension(const char* name) {
-  for (const auto& [known, function] : impl_->extensions)
+  for (const auto& [known, function] : impl_->extensions) {
     if (known == name) return function;
+  }
   const void* function = has_kernel(&tv_backend::extension) && table().extension != nullptr
                              ? table().extension(context(), name)
                              : nullptr;
@@ -282,8 +290,9 @@ Tensor Device::Impl::iota(std::int64_t n) {
   if (!numbers.defined() || numbers.size() < n) {
     const std::int64_t length = std::max<std::int64_t>(1024, n);
     std::vector<std::int32_t> values(static_cast<std::size_t>(length));
-    for (std::int64_t i = 0; i < length; ++i)
+    for (std::int64_t i = 0; i < length; ++i) {
       values[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i);
+    }
     Storage* storage = memory->allocate_apart({length}, DType::i32);
     numbers = Tensor(TensorImpl::over(storage, self, {length}, DType::i32));
     upload(storage->data, values.data(), values.size() * sizeof(std::int32_t));

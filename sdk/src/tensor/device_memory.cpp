@@ -31,8 +31,9 @@ std::string in_mib(std::uint64_t bytes) {
 Storage* describe(Device::Impl* owner, const Shape& shape, DType dtype, const char* made_by) {
   const auto elements = static_cast<std::uint64_t>(shape.size());
   std::uint64_t bytes = 0;
-  if (__builtin_mul_overflow(elements, size_of(dtype), &bytes) || bytes >> 62 != 0)
+  if (__builtin_mul_overflow(elements, size_of(dtype), &bytes) || bytes >> 62 != 0) {
     throw Error("a tensor of shape " + shape.to_string() + " is too large");
+  }
   Storage* storage = make_storage();
   storage->owner = owner;
   storage->bytes = bytes;
@@ -92,8 +93,9 @@ void DeviceMemory::free(Storage& storage) {
   std::lock_guard lock(mutex_);
   unlink(storage);
   if (storage.kind == MemoryKind::persistent) persistent_ -= storage.bytes;
-  if (phase_ != Phase::outside && storage.step == step_ && storage.kind != MemoryKind::persistent)
+  if (phase_ != Phase::outside && storage.step == step_ && storage.kind != MemoryKind::persistent) {
     note_free(storage);
+  }
   if (storage.kind == MemoryKind::arena) {
     Arena* arena = storage.arena;
     if (--arena->alive == 0 && arena->left) release_arena(arena);
@@ -276,8 +278,9 @@ void DeviceMemory::finish_replay() {
   report_.lower_bound_bytes = plan_->lower_bound;
   if (arena_->alive == 0) return;
   std::vector<bool> escaped = escaped_from_arena();
-  for (std::size_t i = 0; i < escaped.size(); ++i)
+  for (std::size_t i = 0; i < escaped.size(); ++i) {
     escaped[i] = escaped[i] || plan_->offsets[i] == StepPlan::kNoPosition;
+  }
   leave_arena();
   keep_plan(solve(plan_->record, escaped));
   provide_arena();
@@ -285,8 +288,9 @@ void DeviceMemory::finish_replay() {
 
 std::vector<bool> DeviceMemory::escaped_from_arena() const {
   std::vector<bool> escaped(plan_->record.sizes.size());
-  for (const Storage* storage = alive_; storage != nullptr; storage = storage->next)
+  for (const Storage* storage = alive_; storage != nullptr; storage = storage->next) {
     if (storage->arena == arena_) escaped[static_cast<std::size_t>(storage->number)] = true;
+  }
   return escaped;
 }
 
@@ -297,10 +301,11 @@ void DeviceMemory::keep_plan(StepPlan plan) {
   std::erase_if(plans_, [&](const StepPlan& old) {
     return old.record.sizes.front() == plan.record.sizes.front();
   });
-  if (plans_.size() == kMostPlans)
+  if (plans_.size() == kMostPlans) {
     plans_.erase(std::min_element(
         plans_.begin(), plans_.end(),
         [](const StepPlan& a, const StepPlan& b) { return a.last_used < b.last_used; }));
+  }
   plans_.push_back(std::move(plan));
   plan_ = nullptr;
 }
@@ -366,15 +371,17 @@ void DeviceMemory::fail(std::uint64_t bytes, const char* what) const {
 
 std::string DeviceMemory::largest_tensors() const {
   std::vector<const Storage*> all;
-  for (const Storage* storage = alive_; storage != nullptr; storage = storage->next)
+  for (const Storage* storage = alive_; storage != nullptr; storage = storage->next) {
     all.push_back(storage);
+  }
   const auto shown = std::min<std::size_t>(10, all.size());
   std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown), all.end(),
                     [](const Storage* a, const Storage* b) { return a->bytes > b->bytes; });
   std::string text = shown == 0 ? "" : "; the largest tensors are:";
-  for (std::size_t i = 0; i < shown; ++i)
+  for (std::size_t i = 0; i < shown; ++i) {
     text += "\n  " + in_mib(all[i]->bytes) + "  " + std::string(name_of(all[i]->dtype)) + " " +
             all[i]->shape.to_string() + (*all[i]->made_by ? " of " : "") + all[i]->made_by;
+  }
   return text;
 }
 

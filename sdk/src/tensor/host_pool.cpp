@@ -35,8 +35,9 @@ std::uint64_t size_of_class(std::size_t index) {
 class HostPool {
  public:
   void* take(std::uint64_t bytes) {
-    if (bytes > std::uint64_t{1} << 46)
+    if (bytes > std::uint64_t{1} << 46) {
       throw Error("a host tensor of " + std::to_string(bytes) + " bytes is too large");
+    }
     const std::size_t index = class_of(bytes);
     {
       std::lock_guard lock(mutex_);
@@ -49,8 +50,9 @@ class HostPool {
       }
     }
     void* block = std::aligned_alloc(64, size_of_class(index));
-    if (block == nullptr)
+    if (block == nullptr) {
       throw Error("out of host memory: " + std::to_string(bytes) + " bytes for a tensor");
+    }
     return block;
   }
 
@@ -105,10 +107,11 @@ Storage* make_host_storage(std::uint64_t bytes) {
 }
 
 void Storage::destroy() {
-  if (kind == MemoryKind::host)
+  if (kind == MemoryKind::host) {
     host_pool().give_back(data, bytes);
-  else
+  } else {
     give_back_device_memory(*this);
+  }
   storage_pool().destroy(this);
 }
 

@@ -13,8 +13,9 @@ NestedMap::NestedMap(std::initializer_list<Entry> entries) {
 }
 
 const Tensor* NestedMap::find(std::string_view path) const {
-  for (const Entry& entry : entries_)
+  for (const Entry& entry : entries_) {
     if (entry.first == path) return &entry.second;
+  }
   return nullptr;
 }
 
@@ -43,8 +44,9 @@ NestedMap NestedMap::child(std::string_view prefix) const {
   NestedMap below;
   for (const Entry& entry : entries_) {
     std::string_view path = entry.first;
-    if (path.size() > prefix.size() && path.starts_with(prefix) && path[prefix.size()] == '/')
+    if (path.size() > prefix.size() && path.starts_with(prefix) && path[prefix.size()] == '/') {
       below.entries_.emplace_back(path.substr(prefix.size() + 1), entry.second);
+    }
   }
   return below;
 }
@@ -52,8 +54,9 @@ NestedMap NestedMap::child(std::string_view prefix) const {
 NestedMap NestedMap::to(Device& device) const {
   NestedMap moved;
   moved.entries_.reserve(entries_.size());
-  for (const Entry& entry : entries_)
+  for (const Entry& entry : entries_) {
     moved.entries_.emplace_back(entry.first, entry.second.to(device));
+  }
   return moved;
 }
 

@@ -66,9 +66,10 @@ Permutation::Permutation(RngKey key, std::uint64_t n) : key_(key.value()), n_(n)
 }
 
 std::uint64_t Permutation::operator()(std::uint64_t index) const {
-  if (index >= n_)
+  if (index >= n_) {
     throw Error("index " + std::to_string(index) + " is outside a permutation of " +
                 std::to_string(n_));
+  }
   const std::uint64_t mask = (std::uint64_t{1} << half_bits_) - 1;
   // Walking along the cycle until it enters [0, n) keeps the map one to one.
   do {

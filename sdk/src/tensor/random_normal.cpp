@@ -101,8 +101,9 @@ void random_truncated_normal(RngKey key, double mean, double stddev, std::span<f
     double z = normal_element(key.value(), i);
     // Every further attempt is the same element of another key's array, so elements stay
     // independent of each other.
-    for (std::uint64_t attempt = 1; !(z >= -2 && z <= 2); ++attempt)
+    for (std::uint64_t attempt = 1; !(z >= -2 && z <= 2); ++attempt) {
       z = normal_element(key.fold(attempt).value(), i);
+    }
     out[i] = static_cast<float>(mean + stddev * z);
   }
 }

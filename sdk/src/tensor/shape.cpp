@@ -12,9 +12,10 @@ Shape::Shape(std::initializer_list<std::int64_t> extents)
     : Shape(std::span<const std::int64_t>(extents.begin(), extents.size())) {}
 
 Shape::Shape(std::span<const std::int64_t> extents) {
-  if (extents.size() > TV_MAX_RANK)
+  if (extents.size() > TV_MAX_RANK) {
     throw Error("a tensor has at most " + std::to_string(TV_MAX_RANK) + " axes, not " +
                 std::to_string(extents.size()));
+  }
   for (std::int64_t extent : extents) {
     // -1 is kept for reshape, which resolves it before any tensor is made.
     if (extent < -1) throw Error("negative extent " + std::to_string(extent) + " in a shape");
@@ -34,16 +35,18 @@ std::int64_t Shape::size() const {
     if (extent < 0) throw Error("shape " + to_string() + " has an open extent");
     empty = empty || extent == 0;
     // Overflow counts even where a later extent is 0: strides are products too.
-    if (extent != 0 && __builtin_mul_overflow(size, extent, &size))
+    if (extent != 0 && __builtin_mul_overflow(size, extent, &size)) {
       throw Error("shape " + to_string() + " has too many elements");
+    }
   }
   return empty ? 0 : size;
 }
 
 int Shape::index(int axis) const {
   int found = axis < 0 ? axis + rank_ : axis;
-  if (found < 0 || found >= rank_)
+  if (found < 0 || found >= rank_) {
     throw Error("axis " + std::to_string(axis) + " does not exist in shape " + to_string());
+  }
   return found;
 }
 
@@ -53,8 +56,9 @@ bool Shape::operator==(const Shape& other) const {
 
 std::string Shape::to_string() const {
   std::string text = "[";
-  for (const std::int64_t* extent = begin(); extent != end(); ++extent)
+  for (const std::int64_t* extent = begin(); extent != end(); ++extent) {
     text += (extent == begin() ? "" : ", ") + std::to_string(*extent);
+  }
   return text + "]";
 }
 

@@ -18,15 +18,17 @@ struct Block {
 // What lives within the step only.
 std::vector<Block> blocks_of(const StepRecord& record, const std::vector<bool>& escaped) {
   std::vector<Block> all;
-  for (std::size_t i = 0; i < record.sizes.size(); ++i)
+  for (std::size_t i = 0; i < record.sizes.size(); ++i) {
     all.push_back({static_cast<std::int32_t>(i), record.sizes[i], -1, -1});
+  }
   for (std::size_t time = 0; time < record.events.size(); ++time) {
     const std::int32_t event = record.events[time];
     const auto now = static_cast<std::int32_t>(time);
-    if (event >= 0)
+    if (event >= 0) {
       all[static_cast<std::size_t>(event)].born = now;
-    else
+    } else {
       all[static_cast<std::size_t>(~event)].dead = now;
+    }
   }
   std::erase_if(all, [&](const Block& block) {
     const auto number = static_cast<std::size_t>(block.number);

@@ -35,9 +35,10 @@ void gather_host(const TensorImpl& impl, int axis, const std::byte* from, std::b
     to += width;
     return;
   }
-  for (std::int64_t i = 0; i < impl.shape[axis]; ++i)
+  for (std::int64_t i = 0; i < impl.shape[axis]; ++i) {
     gather_host(impl, axis + 1, from + i * impl.strides[axis] * static_cast<std::int64_t>(width),
                 to);
+  }
 }
 
 Tensor host_copy(const Tensor& x) {
@@ -159,16 +160,18 @@ Tensor Tensor::scalar(Device& device, float value) {
 
 Tensor Tensor::host(const Shape& shape, DType dtype) {
   std::uint64_t bytes = 0;
-  if (__builtin_mul_overflow(static_cast<std::uint64_t>(shape.size()), size_of(dtype), &bytes))
+  if (__builtin_mul_overflow(static_cast<std::uint64_t>(shape.size()), size_of(dtype), &bytes)) {
     throw Error("a tensor of shape " + shape.to_string() + " is too large");
+  }
   return Tensor(TensorImpl::over(make_host_storage(bytes), nullptr, shape, dtype));
 }
 
 Tensor Tensor::from_bytes(Device& device, std::span<const std::byte> values, const Shape& shape,
                           DType dtype) {
-  if (values.size() != static_cast<std::uint64_t>(shape.size()) * size_of(dtype))
+  if (values.size() != static_cast<std::uint64_t>(shape.size()) * size_of(dtype)) {
     throw Error("shape " + shape.to_string() + " has " + std::to_string(shape.size()) +
                 " elements, but " + std::to_string(values.size() / size_of(dtype)) + " were given");
+  }
   Tensor tensor = empty(device, shape, dtype);
   device.impl().upload(tensor.view().data, values.data(), values.size());
   return tensor;
@@ -214,8 +217,9 @@ bool Tensor::contiguous() const {
 }
 
 Device& Tensor::device() const {
-  if (behind(impl_).device == nullptr)
+  if (behind(impl_).device == nullptr) {
     throw Error(to_string() + " is not on a device", {.hint = "move it with to(device)"});
+  }
   return *impl_->device;
 }
 
@@ -257,10 +261,11 @@ void Tensor::read(std::span<std::byte> out, DType as) const {
   if (widen) raw.resize(count * 2);
   std::byte* target = widen ? raw.data() : out.data();
   if (on_host()) {
-    if (contiguous())
+    if (contiguous()) {
       std::memcpy(target, data_of(*impl_), bytes());
-    else if (count != 0)
+    } else if (count != 0) {
       gather_host(*impl_, 0, data_of(*impl_), target);
+    }
   } else {
     Tensor packed = detail::packed(*this);
     device().impl().download(target, packed.view().data, bytes());
@@ -275,9 +280,10 @@ void Tensor::read(std::span<std::byte> out, DType as) const {
 }
 
 float Tensor::item() const {
-  if (size() != 1)
+  if (size() != 1) {
     throw Error("item() needs exactly one element, " + to_string() + " has " +
                 std::to_string(size()));
+  }
   switch (dtype()) {
     case DType::i32:
       return static_cast<float>(to_host<std::int32_t>()[0]);
@@ -298,21 +304,24 @@ void* Tensor::host_pointer(DType expected) const {
   const bool match = dtype() == expected || (expected == DType::u8 && dtype() == DType::boolean);
   if (!match) throw Error(mismatch(*this, expected));
   if (!contiguous()) throw Error(to_string() + " is not contiguous, so it has no span");
-  if (!on_host() && !device().host_visible())
+  if (!on_host() && !device().host_visible()) {
     throw Error(to_string() + " cannot be reached from the host", {.hint = "read it with to_host"});
+  }
   if (!on_host()) device().sync();
   return view().data;
 }
 
 void Tensor::assign_bytes(std::span<const std::byte> values) {
-  if (values.size() != bytes())
+  if (values.size() != bytes()) {
     throw Error(to_string() + " takes " + std::to_string(bytes()) + " bytes, not " +
                 std::to_string(values.size()));
+  }
   if (!contiguous()) throw Error(to_string() + " is not contiguous, so it cannot be assigned to");
-  if (on_host())
+  if (on_host()) {
     std::memcpy(view().data, values.data(), values.size());
-  else
+  } else {
     device().impl().upload(view().data, values.data(), values.size());
+  }
 }
 
 std::vector<std::byte> Tensor::to_bytes() const {
@@ -322,9 +331,10 @@ std::vector<std::byte> Tensor::to_bytes() const {
 }
 
 void Tensor::copy_bytes(std::span<std::byte> out) const {
-  if (out.size() != bytes())
+  if (out.size() != bytes()) {
     throw Error(to_string() + " has " + std::to_string(bytes()) + " bytes, not " +
                 std::to_string(out.size()));
+  }
   read(out, dtype());
 }
 

@@ -58,8 +58,9 @@ CodePoint first_code_point(std::string_view text) noexcept {
   // The first byte of a sequence of n bytes has n + 1 bits that are no part of the number.
   const auto first = static_cast<unsigned char>(text[0]);
   result.value = result.length == 1 ? first : first & (0xFFu >> (result.length + 1));
-  for (std::size_t i = 1; i < result.length; ++i)
+  for (std::size_t i = 1; i < result.length; ++i) {
     result.value = result.value << 6 | (static_cast<unsigned char>(text[i]) & 0x3Fu);
+  }
   return result;
 }
 

@@ -63,9 +63,11 @@ struct Attention {
         dq(q.size(), 0.0),
         dk(k.size(), 0.0),
         dv(k.size(), 0.0) {
-    for (std::int64_t b = 0; b < c.batch; ++b)
-      for (std::int64_t h = 0; h < c.heads; ++h)
+    for (std::int64_t b = 0; b < c.batch; ++b) {
+      for (std::int64_t h = 0; h < c.heads; ++h) {
         for (std::int64_t i = 0; i < c.queries; ++i) query(b, h, i);
+      }
+    }
   }
   double scale() const { return 0.5; }
 
@@ -85,8 +87,9 @@ struct Attention {
     Values score(static_cast<std::size_t>(c.keys), 0.0), weight = score, dweight = score;
     double total = 0, mean = 0;
     for (std::int64_t j = 0; j < c.keys; ++j) {
-      for (std::int64_t d = 0; d < c.depth; ++d)
+      for (std::int64_t d = 0; d < c.depth; ++d) {
         at(score, j) += scale() * at(q, own + d) * at(k, others + j * c.depth + d);
+      }
       if (cap > 0) at(score, j) = cap * std::tanh(at(score, j) / cap);
       at(weight, j) = sees(b, i, j) ? std::exp(at(score, j)) : 0;
       total += at(weight, j);

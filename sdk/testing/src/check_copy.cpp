@@ -18,8 +18,9 @@ bool is_float(int dtype) {
 // What a value becomes in another type, by the rules of the header; encode() has the conversions
 // from a float, integers that narrow keep their low bits.
 double converted(double value, int from, int to) {
-  if (!is_float(from) && to == TV_U8)
+  if (!is_float(from) && to == TV_U8) {
     return static_cast<double>(static_cast<std::int64_t>(value) & 255);
+  }
   if (!is_float(from) && to == TV_I32) {
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::int64_t>(value)));
   }

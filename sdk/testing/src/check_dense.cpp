@@ -209,10 +209,12 @@ void check_softmax(Kit& kit, const Classes& c) {
   Values loss, lse, dlogits;
   for (std::int64_t r = 0; r < c.rows; ++r) {
     double most = -INFINITY, sum = 0, expected = 0;
-    for (std::int64_t j = 0; j < c.classes; ++j)
+    for (std::int64_t j = 0; j < c.classes; ++j) {
       most = std::max(most, at(logits, r * c.classes + j));
-    for (std::int64_t j = 0; j < c.classes; ++j)
+    }
+    for (std::int64_t j = 0; j < c.classes; ++j) {
       sum += std::exp(at(logits, r * c.classes + j) - most);
+    }
     lse.push_back(most + std::log(sum));
     const double weight = at(targets, r) < 0 ? 0 : 1, z = lse.back();
     for (std::int64_t j = 0; j < c.classes; ++j) {

@@ -238,8 +238,9 @@ void check_select(Kit& kit) {
       const Values b = random_integers(43, elements(o.shape, o.b_stride), 0, high);
       const Values left = spread(a, o.shape, o.a_stride), right = spread(b, o.shape, o.b_stride);
       Values want;
-      for (std::size_t i = 0; i < cond.size(); ++i)
+      for (std::size_t i = 0; i < cond.size(); ++i) {
         want.push_back(cond[i] != 0 ? left[i] : right[i]);
+      }
       const std::string subject = std::string(dtype_name(dtype)) + " " + o.name;
       kit.check("select", subject, 0, {want}, [&](Run& run) {
         const tv_view out = run.output(n, dtype).view(o.shape);

@@ -66,8 +66,9 @@ void add_row(const Classifier& c, const Diagnostic& p, std::int64_t r, Answer& o
   Values z, slope;
   for (std::int64_t j = 0; j < c.classes; ++j) {
     double logit = 0;
-    for (std::int64_t k = 0; k < c.in; ++k)
+    for (std::int64_t k = 0; k < c.in; ++k) {
       logit += at(p.h, r * c.in + k) * at(p.w, k * c.classes + j);
+    }
     const double t = c.softcap > 0 ? std::tanh(logit / c.softcap) : 0;
     z.push_back(c.softcap > 0 ? c.softcap * t : logit);
     slope.push_back(1 - t * t);

@@ -51,10 +51,12 @@ RowMoments moments_of(const Rows& r, tv_norm_kind kind, const Values& x) {
   const auto n = static_cast<double>(r.n);
   for (std::int64_t row = 0; row < r.rows; ++row) {
     double power = 0;
-    for (std::int64_t j = 0; j < r.n && kind == TV_LAYER_NORM; ++j)
+    for (std::int64_t j = 0; j < r.n && kind == TV_LAYER_NORM; ++j) {
       at(m.mean, row) += at(x, row * r.n + j) / n;
-    for (std::int64_t j = 0; j < r.n; ++j)
+    }
+    for (std::int64_t j = 0; j < r.n; ++j) {
       power += std::pow(at(x, row * r.n + j) - at(m.mean, row), 2) / n;
+    }
     at(m.rstd, row) = 1 / std::sqrt(power + static_cast<double>(kEpsilon));
   }
   return m;
@@ -109,8 +111,9 @@ void check_norm_bwd(Kit& kit, const Rows& r, const NormCase& c, float beta) {
       at(dgamma, i % r.n) += at(dy, i) * unit(i);
       at(dbeta, i % r.n) += at(dy, i);
     }
-    for (std::int64_t i = row * r.n; i < (row + 1) * r.n; ++i)
+    for (std::int64_t i = row * r.n; i < (row + 1) * r.n; ++i) {
       at(dx, i) = at(m.rstd, row) * (g(i) - mean_g - unit(i) * mean_gx);
+    }
   }
   for (std::size_t j = 0; beta != 0 && j < dgamma.size(); ++j) {
     dgamma[j] += dgamma_start[j];
@@ -167,8 +170,9 @@ struct Batch {
         y(zeros(r.rows * r.n)) {
     const auto rows = static_cast<double>(r.rows);
     for (std::int64_t i = 0; i < r.rows * r.n; ++i) at(mean, i % r.n) += at(x, i) / rows;
-    for (std::int64_t i = 0; i < r.rows * r.n; ++i)
+    for (std::int64_t i = 0; i < r.rows * r.n; ++i) {
       at(variance, i % r.n) += std::pow(at(x, i) - at(mean, i % r.n), 2) / rows;
+    }
     for (std::int64_t i = 0; i < r.rows * r.n; ++i) {
       const double z =
           unit(r, i) * (c.gamma ? at(gamma, i % r.n) : 1) + (c.beta ? at(beta, i % r.n) : 0);

@@ -259,12 +259,14 @@ void check_vision(Kit& kit) {
   for (const VisionCase& c : kConvolutions) {
     const tv_conv2d_shape s = shape_of(c);
     for (const int activation : {TV_ACT_NONE, TV_ACT_RELU, TV_ACT_TANH, TV_ACT_GELU_TANH}) {
-      if (fwd)
+      if (fwd) {
         check_conv_fwd(kit, fwd, s, activation,
                        activation != TV_ACT_TANH ? Bias::there : Bias::none);
-      if (bwd)
+      }
+      if (bwd) {
         check_conv_bwd(kit, bwd, s, activation, activation == TV_ACT_RELU ? 1.0f : 0.0f,
                        activation == TV_ACT_GELU_TANH);
+      }
     }
   }
   if (fwd) check_conv_fwd(kit, fwd, shape_of(kConvolutions[2]), TV_ACT_RELU, Bias::none);

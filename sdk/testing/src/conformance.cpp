@@ -305,10 +305,11 @@ void Kit::judge(BackendCheck& entry, double tolerance, const std::vector<Values>
     if (!run.unharmed(entry.message)) return;
     if (status == TV_UNSUPPORTED) {
       entry.unsupported = true;
-      if (!run.outputs_untouched())
+      if (!run.outputs_untouched()) {
         entry.message = "TV_UNSUPPORTED, but an output was written";
-      else if (is_mandatory(entry.function))
+      } else if (is_mandatory(entry.function)) {
         entry.message = "TV_UNSUPPORTED from a mandatory function";
+      }
       return;
     }
     const auto bytes = run.output_bytes();

@@ -49,8 +49,9 @@ std::vector<Tensor> tape_gradients(const Function& f, std::span<const Tensor> in
   const std::vector<float> weights = weights_for(y, options.seed);
   tape.backward(y, Tensor::from<float>(y.device(), weights, y.shape()));
   std::vector<Tensor> gradients;
-  for (const GradientSlot& slot : slots)
+  for (const GradientSlot& slot : slots) {
     gradients.push_back(slot.written ? slot.gradient : Tensor());
+  }
   return gradients;
 }
 

@@ -16,15 +16,17 @@ std::string idx(const std::vector<std::uint32_t>& extents, const std::string& el
   std::string bytes(2, '\0');
   bytes += static_cast<char>(type);
   bytes += static_cast<char>(extents.size());
-  for (const std::uint32_t extent : extents)
+  for (const std::uint32_t extent : extents) {
     for (const int shift : {24, 16, 8, 0}) bytes += static_cast<char>(extent >> shift & 255);
+  }
   return bytes + elements;
 }
 
 std::string numbered_images(std::uint32_t n) {
   std::string pixels;
-  for (std::uint32_t i = 0; i < n; ++i)
+  for (std::uint32_t i = 0; i < n; ++i) {
     for (const std::uint32_t pixel : {i & 255, i >> 8, 7U, 9U}) pixels += static_cast<char>(pixel);
+  }
   return idx({n, 2, 2}, pixels);
 }
 
@@ -36,8 +38,9 @@ std::string cyclic_labels(std::uint32_t n, std::uint32_t classes) {
 
 std::string gzip(const std::string& bytes) {
   z_stream stream{};
-  if (deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+  if (deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
     throw std::runtime_error("zlib cannot be set up");
+  }
   std::string packed(deflateBound(&stream, bytes.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream.avail_in = static_cast<uInt>(bytes.size());

@@ -55,8 +55,9 @@ std::string packed_ints_feature(const std::vector<std::int64_t>& values) {
 
 std::string ints_feature(const std::vector<std::int64_t>& values) {
   std::string list;
-  for (const std::int64_t value : values)
+  for (const std::int64_t value : values) {
     list += varint(1 << 3 | 0) + varint(static_cast<std::uint64_t>(value));
+  }
   return bytes_field(3, list);
 }
 
@@ -68,8 +69,9 @@ std::string floats_feature(const std::vector<float>& values) {
 
 std::string tf_example(const std::vector<std::pair<std::string, std::string>>& features) {
   std::string map;
-  for (const auto& [name, feature] : features)
+  for (const auto& [name, feature] : features) {
     map += bytes_field(1, bytes_field(1, name) + bytes_field(2, feature));
+  }
   return bytes_field(1, map);
 }
 

@@ -24,8 +24,9 @@ class Letters final : public Tokenizer {
   std::int32_t vocabulary_size() const override { return config_.vocabulary; }
   std::vector<std::int32_t> encode(std::string_view text) const override {
     std::vector<std::int32_t> ids;
-    for (const char c : text)
+    for (const char c : text) {
       ids.push_back(c == '!' ? config_.wrong_id : static_cast<unsigned char>(c) + kFirstByte);
+    }
     return ids;
   }
   std::string decode(std::span<const std::int32_t> ids) const override {

@@ -38,8 +38,9 @@ class FakeModel final : public DecoderState {
 
   void reorder(std::span<const std::int32_t> rows) override {
     std::vector<Tokens> reordered;
-    for (const std::int32_t row : rows)
+    for (const std::int32_t row : rows) {
       reordered.push_back(rows_.at(static_cast<std::size_t>(row)));
+    }
     rows_ = std::move(reordered);
   }
 

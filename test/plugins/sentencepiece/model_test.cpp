@@ -68,8 +68,9 @@ TEST_CASE("a SentencePiece model gives the ids and texts of Google's programs", 
       std::string ours;
       const Ids encoded = model->encode(line);
       for (const std::int32_t id : encoded) ours += (ours.empty() ? "" : " ") + std::to_string(id);
-      if (ours != id_line || model->decode(encoded) != text)
+      if (ours != id_line || model->decode(encoded) != text) {
         FAIL("line " << count + 1 << ": " << line);
+      }
     }
     CHECK(count > 300);
   }
@@ -100,8 +101,9 @@ TEST_CASE("a SentencePiece model reports its special pieces and all texts", "[to
   }
   // A model without normalization restores any UTF-8 text.
   CHECK(model->encode("").empty());
-  for (const std::string text : {"the  end ", "na\u00efve \u4f60\u597d \U0001F642", "a\n\tb"})
+  for (const std::string text : {"the  end ", "na\u00efve \u4f60\u597d \U0001F642", "a\n\tb"}) {
     CHECK(model->decode(model->encode(text)) == text);
+  }
   CHECK(model->decode(model->encode("a\xff"
                                     "b")) ==
         "a\ufffd"

@@ -66,8 +66,9 @@ TEST_CASE("scores continue from a saved state, and restart after a reset") {
   other.restore_state(scores.save_state());
   add_sample(scores);
   add_sample(other);
-  for (const char* name : {"rmse", "mae", "r2"})
+  for (const char* name : {"rmse", "mae", "r2"}) {
     CHECK(number(other.result(), name) == number(scores.result(), name));
+  }
   other.reset_state();
   CHECK(number(other.result(), "rmse") == 0);
   CHECK_THROWS_WITH(other.restore_state(Value::table({{"weight", 1.0}})), Contains("absolute"));

@@ -72,8 +72,9 @@ std::vector<std::string> hard_texts() {
 
 std::vector<std::pair<std::string, std::string>> licenses() {
   std::vector<std::pair<std::string, std::string>> texts;
-  for (const auto& entry : std::filesystem::directory_iterator("/usr/share/common-licenses"))
+  for (const auto& entry : std::filesystem::directory_iterator("/usr/share/common-licenses")) {
     if (entry.is_regular_file()) texts.emplace_back(entry.path().string(), read_file(entry.path()));
+  }
   std::sort(texts.begin(), texts.end());
   return texts;
 }

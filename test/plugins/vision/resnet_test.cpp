@@ -70,8 +70,9 @@ class Reference {
     for (std::size_t c = 0; c < x.c; ++c) {
       double mean = 0, variance = 0;
       for (std::size_t i = c; i < x.values.size(); i += x.c) mean += x.values[i] / rows;
-      for (std::size_t i = c; i < x.values.size(); i += x.c)
+      for (std::size_t i = c; i < x.values.size(); i += x.c) {
         variance += std::pow(x.values[i] - mean, 2) / rows;
+      }
       for (std::size_t i = c; i < x.values.size(); i += x.c) {
         x.values[i] =
             (x.values[i] - mean) / std::sqrt(variance + 1e-5) * static_cast<double>(gamma[c]) +

@@ -240,8 +240,9 @@ TEST_CASE("a prefix language model generates as it was trained") {
   std::vector<std::string> wanted;
   for (int i = 0; i < 400; ++i) {
     std::string word;
-    for (int j = 0; j < 2 + i % 4; ++j)
+    for (int j = 0; j < 2 + i % 4; ++j) {
       word += static_cast<char>('a' + (i * 7 + j * j * 5 + i / 9) % 6);
+    }
     lines += "{\"q\": \"" + word + "\", \"a\": \"" + std::string(1, word.front()) + "\"}\n";
     if (i >= 12) continue;
     prompts += word + "\n";

@@ -58,8 +58,9 @@ TEST_CASE("LoRA tunes low-rank matrices, leaves the weights alone, and is export
   CHECK(after.size() == before.size() + thin);
   // The optimizer has no state for weights that are not trained.
   for (const auto& [name, tensor] :
-       read_safetensors(dir / "tuned" / step / "optimizer.safetensors"))
+       read_safetensors(dir / "tuned" / step / "optimizer.safetensors")) {
     CHECK_THAT(name, Contains("/lora_"));
+  }
 
   const auto trivet_on = [&](const std::string& command, const std::string& more) {
     const ShellResult result = trivet::test::trivet(command + " " + more);
@@ -84,8 +85,9 @@ TEST_CASE("LoRA tunes low-rank matrices, leaves the weights alone, and is export
   const auto &a = after.at("transformer/layer_0/attention/query/lora_a").values,
              &b = after.at("transformer/layer_0/attention/query/lora_b").values;
   std::vector<float> want = row("query/w");
-  for (std::size_t i = 0; i < 64; ++i)
+  for (std::size_t i = 0; i < 64; ++i) {
     want[i] += static_cast<float>(factor) * (a[0] * b[i] + a[1] * b[64 + i]);
+  }
   const std::vector<float> got = part(0);
   CHECK(got != row("query/w"));
   for (std::size_t i = 0; i < 64; ++i) CHECK(got[i] == Approx(want[i]).margin(1e-6));

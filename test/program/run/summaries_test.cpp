@@ -219,8 +219,9 @@ TEST_CASE("a full disk for event files ends the run with their name, and no chec
     CHECK(json_of(workdir / "status.json").at("state") == "failed");
     const bool saved = room > 1000;
     CHECK(fs::exists(workdir / "checkpoints/step_00000040") == saved);
-    if (saved)
+    if (saved) {
       CHECK(trivet::test::trivet("ckpt verify " + quoted(workdir.string())).exit_code == 0);
+    }
   }
   const ShellResult again = run_small(workdir, steps);
   INFO(again.output);

@@ -34,8 +34,9 @@ Tensor drawn(Device& device, const Shape& shape, std::uint64_t seed) {
 
 Tensor numbers(Device& device, const Shape& shape, std::int32_t below) {
   std::vector<std::int32_t> values(static_cast<std::size_t>(shape.size()));
-  for (std::size_t i = 0; i < values.size(); ++i)
+  for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = static_cast<std::int32_t>(i * 7) % below;
+  }
   return Tensor::from<std::int32_t>(device, values, shape);
 }
 
@@ -70,14 +71,17 @@ Outcome run(const tv_backend* table) {
     tape.backward(y, drawn(*device, y.shape(), 99));
   };
   const Tensor x = leaf({6, 8}), w = leaf({8, 8}), b = leaf({8});
-  for (const Activation act : {Activation::none, Activation::relu, Activation::gelu})
+  for (const Activation act : {Activation::none, Activation::relu, Activation::gelu}) {
     differentiate([&] { return ops::linear(x, w, b, act); });
-  for (const Activation act : {Activation::tanh, Activation::silu, Activation::swiglu})
+  }
+  for (const Activation act : {Activation::tanh, Activation::silu, Activation::swiglu}) {
     differentiate([&] { return ops::activation(x, act); });
+  }
   differentiate([&] { return ops::layer_norm(x, b, b, 1e-5F); });
   differentiate([&] { return ops::rms_norm(x, b, 1e-5F); });
-  for (const Activation act : {Activation::none, Activation::relu, Activation::silu})
+  for (const Activation act : {Activation::none, Activation::relu, Activation::silu}) {
     differentiate([&] { return ops::batch_norm(x, b, b, 1e-3F, act).y; });
+  }
   differentiate([&] { return ops::dropout(x, 0.3F, RngKey(4)); });
   differentiate([&] {
     return ops::softmax_cross_entropy(x, numbers(*device, {6}, 8), {0.1F, 0.01F});
@@ -104,9 +108,10 @@ Outcome run(const tv_backend* table) {
 void check_equal(const Outcome& got, const Outcome& want) {
   REQUIRE(got.values.size() == want.values.size());
   float worst = 0;
-  for (std::size_t i = 0; i < got.values.size(); ++i)
+  for (std::size_t i = 0; i < got.values.size(); ++i) {
     worst =
         std::max(worst, std::abs(got.values[i] - want.values[i]) / (1 + std::abs(want.values[i])));
+  }
   // The exact gelu is composed from a formula with an error of 1.5e-7; gradients add several terms.
   CHECK(worst < 2e-5F);
 }

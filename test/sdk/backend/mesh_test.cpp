@@ -13,8 +13,9 @@ std::string problems_of(const MeshConfig& mesh) {
   Diagnostics diagnostics;
   mesh.validate(diagnostics);
   std::string text;
-  for (const Diagnostic& problem : diagnostics.list())
+  for (const Diagnostic& problem : diagnostics.list()) {
     text += problem.path + ": " + problem.what + "\n";
+  }
   return text;
 }
 
@@ -88,8 +89,9 @@ TEST_CASE("the inputs' batch size must match the mesh", "[mesh]") {
     Diagnostics found;
     config.validate(found);
     std::string text;
-    for (const Diagnostic& problem : found.list())
+    for (const Diagnostic& problem : found.list()) {
       text += problem.path + ": " + problem.what + "\n";
+    }
     return text;
   };
   CHECK(diagnostics(64, 8).empty());

@@ -56,8 +56,9 @@ TEST_CASE("the caller and the next region see a region's writes", "[tsan]") {
       for (std::int64_t i = b; i < e; ++i) values[static_cast<std::size_t>(i)] += i;
     });
   }
-  for (std::size_t i = 0; i < values.size(); ++i)
+  for (std::size_t i = 0; i < values.size(); ++i) {
     REQUIRE(values[i] == 500 * static_cast<std::int64_t>(i));
+  }
 }
 
 TEST_CASE("an error leaves the region as the first by piece, after all pieces ran", "[tsan]") {

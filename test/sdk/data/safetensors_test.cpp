@@ -136,8 +136,9 @@ TEST_CASE("a reader made from the published layout alone reads our files") {
   const std::string bytes = bytes_of(dir.path() / "a");
 
   std::uint64_t size = 0;
-  for (std::size_t i = 0; i < 8; ++i)
+  for (std::size_t i = 0; i < 8; ++i) {
     size |= static_cast<std::uint64_t>(static_cast<unsigned char>(bytes.at(i))) << (8 * i);
+  }
   const std::string text = bytes.substr(8, size), data = bytes.substr(8 + size);
   CHECK(text.front() == '{');
   CHECK((8 + size) % 8 == 0);
@@ -160,10 +161,12 @@ TEST_CASE("a reader made from the published layout alone reads our files") {
   CHECK(header.at("none").at("shape") == nlohmann::json::array({0, 5}));
 
   std::uint64_t covered = 0;  // no hole, no overlap, nothing after it
-  for (const auto& [name, entry] : header.items())
-    if (name != "__metadata__")
+  for (const auto& [name, entry] : header.items()) {
+    if (name != "__metadata__") {
       covered += entry.at("data_offsets").at(1).get<std::uint64_t>() -
                  entry.at("data_offsets").at(0).get<std::uint64_t>();
+    }
+  }
   CHECK(covered == data.size());
 }
 
@@ -195,8 +198,9 @@ TEST_CASE("equal entries make equal bytes, every type has a name, no entries mak
   }
   trivet::write_safetensors(dir.path() / "c", all);
   const SafetensorsFile types(dir.path() / "c");
-  for (const SafetensorsEntry& entry : types.entries())
+  for (const SafetensorsEntry& entry : types.entries()) {
     CHECK(entry.name == trivet::name_of(entry.dtype));
+  }
 
   trivet::write_safetensors(dir.path() / "d", {});
   CHECK(bytes_of(dir.path() / "d") == file_of("{}      ", ""));
@@ -286,8 +290,9 @@ TEST_CASE("a hostile header is refused with the entry's name") {
   };
   for (const Case& tried : cases) {
     CHECK_THAT(tried.got, Catch::Contains(tried.expected));
-    if (tried.expected.find("after the last") == std::string::npos)
+    if (tried.expected.find("after the last") == std::string::npos) {
       CHECK_THAT(tried.got, Catch::Contains("entry \"evil\""));
+    }
   }
 }
 

@@ -16,8 +16,9 @@ Array drawn(const Input& input, std::size_t number) {
   Array array{input.shape, std::vector<double>(static_cast<std::size_t>(input.shape.size()))};
   std::vector<float> values(array.values.size());
   random_uniform(RngKey(7).fold(number), input.low, input.high, values);
-  for (std::size_t i = 0; i < values.size(); ++i)
+  for (std::size_t i = 0; i < values.size(); ++i) {
     array[i] = input.dtype == DType::f32 ? double{values[i]} : std::floor(double{values[i]});
+  }
   return array;
 }
 
@@ -60,8 +61,9 @@ bool close(double got, double want, double tolerance) {
 void check_on(Device& device, const OpCase& op, std::span<const Array> arrays, const Array& want) {
   INFO(op.name << " on " << device.key());
   std::vector<Tensor> inputs;
-  for (std::size_t i = 0; i < arrays.size(); ++i)
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
     inputs.push_back(on_device(device, arrays[i], op.inputs[i].dtype));
+  }
   const Tensor y = op.op(inputs);
   REQUIRE(y.shape() == want.shape);
   const std::vector<double> got = read(y);
@@ -72,8 +74,9 @@ void check_on(Device& device, const OpCase& op, std::span<const Array> arrays, c
   if (!op.differentiable) return;
   testing::GradientCheckOptions options;
   options.relative = op.gradient_tolerance;
-  for (std::size_t i = 0; i < inputs.size(); ++i)
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (op.inputs[i].dtype != DType::f32) options.constant.push_back(i);
+  }
   CHECK(testing::check_gradients(op.op, inputs, options) == "");
 }
 

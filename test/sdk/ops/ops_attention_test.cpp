@@ -35,8 +35,9 @@ Array attention_reference(std::span<const Array> in, const AttentionCase& c) {
                           (c.segments && in[3].at({i[0], i[1]}) != in[4].at({i[0], j}));
       if (hidden) continue;
       double score = 0;
-      for (std::int64_t d = 0; d < depth; ++d)
+      for (std::int64_t d = 0; d < depth; ++d) {
         score += scale * q.at({i[0], i[1], i[2], d}) * k.at({i[0], j, kv, d});
+      }
       if (c.bias.rank() == 4) score += in[6].at({i[0], i[2], i[1], j});
       if (o.softcap > 0) score = o.softcap * std::tanh(score / o.softcap);
       total += std::exp(score);

@@ -168,8 +168,9 @@ TEST_CASE("the fused classifier equals linear and softmax cross entropy", "[ops]
                      std::vector<double> logits(7, 0.0);
                      for (std::int64_t c = 0; c < 7; ++c) {
                        double& z = logits[static_cast<std::size_t>(c)];
-                       for (std::int64_t k = 0; k < 4; ++k)
+                       for (std::int64_t k = 0; k < 4; ++k) {
                          z += in[0].at({r, k}) * (transposed ? in[1].at({c, k}) : in[1].at({k, c}));
+                       }
                        if (softcap > 0) z = softcap * std::tanh(z / softcap);
                      }
                      const auto target = static_cast<std::int64_t>(in[2].at({r}));
@@ -203,8 +204,9 @@ TEST_CASE("the fused classifier has the gradients of its loss", "[ops]") {
                    std::vector<double> logits(5, 0.0);
                    for (std::int64_t c = 0; c < 5; ++c) {
                      double& z = logits[static_cast<std::size_t>(c)];
-                     for (std::int64_t k = 0; k < 4; ++k)
+                     for (std::int64_t k = 0; k < 4; ++k) {
                        z += in[0].at({r, k}) * (transposed ? in[1].at({c, k}) : in[1].at({k, c}));
+                     }
                      z = 3 * std::tanh(z / 3);
                    }
                    total += 0.5 * row_loss(logits, static_cast<std::int64_t>(in[2].at({r})), {});
@@ -281,8 +283,9 @@ TEST_CASE("the fused classifier gives the same result over several chunks of row
     CHECK(fused.loss.item() == Approx(ops::sum(loss).item()).epsilon(1e-5));
     const std::vector<float> rows = fused.per_row.to_host<float>(),
                              expected = loss.to_host<float>();
-    for (std::size_t i = 0; i < rows.size(); i += 97)
+    for (std::size_t i = 0; i < rows.size(); i += 97) {
       CHECK(rows[i] == Approx(expected[i]).margin(1e-5));
+    }
   }
 }
 

@@ -78,10 +78,12 @@ OpCase norm_case(bool layer, bool gamma, bool beta) {
               [=](auto in) {
                 return filled({2, 3, 8}, [&](Indices i) {
                   double mean = 0, square = 0;
-                  for (std::int64_t j = 0; j < 8 && layer; ++j)
+                  for (std::int64_t j = 0; j < 8 && layer; ++j) {
                     mean += in[0].at({i[0], i[1], j}) / 8;
-                  for (std::int64_t j = 0; j < 8; ++j)
+                  }
+                  for (std::int64_t j = 0; j < 8; ++j) {
                     square += std::pow(in[0].at({i[0], i[1], j}) - mean, 2) / 8;
+                  }
                   const double unit = (in[0].at(i) - mean) / std::sqrt(square + 1e-3);
                   return unit * (gamma ? in[1].at({i[2]}) : 1) + (beta ? in[2].at({i[2]}) : 0);
                 });
@@ -129,8 +131,9 @@ TEST_CASE("linear is act(x w + b), with gradients for x, w and b", "[ops]") {
                [=](auto in) {
                  return filled({2, 3, 4}, [&](Indices i) {
                    double z = bias ? in[2].at({i[2]}) : 0;
-                   for (std::int64_t k = 0; k < 5; ++k)
+                   for (std::int64_t k = 0; k < 5; ++k) {
                      z += in[0].at({i[0], i[1], k}) * in[1].at({k, i[2]});
+                   }
                    return act(kind, z);
                  });
                },

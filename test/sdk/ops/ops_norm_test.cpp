@@ -27,10 +27,12 @@ Moments moments_of(const Array& x, std::int64_t channel) {
   const auto n = static_cast<std::size_t>(x.dim(-1));
   const auto rows = static_cast<double>(x.values.size() / n);
   Moments m;
-  for (std::size_t i = static_cast<std::size_t>(channel); i < x.values.size(); i += n)
+  for (std::size_t i = static_cast<std::size_t>(channel); i < x.values.size(); i += n) {
     m.mean += x[i] / rows;
-  for (std::size_t i = static_cast<std::size_t>(channel); i < x.values.size(); i += n)
+  }
+  for (std::size_t i = static_cast<std::size_t>(channel); i < x.values.size(); i += n) {
     m.variance += std::pow(x[i] - m.mean, 2) / rows;
+  }
   return m;
 }
 

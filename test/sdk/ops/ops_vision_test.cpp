@@ -23,8 +23,9 @@ struct Extent {
 Extent extent(std::int64_t in, std::int64_t kernel, const WindowOptions& o, std::size_t axis) {
   const std::int64_t reach = (kernel - 1) * o.dilation[axis] + 1, stride = o.stride[axis];
   if (o.padding == Padding::valid) return {(in - reach + stride) / stride, 0};
-  if (o.padding == Padding::explicit_)
+  if (o.padding == Padding::explicit_) {
     return {(in + 2 * o.pad[axis] - reach + stride) / stride, o.pad[axis]};
+  }
   const std::int64_t out = (in + stride - 1) / stride;
   return {out, std::max<std::int64_t>(0, (out - 1) * stride + reach - in) / 2};
 }
@@ -56,8 +57,9 @@ void check_conv(const std::string& name, const Shape& image, const Shape& filter
                  double z = bias ? in[2].at({i[3]}) : 0;
                  window(image, filter[0], filter[1], o, i,
                         [&](auto row, auto column, auto y, auto x) {
-                          for (std::int64_t c = 0; c < image[3]; ++c)
+                          for (std::int64_t c = 0; c < image[3]; ++c) {
                             z += in[0].at({i[0], row, column, c}) * in[1].at({y, x, c, i[3]});
+                          }
                         });
                  return act == Activation::silu   ? z / (1 + std::exp(-z))
                         : act == Activation::relu ? std::max(0.0, z)

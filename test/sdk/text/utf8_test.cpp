@@ -16,8 +16,9 @@ namespace {
 // Every character that UTF-8 can encode.
 std::vector<char32_t> all_characters() {
   std::vector<char32_t> characters;
-  for (char32_t c = 0; c <= 0x10FFFF; ++c)
+  for (char32_t c = 0; c <= 0x10FFFF; ++c) {
     if (c < 0xD800 || c > 0xDFFF) characters.push_back(c);
+  }
   return characters;
 }
 

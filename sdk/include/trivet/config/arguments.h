@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The arguments of one subcommand, read by a table of options: those of the program, and commands
 // that plugins bring (command.h).
 //

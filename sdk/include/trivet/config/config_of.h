@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // ConfigOf<Base>: a config of any type registered for Base, or nothing. It is a template for an
 // object, not the object: copy it, compare it, store it, and build from it as often as needed with
 // make() (registry.h).

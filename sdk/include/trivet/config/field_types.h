@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Types of config fields that the standard library lacks. All of them work in constant expressions,
 // so that a plugin's file can carry their defaults.
 #pragma once

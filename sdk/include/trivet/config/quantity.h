@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Quantities: field types that a file writes as a number or as a text with units.
 #pragma once
 

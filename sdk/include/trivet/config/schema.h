@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Schema: what TRIVET_CONFIG says about a config struct, as data. It reaches the host in the note
 // of a plugin's file, before any code of the plugin runs; validation, documentation and completion
 // work on it, and on nothing else.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Value: a config as a tree, before it becomes a struct. The host parses TOML into it, command line
 // overrides change it, structs are decoded from it and encoded to it. Every node remembers where it
 // came from.

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The C part of the handshake between the trivet program and a plugin library.
  *
  * A plugin exports one data symbol, `trivet_plugin_entry_v1`; reading it runs no code of the

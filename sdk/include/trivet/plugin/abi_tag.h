@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Everything that changes the layout or the meaning of C++ objects crossing the plugin boundary, as
 // named text fields. The compiler writes them into every plugin; the host compares them one by one
 // before it opens the library, so that a refusal names the field, both values and the cure.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // PluginCall: says, as long as it lives, that this thread runs code of a plugin: whose, which of
 // its methods, and for what in the config or the model. The words of a crash are made of it. Making
 // one costs a few stores, so it may surround every call of a method.

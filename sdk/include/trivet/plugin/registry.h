@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The registry: "config in, object out". Every plugin offers items; an item has a kind ("layer"), a
 // key ("nn/Linear"), a schema and a factory. Objects are made from configs.
 //

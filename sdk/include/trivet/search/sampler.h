@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Sampler: the strategy of a search for hyper-parameters; it says where the next trial is made.
 //
 // Example (sdk/examples/snippets/search.cpp#sampler):

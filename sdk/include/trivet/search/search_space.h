@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // SearchSpace: which values a search for hyper-parameters may give to which keys of a config. In
 // TOML a table from config path to dimension:
 //

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Utf8Stream: text that arrives in pieces, given on in whole characters. A token of a byte-level
 // tokenizer may hold half a character; a terminal that gets the halves apart shows two errors.
 //

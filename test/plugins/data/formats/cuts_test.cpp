@@ -93,8 +93,9 @@ TEST_CASE("with random offsets each pass cuts elsewhere and has every label once
         if (rows.weights[row][i] == '0') continue;
         ++seen[rows.labels[row][i]];
         // Of one segment, ids follow each other.
-        if (i > 0 && rows.segment_ids[row][i] == rows.segment_ids[row][i - 1])
+        if (i > 0 && rows.segment_ids[row][i] == rows.segment_ids[row][i - 1]) {
           CHECK(rows.ids[row][i] == rows.labels[row][i - 1]);
+        }
       }
     }
     CHECK(seen.size() == 13 + 21 + 1);
@@ -127,9 +128,11 @@ TEST_CASE("random offsets depend on the seed, not on hosts or a resume", "[data-
   first.restore_state(location);
   second.restore_state(location);
   Texts got;
-  for (int i = 17; i < 30; ++i)
-    for (Input* input : std::initializer_list<Input*>{&first, &second})
+  for (int i = 17; i < 30; ++i) {
+    for (Input* input : std::initializer_list<Input*>{&first, &second}) {
       for (const std::string& row : rows_of(*input->get_next()).labels) got.push_back(row);
+    }
+  }
   CHECK(got == Texts(expected.begin() + 17 * 6, expected.end()));
 
   folder.config.seed = 1;

@@ -95,9 +95,10 @@ TEST_CASE("labels of any integer type are read") {
   const std::string labels[] = {npy(dict("<i8", "(2,)"), raw<std::int64_t>({3, 9})),
                                 npy(dict("<i4", "(2,)"), raw<std::int32_t>({3, 9})),
                                 npy(dict("|u1", "(2,)"), raw<std::uint8_t>({3, 9}))};
-  for (const std::string& bytes : labels)
+  for (const std::string& bytes : labels) {
     CHECK(Files(images, bytes).batch().at("label").to_host<std::int32_t>() ==
           std::vector<std::int32_t>{3, 9});
+  }
 }
 
 TEST_CASE("a header of version 2 is read") {

@@ -45,8 +45,9 @@ data::SyntheticInput made(const data::SyntheticConfig& config, Phase phase = Pha
 std::vector<Image> images(Input& input) {
   const auto pixels = input.get_next().value().at("image").to_host<float>();
   std::vector<Image> found;
-  for (auto at = pixels.begin(); at != pixels.end(); at += kSize)
+  for (auto at = pixels.begin(); at != pixels.end(); at += kSize) {
     found.emplace_back(at, at + kSize);
+  }
   return found;
 }
 
@@ -70,10 +71,13 @@ using Change = std::tuple<std::int64_t, std::int64_t, bool>;
 
 // The change that made `got` from `image`, if any.
 std::optional<Change> change_of(const Image& image, const Image& got, std::int64_t padding) {
-  for (std::int64_t down = -padding; down <= padding; ++down)
-    for (std::int64_t right = -padding; right <= padding; ++right)
-      for (const bool flip : {false, true})
+  for (std::int64_t down = -padding; down <= padding; ++down) {
+    for (std::int64_t right = -padding; right <= padding; ++right) {
+      for (const bool flip : {false, true}) {
         if (changed(image, down, right, flip) == got) return Change{down, right, flip};
+      }
+    }
+  }
   return std::nullopt;
 }
 

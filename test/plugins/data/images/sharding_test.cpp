@@ -44,9 +44,10 @@ class Hosts {
       }
       const SequenceRows rows = rows_of(*batch);
       const auto weight = batch->at("weight").to_host<float>();
-      for (std::size_t i = 0; i < weight.size(); ++i)
+      for (std::size_t i = 0; i < weight.size(); ++i) {
         step.push_back(rows.ids[i] + rows.labels[i] + rows.segment_ids[i] + rows.weights[i] +
                        (weight[i] == 1 ? "+" : "-"));
+      }
     }
     CHECK((ended == 0 || ended == inputs_.size()));
     return step;

@@ -64,13 +64,15 @@ TEST_CASE("synthetic images are a function of seeds and split alone") {
   const auto labels = shuffled.at("label").to_host<std::int32_t>();
   const auto pixels = shuffled.at("image").to_host<float>();
   int found = 0;
-  for (std::size_t i = 0; i < 30; ++i)
-    for (std::size_t j = 0; j < 30; ++j)
+  for (std::size_t i = 0; i < 30; ++i) {
+    for (std::size_t j = 0; j < 30; ++j) {
       if (std::equal(pixels.begin() + 144 * i, pixels.begin() + 144 * (i + 1),
                      first.begin() + 144 * j)) {
         ++found;
         CHECK(labels[i] == static_cast<int>(j % 3));
       }
+    }
+  }
   CHECK(found == 30);
 }
 
@@ -79,15 +81,20 @@ TEST_CASE("without noise an example is its class's pattern of 4 x 4 blocks; with
   config.noise = 0;
   const auto patterns = images(config);
   CHECK(images(config, Phase::evaluation) == patterns);
-  for (std::size_t y = 0; y < 8; ++y)
-    for (std::size_t x = 0; x < 9; ++x)
-      for (std::size_t c = 0; c < 2; ++c)
+  for (std::size_t y = 0; y < 8; ++y) {
+    for (std::size_t x = 0; x < 9; ++x) {
+      for (std::size_t c = 0; c < 2; ++c) {
         CHECK(patterns[(y * 9 + x) * 2 + c] == patterns[(y / 4 * 4 * 9 + x / 4 * 4) * 2 + c]);
+      }
+    }
+  }
   // The six blocks, two channels each, have different shades.
   std::set<std::pair<float, float>> shades;
-  for (std::size_t y = 0; y < 8; y += 4)
-    for (std::size_t x = 0; x < 9; x += 4)
+  for (std::size_t y = 0; y < 8; y += 4) {
+    for (std::size_t x = 0; x < 9; x += 4) {
       shades.insert({patterns[(y * 9 + x) * 2], patterns[(y * 9 + x) * 2 + 1]});
+    }
+  }
   CHECK(shades.size() == 6);
   CHECK(std::equal(patterns.begin(), patterns.begin() + 144, patterns.begin() + 3 * 144));
   CHECK_FALSE(std::equal(patterns.begin(), patterns.begin() + 144, patterns.begin() + 144));
@@ -96,8 +103,9 @@ TEST_CASE("without noise an example is its class's pattern of 4 x 4 blocks; with
   const auto noisy = images(config);
   CHECK(noisy != patterns);
   // A quarter of a value in [0, 1] is replaced, and bytes are truncated to integers.
-  for (std::size_t i = 0; i < noisy.size(); ++i)
+  for (std::size_t i = 0; i < noisy.size(); ++i) {
     CHECK(std::fabs(noisy[i] - patterns[i]) <= 0.25F + 1.0F / 255);
+  }
 }
 
 TEST_CASE("synthetic configs of odd shapes are refused") {

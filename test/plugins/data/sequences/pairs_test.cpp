@@ -110,10 +110,12 @@ TEST_CASE("packing keeps all pairs complete and in order", "[data-pairs]") {
         for (char segment = '1'; target.segment_ids[row].find(segment) != std::string::npos;
              ++segment) {
           std::string text;
-          for (std::size_t i = 0; i < 6; ++i)
+          for (std::size_t i = 0; i < 6; ++i) {
             if (source.segment_ids[row][i] == segment) text += source.ids[row][i];
-          for (std::size_t i = 0; i < 8; ++i)
+          }
+          for (std::size_t i = 0; i < 8; ++i) {
             if (target.segment_ids[row][i] == segment) text += target.labels[row][i];
+          }
           seen.push_back(text);
         }
       }
@@ -132,8 +134,9 @@ TEST_CASE("pairs come again from a saved position, and not from other pairs", "[
   const Value position = input.save_state();
   auto resumed = pairs.input(Phase::training);
   resumed.restore_state(position);
-  for (int i = 0; i < 9; ++i)
+  for (int i = 0; i < 9; ++i) {
     CHECK(fingerprint(*resumed.get_next()) == fingerprint(*input.get_next()));
+  }
   pairs.config.inputs_len = 7;
   CHECK_THAT(input_error([&] { pairs.input(Phase::training).restore_state(position); }),
              Contains("saved with different text"));

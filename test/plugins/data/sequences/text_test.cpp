@@ -109,9 +109,11 @@ TEST_CASE("whole documents are packed in order, each row with as many as fit", "
       RC_ASSERT(used + following[0].length > seq_len);
     }
     std::vector<data::Piece> expected;
-    for (std::size_t i = 0; i < positions.size(); ++i)
-      if (positions[i] > 0)
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+      if (positions[i] > 0) {
         expected.push_back({static_cast<std::int64_t>(i), 0, std::min(positions[i], seq_len), 0});
+      }
+    }
     RC_ASSERT(all == expected);
   });
 }

@@ -22,8 +22,9 @@ namespace {
 template <class T>
 std::string little(const std::vector<std::int64_t>& values) {
   std::string bytes;
-  for (const std::int64_t value : values)
+  for (const std::int64_t value : values) {
     for (std::size_t i = 0; i < sizeof(T); ++i) bytes += static_cast<char>(value >> (8 * i));
+  }
   return bytes;
 }
 

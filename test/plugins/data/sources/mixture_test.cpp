@@ -26,9 +26,10 @@ std::string turns(std::vector<double> rates, std::vector<std::int64_t> counts,
                   Exhausted exhausted) {
   data::MixtureOrder order(std::move(rates), std::move(counts), exhausted);
   std::string text;
-  for (data::MixtureOrder::Turn turn; order.next(turn);)
+  for (data::MixtureOrder::Turn turn; order.next(turn);) {
     text += (text.empty() ? "" : " ") + std::string(1, static_cast<char>('a' + turn.source)) +
             std::to_string(turn.example);
+  }
   return text;
 }
 
@@ -46,8 +47,9 @@ struct MixtureFolder {
     data::Mixture mixture(config);
     mixture.read([&](const SourceExample& example) {
       std::string text = example.location.substr(example.location.rfind('/') + 1);
-      for (const auto& feature : example.features)
+      for (const auto& feature : example.features) {
         text += " " + std::string(feature.name) + "=" + std::string(feature.text);
+      }
       seen.push_back(text);
     });
     return seen;
@@ -89,9 +91,10 @@ TEST_CASE("at every location sources have had about their shares", "[data-mixtur
     for (int n = 1; n <= 500; ++n) {
       RC_ASSERT(order.next(turn));
       RC_ASSERT(turn.example == taken[turn.source]++);
-      for (std::size_t i = 0; i < rates.size(); ++i)
+      for (std::size_t i = 0; i < rates.size(); ++i) {
         RC_ASSERT(std::abs(static_cast<double>(taken[i]) - n * rates[i] / all) <
                   std::max<double>(2, static_cast<double>(rates.size()) / 2));
+      }
     }
   });
 }
@@ -107,12 +110,13 @@ TEST_CASE("continue uses every example once, repeat leaves none out", "[data-mix
     std::map<std::pair<std::size_t, std::int64_t>, int> seen;
     data::MixtureOrder order(rates, counts, repeat ? Exhausted::repeat : Exhausted::continue_);
     for (data::MixtureOrder::Turn turn; order.next(turn);) ++seen[{turn.source, turn.example}];
-    for (std::size_t i = 0; i < counts.size(); ++i)
+    for (std::size_t i = 0; i < counts.size(); ++i) {
       for (std::int64_t example = 0; example < counts[i]; ++example) {
         const auto found = seen.find({i, example});
         RC_ASSERT(found != seen.end());
         if (!repeat) RC_ASSERT(found->second == 1);
       }
+    }
   });
 }
 

@@ -28,8 +28,9 @@ Texts examples(DataSource& source) {
   Texts texts;
   source.read([&](const SourceExample& example) {
     std::string text = example.location.substr(example.location.rfind('/') + 1) + ":";
-    for (const auto& feature : example.features)
+    for (const auto& feature : example.features) {
       text += " " + std::string(feature.name) + "=" + std::string(feature.text);
+    }
     texts.push_back(text);
   });
   return texts;

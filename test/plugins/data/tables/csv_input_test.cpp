@@ -162,8 +162,9 @@ TEST_CASE("a split by a column keeps rows that agree in it together") {
   std::map<std::string, std::set<bool>> sides;
   for (const auto part : {data::CsvPart::train, data::CsvPart::eval}) {
     file.config.part = part;
-    for (const auto& row : cells_of(file.input()))
+    for (const auto& row : cells_of(file.input())) {
       sides[row[1]].insert(part == data::CsvPart::eval);
+    }
   }
   CHECK(sides.size() == 60);
   for (const auto& entry : sides) CHECK(entry.second.size() == 1);

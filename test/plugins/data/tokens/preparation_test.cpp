@@ -34,8 +34,9 @@ data::TokensInput tokens(const TextFolder& text, const fs::path& folder) {
 
 std::set<std::string> names(const fs::path& folder) {
   std::set<std::string> found;
-  for (const auto& entry : fs::directory_iterator(folder))
+  for (const auto& entry : fs::directory_iterator(folder)) {
     found.insert(entry.path().filename().string());
+  }
   return found;
 }
 

@@ -57,8 +57,9 @@ TEST_CASE("choose_token draws by softmax(logits / temperature)", "[lm]") {
   for (const double temperature : {0.5, 1.0, 2.0}) {
     config.temperature = temperature;
     double sum = 0;
-    for (int id = 0; id < 4; ++id)
+    for (int id = 0; id < 4; ++id) {
       sum += std::exp(double{logits[static_cast<std::size_t>(id)]} / temperature);
+    }
     constexpr int kDraws = 20000;
     auto counts = draws(logits, config, kDraws);
     CHECK(counts[4] == 0);

@@ -169,8 +169,9 @@ TEST_CASE("a search outlives a cluster that is out of reach for a while") {
   CHECK(launched.units.units().size() == 7);
   const search::Study study(launched.units.experiment() / "search.jsonl", branin_space());
   CHECK(study.trials().size() == 7);
-  for (const search::Trial& trial : study.trials())
+  for (const search::Trial& trial : study.trials()) {
     CHECK(trial.state == search::TrialState::complete);
+  }
   calls.lost = 1'000'000;
   Launched stopped(config);
   stopped.supervise(20);

@@ -100,8 +100,9 @@ TEST_CASE("at most `parallel` trials run, and the next starts when one has ended
     search.step();
   }
   CHECK(search.launched == Wids{1, 2, 3, 4, 5});
-  for (const search::Trial& trial : search.study.trials())
+  for (const search::Trial& trial : search.study.trials()) {
     CHECK(trial.state == search::TrialState::complete);
+  }
 }
 
 TEST_CASE("a trial's value is its last measurement") {
@@ -240,8 +241,9 @@ TEST_CASE("a point that was tried before is not run again and counts as a trial"
   }
   CHECK(units.units().size() == 2);
   CHECK(search.study.trials().size() == 12);
-  for (const search::Trial& trial : search.study.trials())
+  for (const search::Trial& trial : search.study.trials()) {
     CHECK(trial.value == number_of(trial.point, 0));
+  }
 }
 
 TEST_CASE("a point that no config can have is a failed trial") {

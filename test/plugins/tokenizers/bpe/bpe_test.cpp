@@ -47,8 +47,9 @@ Ids reference(const Merges& merges, const std::string& word) {
     auto best = ranks.end();
     for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
       const auto found = ranks.find({parts[i], parts[i + 1]});
-      if (found != ranks.end() && (best == ranks.end() || found->second < best->second))
+      if (found != ranks.end() && (best == ranks.end() || found->second < best->second)) {
         best = found;
+      }
     }
     if (best == ranks.end()) break;
     std::vector<std::string> merged;
@@ -146,8 +147,9 @@ TEST_CASE("streamed text arrives in whole characters", "[tokenizers]") {
   for (const std::string& text : hard_texts()) {
     Utf8Stream stream;
     std::string shown;
-    for (const std::int32_t id : tokenizer->encode(text))
+    for (const std::int32_t id : tokenizer->encode(text)) {
       shown += stream.push(tokenizer->token_text(id));
+    }
     CHECK(shown + stream.finish() == text);
   }
 }

@@ -47,8 +47,9 @@ std::vector<Ids> others(const TempDir& dir, const std::vector<fs::path>& files) 
   REQUIRE(result.exit_code == 0);
   std::vector<Ids> lists;
   std::istringstream in(result.output);
-  for (std::string line; std::getline(in, line);)
+  for (std::string line; std::getline(in, line);) {
     lists.push_back(nlohmann::json::parse(line).get<Ids>());
+  }
   REQUIRE(lists.size() == files.size());
   return lists;
 }
@@ -84,8 +85,9 @@ TEST_CASE("with GPT-2's files all ids match another tokenizer's", "[tokenizers]"
   REQUIRE(files.size() >= 10);
   // The other tokenizer accepts only text, not invalid UTF-8.
   for (const std::string& text : hard_texts()) {
-    if (!find_invalid_utf8(text))
+    if (!find_invalid_utf8(text)) {
       files.push_back(dir.write("hard" + std::to_string(files.size()), text));
+    }
   }
   const std::vector<Ids> expected = others(dir, files);
   for (std::size_t i = 0; i < files.size(); ++i) {

@@ -52,9 +52,11 @@ Merges reference(const Words& words, const BpeVocabulary& trained, std::size_t c
   Merges merges;
   while (merges.size() < count) {
     std::map<std::pair<std::size_t, std::size_t>, std::int64_t> counts;
-    for (const auto& [parts, frequency] : split)
-      for (std::size_t i = 0; i + 1 < parts.size(); ++i)
+    for (const auto& [parts, frequency] : split) {
+      for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
         counts[{ids.at(parts[i]), ids.at(parts[i + 1])}] += frequency;
+      }
+    }
     const auto best =
         std::max_element(counts.begin(), counts.end(),
                          [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -150,9 +152,10 @@ TEST_CASE("words are counted the same in one text, in pieces and from files", "[
   const TempDir dir;
   // More than one piece of a file, with few or no positions to cut.
   std::string text;
-  for (int i = 0; text.size() < 3 << 20; ++i)
+  for (int i = 0; text.size() < 3 << 20; ++i) {
     text +=
         i % 3 == 0 ? "\n\n x" + std::to_string(i) + "\n" : std::string("\u3000 \u00a0\n  y\u00e9 ");
+  }
   const std::string unbroken(3 << 20, 'z');
   WordCounts whole({}), files({});
   for (const std::string& part : {text, unbroken, std::string()}) {
@@ -216,8 +219,9 @@ TEST_CASE("Hugging Face's library reads the written file and gives the same ids"
   std::vector<std::string> texts = {"a<|endoftext|>b <two words>", "It's 12 o'clock \u00e9\u4f60"};
   for (const auto& [name, text] : licenses()) texts.push_back(text);
   std::string words = "node " + quoted(script.string()) + " " + quoted(file.string());
-  for (std::size_t i = 0; i < texts.size(); ++i)
+  for (std::size_t i = 0; i < texts.size(); ++i) {
     words += " " + quoted(dir.write("text" + std::to_string(i), texts[i]).string());
+  }
   const ShellResult result = shell(words);
   INFO(result.output.substr(0, 1000));
   REQUIRE(result.exit_code == 0);

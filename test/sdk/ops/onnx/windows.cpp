@@ -263,8 +263,9 @@ Tensor normalized_over(const Call& c) {
   const Tensor& x = c.f32();
   const Numbers axes = c.node.integers("axes", {0, 2, 3});
   const auto over_axes = [&](Tensor y) {
-    for (const std::int64_t axis : axes)
+    for (const std::int64_t axis : axes) {
       y = ops::mean(y, static_cast<int>(axis), {.keep_dims = true});
+    }
     return y;
   };
   const Tensor centered = ops::sub(x, over_axes(x));

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // Values to config structs and back, and comparison. validate(), which is not a template, has
 // checked the values before; these functions only assign values to members.
 #pragma once

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // What TRIVET_CONFIG and TRIVET_ENUM leave behind for the templates that read it: functions found
 // by argument-dependent lookup through Tag<Type>. A pointer to the struct would not do: it converts
 // to its base, and a struct without a list would pass for its base.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // FieldTraits of what is made of other fields, or is a field of any form: lists, maps, optionals,
 // ConfigOf and Value. Those of structs are in codec.h. A further one of this sort is a
 // specialization with the members of FieldTraits<std::vector<T>>.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // FieldTraits<T>: how a C++ type that is one value in a file becomes a field of a config. Lists,
 // maps, tables and ConfigOf, which are made of these, have theirs in field_containers.h and
 // codec.h.

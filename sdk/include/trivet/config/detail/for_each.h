@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // TRIVET_FOR_EACH(macro, a, b, ...) is macro(a) macro(b) ...; nothing for an empty list. The
 // expansion rescans itself 4^4 times, which is the longest list it takes.
 #pragma once

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // JSON written by the compiler. Doubles are the 16 hexadecimal digits of their bits: exact, and
 // there is no constexpr to_chars for them.
 #pragma once

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The schema of a config struct as JSON, written by the compiler. This text goes into the note of a
 // plugin's file and is what schema_of<C>() reads, so there is one description only.
 //

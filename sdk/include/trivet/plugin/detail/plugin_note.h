@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // The parts of TRIVET_PLUGIN: items, the ELF note that the compiler writes from them, and the
 // registration that walks the same list.
 #pragma once
