@@ -260,6 +260,11 @@ void Commands::cancel(const std::vector<std::string>& tasks) {
   scancel({}, tasks);
 }
 
+// The queue shows what was released: a failure may mean that the task is not held any more.
+void Commands::release(const std::vector<std::string>& tasks) {
+  for (const std::string& task : tasks) run({"scontrol", "release", task});
+}
+
 void Commands::terminate(const std::vector<std::string>& tasks) {
   scancel({"--batch", "--signal=TERM"}, tasks);
 }

@@ -66,6 +66,8 @@ class Commands {
 
   // Cancels tasks like "12_3". A task that has ended in the meantime is not an error.
   void cancel(const std::vector<std::string>& tasks);
+  // Lets held tasks start. A task that is not held (any more) is not an error.
+  void release(const std::vector<std::string>& tasks);
   // Sends SIGTERM to the scripts only.
   void terminate(const std::vector<std::string>& tasks);
 

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "slurm_orchestrator.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "batch.h"
 #include "submitter.h"
 #include "trivet/error.h"
 #include "trivet/launch/attempt.h"
+#include "trivet/os/file.h"
 #include "trivet/os/process.h"
 #include "unit_statuses.h"
 
@@ -24,6 +28,19 @@ using launch::JobEvent;
 using launch::JobState;
 using launch::JobStatus;
 using launch::WorkUnit;
+
+// A node may fail to start anything.
+constexpr std::int64_t kMostReleases = 5;
+
+// Whether the task may be released once more, which is recorded.
+bool take_release(const TaskLocation& location) {
+  const std::filesystem::path file = location.submission->releases_file(location.task);
+  const std::string times = is_there(file) ? read_text_file(file) : std::string();
+  if (std::count(times.begin(), times.end(), '\n') >= kMostReleases) return false;
+  const auto now = static_cast<std::int64_t>(unix_time());
+  write_all(open_file(file, O_WRONLY | O_APPEND | O_CREAT), std::to_string(now) + "\n", file);
+  return true;
+}
 
 }  // namespace
 
@@ -138,6 +155,11 @@ void SlurmOrchestrator::refresh(std::span<const std::int64_t> wids) {
   }
   // Read after the queue, so that records of a task that has left the queue are seen.
   context_.records.refresh();
+  if (const auto held = releasable(wids, submissions, queue); !held.empty()) {
+    commands_.release(held);
+    queue = commands_.queue();
+    context_.records.refresh();
+  }
   const std::set<std::int64_t> wanted(wids.begin(), wids.end());
   std::vector<JobEvent> events;
   for (const WorkUnit& unit : context_.records.units()) {
@@ -157,6 +179,20 @@ void SlurmOrchestrator::refresh(std::span<const std::int64_t> wids) {
   }
   if (!events.empty()) context_.records.record(events);
   commands_.cancel(leftovers(submissions, queue));
+}
+
+// Returns tasks that Slurm holds since it failed to start them, as happens when a node is
+// overloaded. Their jobs have not ended.
+std::vector<std::string> SlurmOrchestrator::releasable(std::span<const std::int64_t> wids,
+                                                       const Submissions& submissions,
+                                                       const Queue& queue) {
+  std::vector<std::string> tasks;
+  visit_jobs(context_.records, wids, [&](const WorkUnit& unit, const Job& job, JobStatus status) {
+    const JobLocation at = location_of(unit.wid, job, submissions, queue);
+    const bool is_wanted = !has_ended(job, status) && !context_.records.is_cancelled(unit.wid);
+    if (is_wanted && at.is_held(status) && take_release(*at.location)) tasks.push_back(at.id());
+  });
+  return tasks;
 }
 
 // Returns tasks that wait or are held for jobs that have ended. A restarted controller may bring

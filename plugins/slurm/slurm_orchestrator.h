@@ -45,6 +45,8 @@ class SlurmOrchestrator final : public launch::Orchestrator {
     std::vector<std::string> pending, running, stuck;
   };
   Open open_tasks(std::span<const std::int64_t> wids, const Submissions& submissions);
+  std::vector<std::string> releasable(std::span<const std::int64_t> wids,
+                                      const Submissions& submissions, const Queue& queue);
   std::vector<std::string> leftovers(Submissions& submissions, const Queue& queue);
   void record_cancelled(std::span<const std::int64_t> wids, const Submissions& submissions);
 

@@ -95,6 +95,10 @@ fs::path Submission::log(std::int64_t task) const {
   return directory / (std::to_string(task) + ".log");
 }
 
+fs::path Submission::releases_file(std::int64_t task) const {
+  return directory / (std::to_string(task) + ".released");
+}
+
 std::string TaskLocation::id() const {
   return submission->job_id + "_" + std::to_string(task);
 }

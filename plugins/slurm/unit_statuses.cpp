@@ -116,7 +116,14 @@ std::string JobLocation::id() const {
 }
 
 bool JobLocation::is_live(const JobStatus& recorded) const {
-  if (entry == nullptr || !entry->is_active()) return false;
+  return entry != nullptr && entry->is_active() && is_submitted(recorded);
+}
+
+bool JobLocation::is_held(const JobStatus& recorded) const {
+  return entry != nullptr && entry->has_failed_to_start() && is_submitted(recorded);
+}
+
+bool JobLocation::is_submitted(const JobStatus& recorded) const {
   const bool is_asked_again = recorded.state == JobState::pending && recorded.failures == 0;
   const auto task = static_cast<std::size_t>(location->task);
   return !is_asked_again || recorded.attempt <= location->submission->attempts[task];
@@ -147,6 +154,11 @@ JobStatus status_now(const Job& job, const JobStatus& recorded, const JobLocatio
   JobStatus known = recorded;
   if (told) known.attempt = told->attempt;
   return dropped_status(job, known, at, wish, dependency);
+}
+
+bool has_ended(const Job& job, const JobStatus& recorded) {
+  const JobStatus known = launch::unrecorded_status(job, recorded).value_or(recorded);
+  return launch::is_final(recorded.state) || is_told_by_attempt(known);
 }
 
 std::vector<const Job*> in_order(const WorkUnit& unit) {

@@ -26,6 +26,11 @@ struct JobLocation {
   // Whether Slurm will start the job, or has. False if its task is about to end: the job has ended
   // for good and is wanted again.
   bool is_live(const launch::JobStatus& recorded) const;
+  // Whether Slurm holds the job since it failed to start it on its node.
+  bool is_held(const launch::JobStatus& recorded) const;
+
+ private:
+  bool is_submitted(const launch::JobStatus& recorded) const;
 };
 
 JobLocation location_of(std::int64_t wid, const launch::Job& job, const Submissions& submissions,
@@ -39,6 +44,9 @@ enum class UnitWish { run, cancel };
 launch::JobStatus status_now(const launch::Job& job, const launch::JobStatus& recorded,
                              const JobLocation& at, UnitWish wish,
                              const launch::DependencyAnswer& dependency);
+
+// Whether the job has ended by its records or its attempt, whatever Slurm has of it.
+bool has_ended(const launch::Job& job, const launch::JobStatus& recorded);
 
 // Whether the change needs no record.
 bool is_same(const launch::JobStatus& a, const launch::JobStatus& b);

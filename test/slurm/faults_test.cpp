@@ -12,7 +12,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "program/launch/launched_experiments.h"
+#include "fake_slurm.h"
 #include "support/jobs.h"
 #include "support/paths.h"
 #include "support/plugin_folder.h"
@@ -22,72 +22,6 @@ using Catch::Contains;
 namespace fs = std::filesystem;
 
 namespace {
-
-// Commands of a cluster that accepts every job, starts with array 7, and lists the file `queue`.
-class FakeSlurm {
- public:
-  FakeSlurm() {
-    set("sbatch", "case \"$*\" in *--test-only*) exit 0;; esac; echo \"$@\" >> " + file("calls") +
-                      "; echo 7");
-    // A script queries the state of its job.
-    set("squeue", "case \"$*\" in *--jobs=*) cat " + file("state") + "; exit;; esac; cat " +
-                      file("queue") + " 2>/dev/null; exit 0");
-    set("scancel", "echo \"$@\" >> " + file("scancelled"));
-    set("scontrol",
-        "case $1 in ping) echo 'Slurmctld(primary) at c is UP';; "
-        "show) echo 'MaxArraySize            = 1001';; requeue) echo \"$@\" >> " +
-            file("requeued") + "; kill $PPID;; esac");
-  }
-  void set(const std::string& command, const std::string& script) const {
-    const fs::path path = folder.write(command, "#!/bin/sh\n" + script + "\n");
-    fs::permissions(path, fs::perms::owner_all);
-  }
-  std::string file(const std::string& name) const { return (folder / name).string(); }
-  std::string settings() const { return "PATH=" + quoted(folder.path().string()) + ":$PATH "; }
-  // The number of submissions of a job.
-  std::ptrdiff_t calls() const {
-    if (!fs::exists(file("calls"))) return 0;
-    const std::string text = read_file(file("calls"));
-    return std::count(text.begin(), text.end(), '\n');
-  }
-  // The requests of scripts.
-  std::string requeued() const {
-    return fs::exists(file("requeued")) ? read_file(file("requeued")) : "";
-  }
-  // The name of the last job.
-  std::string name() const {
-    const std::string text = read_file(file("calls")), option = "--job-name=";
-    const auto begin = text.rfind(option) + option.size();
-    return text.substr(begin, text.find(' ', begin) - begin);
-  }
-
-  TempDir folder;
-};
-
-struct FakeExperiments {
-  explicit FakeExperiments(const std::string& settings = {})
-      : at("type = 'slurm/Orchestrator'\npartition = 'p'\ntimeout = 20\n",
-           slurm.settings() + settings) {}
-  // Lets the experiment detect that no work is left.
-  ~FakeExperiments() {
-    slurm.set("squeue", "exit 0");
-    slurm.set("scancel", "exit 0");
-    slurm.set("scontrol", "echo 'Slurmctld(primary) at c is UP'");
-  }
-  FakeSlurm slurm;
-  Experiments at;
-
-  ShellResult launch(const std::string& more = {}) const { return at.launch("true", 2, more); }
-  // The one entry of the queue.
-  void set_queue(const std::string& state) const {
-    slurm.folder.write("queue", "7|0|" + state + "|None|n1|" + slurm.name() + "\n");
-  }
-  // Runs task 0 of the first array like Slurm. `settings` are those of the script's bash.
-  std::string script(const std::string& settings = {}) const {
-    return slurm.settings() + "SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=0 " + settings + "bash " +
-           quoted((at.root / "1/slurm/1/sbatch.sh").string());
-  }
-};
 
 // Reports the save request, and has done its work after a restart.
 constexpr const char* kSavesAtOnce =
@@ -351,40 +285,6 @@ TEST_CASE("slurm: checking a lost job uses none of its retries") {
             .exit_code == 0);
   CHECK(fake.at.state(1) == "completed");
   CHECK(fake.at.job(1).at("attempt") == 3);
-}
-
-TEST_CASE("slurm: jobs that wait for a failed job are removed from the queue") {
-  const FakeExperiments fake;
-  REQUIRE(fake.launch().exit_code == 0);
-  REQUIRE(fake.at.trivet("job " + quoted((fake.at.root / "1/slurm/1/array.json").string()) + " 0")
-              .exit_code == 0);
-  const std::string name = fake.slurm.name();
-  fake.slurm.folder.write("queue", "7|0|PENDING|launch failed requeued held||" + name +
-                                       "\n7|1|PENDING|Priority||" + name + "\n");
-  CHECK(fake.at.state(1) == "completed");
-  CHECK(fake.at.state(2) == "queued");
-  CHECK(read_file(fake.slurm.file("scancelled")) == "7_0\n");
-}
-
-TEST_CASE("slurm: a job that Slurm holds forever is lost and can be resumed") {
-  const FakeExperiments fake;
-  REQUIRE(fake.at.launch("true", 1).exit_code == 0);
-  const auto held = [&](const std::string& reason) {
-    fake.slurm.folder.write("queue", "7|0|PENDING|" + reason + "||" + fake.slurm.name() + "\n");
-  };
-  // A user may release it, or it waits in the queue.
-  for (const char* reason : {"JobHeldUser", "Priority"}) {
-    held(reason);
-    CHECK(fake.at.state(1) == "queued");
-  }
-  held(GENERATE("launch failed requeued held", "launch_failed_requeued_held"));
-  const ShellResult status = fake.at.trivet("status 1");
-  CHECK_THAT(status.output, Contains("1 lost") && Contains("Slurm job 7_0: launch") &&
-                                Contains("trivet resume 1"));
-  CHECK(read_file(fake.slurm.file("scancelled")) == "7_0\n");
-  const std::ptrdiff_t before = fake.slurm.calls();
-  CHECK(fake.at.trivet("resume 1").exit_code == 0);
-  CHECK(fake.slurm.calls() == before + 1);
 }
 
 TEST_CASE("slurm: a late status update does not overwrite a job's record") {
