@@ -19,7 +19,7 @@ FpropContext context_of(const std::string& name, const FpropContext& context);
 class Models final : public Model {
  public:
   explicit Models(std::unique_ptr<Model> shared) : shared_(std::move(shared)) {}
-  // A null model stands for the shared one.
+  // A null model means the shared one.
   void add(std::string name, std::unique_ptr<Model> model);
 
   Model& of(std::size_t task);

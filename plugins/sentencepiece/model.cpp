@@ -39,7 +39,7 @@ Model::Model(const Config& config) {
   if (!status.ok() || model_.GetPieceSize() == 0) {
     throw InputError(config.file.text + " is not a SentencePiece model" +
                          (status.ok() ? ": it has no pieces" : ""),
-                     {.hint = "it may be cut off, or be the .vocab file of the .model"});
+                     {.hint = "the file may be cut off, or be the .vocab file of the .model"});
   }
   fingerprint_ = digest("sentencepiece/Model 1 " + file_);
 }

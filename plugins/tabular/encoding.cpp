@@ -80,7 +80,7 @@ Encoding encoding_of(const OrderedJson& json) {
   encoding.label = label.at("column").get<std::string>();
   if (label.contains("classes")) {
     encoding.classes = read_distinct(label, "classes");
-    if (encoding.classes.size() < 2) throw Error("it has fewer than two classes");
+    if (encoding.classes.size() < 2) throw Error("the label has fewer than two classes");
   } else {
     encoding.label_mean = read_finite(label, "mean");
     encoding.label_std = read_positive(label, "std");

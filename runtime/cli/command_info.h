@@ -29,7 +29,7 @@ struct CommandInfo {
   std::string_view details;  // paragraphs for the manual page, with line breaks
   std::span<const OptionSpec> options;
   Operand operand = Operand::none;
-  // What stands behind the details and is made of a table; null where there is none.
+  // Text after the details that is made of a table; null where there is none.
   std::string (*more_details)() = nullptr;
   // Returns the exit code; throws Error. Gets the words behind the name. [main-thread]
   int (*run)(std::span<const std::string> words);

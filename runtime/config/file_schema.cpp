@@ -45,7 +45,7 @@ Field xp_field() {
 }
 
 Field free_xp_field() {
-  return file_field("xp", "What trivet launch does, and free values for references.",
+  return file_field("xp", "The settings of trivet launch, and free values for references.",
                     holding(Form::map, type_of_form(Form::value)));
 }
 

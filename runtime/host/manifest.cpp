@@ -82,13 +82,13 @@ Manifest manifest_of(const Json& json) {
     manifest.abi.emplace_back(field, value.get<std::string>());
   }
   const auto& items = json.at("items").get_ref<const Json::array_t&>();
-  if (items.size() > kMostItems) throw Error("it declares too many items");
+  if (items.size() > kMostItems) throw Error("the plugin declares too many items");
   std::set<std::pair<std::string, std::string>> seen;
   for (const Json& item : items) {
     manifest.items.push_back(item_of(item, manifest.name));
     const ManifestItem& added = manifest.items.back();
     if (!seen.emplace(added.kind, added.key).second) {
-      throw Error(fmt::format("it declares the {} '{}' twice", added.kind, added.key));
+      throw Error(fmt::format("the plugin declares the {} '{}' twice", added.kind, added.key));
     }
   }
   return manifest;
@@ -106,7 +106,7 @@ const ManifestItem* Manifest::find(std::string_view kind, std::string_view key) 
 Manifest parse_manifest(std::string_view json) {
   try {
     const auto check_depth = [](int depth, Json::parse_event_t, Json&) {
-      if (depth > kDeepest) throw Error("it is nested too deeply");
+      if (depth > kDeepest) throw Error("the trivet note is nested too deeply");
       return true;
     };
     return manifest_of(Json::parse(json, check_depth));

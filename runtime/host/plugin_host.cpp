@@ -157,7 +157,7 @@ void PluginHost::open(PluginFile& file, std::string_view key) {
     std::vector<RegistryItem> items =
         open_plugin(file.path, *file.manifest, key, {file.shipped, file.replaces});
     if (const std::string changes = before.changes_to(ProcessState::now()); !changes.empty()) {
-      throw PluginError("it changed process-wide state: " + changes);
+      throw PluginError("the plugin changed process-wide state: " + changes);
     }
     registry_.add({file.manifest->name, file.manifest->version, file.path.string()},
                   std::move(items));

@@ -28,7 +28,7 @@ std::vector<std::string> parts_of(std::string_view list) {
 
 constexpr std::string_view kInstalled = "installed";
 
-// What a folder that does not exist is.
+// Whether a folder that does not exist is an error.
 enum class Missing { error, allowed };
 
 class SearchPath {

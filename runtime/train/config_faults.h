@@ -13,7 +13,7 @@
 
 namespace trivet {
 
-// Whether the system caused the error, which may be gone on the next attempt.
+// Whether the system caused the error, so that the next attempt may succeed.
 bool is_of_machine(const Error& error);
 
 // Calls `build`, which builds the object at `path` of a config with the location `config`. RunError

@@ -151,8 +151,8 @@ bool Controller::holds(const std::function<void()>& work) {
   }
 }
 
-// What is not worth saving is left: whoever continues the run goes on from the checkpoint before
-// it, and may recover then.
+// Does not save weights that are not worth it: the run continues from the checkpoint before them,
+// and may recover then.
 Controller::Outcome Controller::stop_trained() {
   const std::int64_t step = parts_.trainer.global_step();
   try {

@@ -75,7 +75,7 @@ class DefaultTrainer final : public Trainer {
  private:
   struct Training;
 
-  void build_training();
+  void build_training(std::unique_ptr<Input> input);
   Evaluation& evaluation();
   Training& training();
   bool train_one();

@@ -46,7 +46,7 @@ MODELS = {
 
 
 def write_tokens(file):
-    """Ids as nanoGPT stores them. What they say does not matter for speed."""
+    """Ids as nanoGPT stores them. Their meaning does not matter for speed."""
     draw = random.Random(1)
     array("H", (draw.randrange(VOCABULARY) for _ in range(200 * LENGTH + 1))).tofile(file.open("wb"))
 

@@ -130,7 +130,7 @@ TEST_CASE("slurm: jobs end and are known while the controller is down", "[slow]"
     CHECK(cancel.exit_code == 1);
     CHECK_THAT(cancel.output, Contains("controller does not answer"));
   }
-  // A cancelled unit does not start, although Slurm could not be told.
+  // A cancelled unit does not start, although the cancel did not reach Slurm.
   REQUIRE(comes_true([&] { return at.count("completed") == 7 && at.count("cancelled") == 1; }));
   CHECK(at.state(8) == "cancelled");
 }

@@ -33,7 +33,7 @@ void add_matches(const std::string& pattern, std::vector<std::string>& files) {
   }
   if (result != 0) {
     throw InputError(pattern + (result == GLOB_NOSPACE ? ": matches too many files"
-                                                       : ": cannot read a folder on the way"));
+                                                       : ": cannot read one of its folders"));
   }
   files.insert(files.end(), matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
 }

@@ -9,7 +9,7 @@
 namespace trivet::data {
 namespace {
 
-// What says of each token where it stands and whether it counts, and is told by the text.
+// Features that give each token's position and whether it counts. The text shows them.
 constexpr const char* kOfTokens[] = {"ids",         "labels",         "label_bytes",
                                      "paddings",    "weights",        "inputs_indicator",
                                      "segment_ids", "token_type_ids", "segment_pos"};

@@ -29,7 +29,7 @@
 
 namespace trivet::data {
 
-// What to do with a document that has more positions than a row.
+// The treatment of a document that has more positions than a row.
 enum class LongDocuments {
   split,  // continues in the next row: no token is lost
   trim,   // drops its end, but keeps EOS

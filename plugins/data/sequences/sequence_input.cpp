@@ -30,7 +30,8 @@ void SequenceConfig::validate(Diagnostics& diagnostics) const {
                     "set pack = false and long_documents = \"split\"");
   }
   if (overlap >= seq_len && seq_len > 0) {
-    diagnostics.add("overlap", "leaves no new positions in a window", "it must be below seq_len");
+    diagnostics.add("overlap", "leaves no new positions in a window",
+                    "overlap must be below seq_len");
   }
   if (random_offsets && !(pack && split)) {
     diagnostics.add("random_offsets", "applies only to rows that are cut from all documents",

@@ -22,7 +22,7 @@ std::vector<std::int32_t> encode_checked(const Tokenizer& tokenizer, std::string
     if (id >= 0 && id < size) continue;
     throw InputError(location + ": the tokenizer made the id " + std::to_string(id) +
                          ", but its vocabulary has " + std::to_string(size),
-                     {.hint = "this is a bug in the tokenizer"});
+                     {.hint = "the tokenizer has a bug"});
   }
   return ids;
 }

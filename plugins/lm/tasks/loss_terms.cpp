@@ -16,8 +16,9 @@ const Tensor& scalar_of(const NestedMap& outputs, const std::string& name) {
   for (const auto& [path, tensor] : outputs) {
     if (tensor.size() == 1) scalars += (scalars.empty() ? "" : ", ") + path;
   }
-  throw UsageError("task.losses: the model returns no scalar '" + name + "'",
-                   {.hint = "it returns " + (scalars.empty() ? std::string("none") : scalars)});
+  throw UsageError(
+      "task.losses: the model returns no scalar '" + name + "'",
+      {.hint = "the model returns " + (scalars.empty() ? std::string("none") : scalars)});
 }
 
 const Value& find_saved(const Value& state, const char* name) {

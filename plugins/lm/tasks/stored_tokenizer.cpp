@@ -157,7 +157,7 @@ void check_loaded_tokens(const Tokenizer& own, const ConfigOf<Tokenizer>& config
       *stored, own.fingerprint(), config,
       "the run " + run.string() + ", from which task.init_checkpoint loads " + variables,
       "embedding rows depend on the tokenizer: use the run's tokenizer, or initialize them "
-      "anew, task.init_load.ignore = [" +
+      "again, task.init_load.ignore = [" +
           patterns + "]");
 }
 

@@ -4,8 +4,8 @@
 //
 //   tokenizer = { type = "tokenizers/Bpe", file = "tokenizer.json" }
 //
-// Added tokens in the text ("<|endoftext|>") become their ids, the leftmost and longest first. What
-// is between them is cut into words (gpt2_pre_tokenizer.h), and the bytes of a word are merged
+// Added tokens in the text ("<|endoftext|>") become their ids, the leftmost and longest first. The
+// text between them is cut into words (gpt2_pre_tokenizer.h), and the bytes of a word are merged
 // (bpe_merges.h). All bytes come back, whether they are UTF-8 or not, with two exceptions that a
 // file may ask for: "add_prefix_space" puts a space before every piece of text that begins with
 // none, and a byte that is no token becomes the unknown one. Without an unknown one encode() throws

@@ -58,8 +58,9 @@ const BpeMerges::Merge* BpeMerges::find(std::int32_t left, std::int32_t right) c
 std::int32_t BpeMerges::byte_id(unsigned char byte) const {
   if (bytes_[byte] >= 0) return bytes_[byte];
   if (unknown_ >= 0) return unknown_;
-  throw InputError(fmt::format("the vocabulary has no token for the byte 0x{:02X}", byte),
-                   {.hint = "it lacks part of the byte alphabet and has no unknown token"});
+  throw InputError(
+      fmt::format("the vocabulary has no token for the byte 0x{:02X}", byte),
+      {.hint = "the vocabulary lacks part of the byte alphabet and has no unknown token"});
 }
 
 void BpeMerges::encode(std::string_view word, std::vector<std::int32_t>& ids) const {

@@ -103,7 +103,7 @@ class Reader {
     for (const char* field : {"single_word", "lstrip", "rstrip"}) {
       if (flag(token, field, false)) {
         fail(fmt::format("\"{}\" of the added token {} is not supported", field, name),
-             "it would drop blanks of the text, or depend on adjacent words");
+             "the flag would drop blanks of the text, or depend on adjacent words");
       }
     }
     builder_.add_added({.id = static_cast<std::int32_t>(id(field_of(token, "id"), name)),

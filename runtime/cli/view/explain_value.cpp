@@ -27,7 +27,7 @@ Location element_of(const Location& list, const TypedTree& tree, std::int64_t in
       list.value != nullptr && list.value->is_array() ? std::ssize(list.value->items()) : 0;
   if (index < 0 || index >= size) {
     throw UsageError(fmt::format("'{}' has {}", list.path, count_of(size, "element")),
-                     {.hint = "they are counted from 0"});
+                     {.hint = "elements are counted from 0"});
   }
   const auto at = static_cast<std::size_t>(index);
   return {joined_path(list.path, at), &list.value->items()[at], tree.element(list.node)};

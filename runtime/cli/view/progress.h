@@ -24,7 +24,7 @@ struct Terminal {
   bool unicode = false;  // a bar of block characters
 };
 
-// What standard output is: a terminal or not, NO_COLOR, TERM=dumb, the locale.
+// The kind of standard output: a terminal or not, NO_COLOR, TERM=dumb, the locale.
 Terminal detect_terminal();
 
 // The text of the live line, at most `width` columns. Omits the least important parts first.

@@ -136,7 +136,8 @@ class GlobPlacer {
     }
     if (all.size() == before) {
       add(glob, steps[0].at,
-          "this has no effect: other overrides name every location that it matches", "remove it");
+          "the override has no effect: other overrides name every location that it matches",
+          "remove it");
     }
   }
 

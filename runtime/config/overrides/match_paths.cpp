@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// "**" stands for any number of steps, none included, so a location can be reached in more than one
+// "**" matches any number of steps, none included, so a location can be reached in more than one
 // way; it counts once.
 #include "config/overrides/match_paths.h"
 

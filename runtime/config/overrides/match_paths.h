@@ -17,7 +17,7 @@ namespace trivet {
 std::vector<std::vector<OverrideStep>> match_paths(const Value& filled, const TypedTree& tree,
                                                    const std::vector<OverrideStep>& steps);
 
-// Whether a name fits a pattern, in which '*' stands for any characters.
+// Whether a name fits a pattern, in which '*' matches any characters.
 bool matches_glob(std::string_view pattern, std::string_view name);
 
 // "a.b[2].c"

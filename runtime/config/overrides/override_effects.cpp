@@ -185,7 +185,7 @@ class EffectCheck {
   // The last applied override of the location replaced it.
   void report(const AppliedOverride& one) {
     if (!reported_.insert(one.placed->number).second) return;
-    std::string what = "this has no effect";
+    std::string what = "the override has no effect";
     for (auto other = applied_.rbegin(); other != applied_.rend(); ++other) {
       if (other->placed->number == one.placed->number || !touches(other->path, one.path)) continue;
       what += ": '" + other->placed->given->shown + "' replaces it";
@@ -216,7 +216,7 @@ void check_removed(const std::vector<AppliedOverride>& applied,
         continue;
       }
       diagnostics.add(
-          vain(one, "this has no effect: '" + gone.placed->given->shown + "' removes it"));
+          vain(one, "the override has no effect: '" + gone.placed->given->shown + "' removes it"));
       break;
     }
   }

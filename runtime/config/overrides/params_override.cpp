@@ -223,9 +223,9 @@ std::vector<Override> ValueReader::json() {
     const auto parsed = nlohmann::json::parse(text_);
     if (!parsed.is_object()) fail(0, "the JSON text is not an object");
   } catch (const nlohmann::json::parse_error& error) {
-    fail(error.byte > 0 ? std::min(error.byte - 1, text_.size()) : 0, "this is not JSON");
+    fail(error.byte > 0 ? std::min(error.byte - 1, text_.size()) : 0, "the text is not JSON");
   }
-  if (const auto deep = find_too_deep_nesting(text_)) fail(*deep, "this is nested too deeply");
+  if (const auto deep = find_too_deep_nesting(text_)) fail(*deep, "the text is nested too deeply");
   std::vector<Override> overrides;
   std::set<std::string> taken;
   add_members({text_.find('{'), text_.rfind('}') + 1}, {}, overrides, taken);
@@ -307,7 +307,7 @@ ParamsOverride parse_params_override(const std::string& text) {
   throw ConfigError(
       Diagnostic{override_origin({text, shown, kOption.size()}, 1, text.find_first_not_of(kBlanks)),
                  {},
-                 "this is neither key=value pairs, nor JSON text, nor a file",
+                 "the text is neither key=value pairs, nor JSON text, nor a file",
                  "for example trainer.train_steps=100, seed=3"});
 }
 

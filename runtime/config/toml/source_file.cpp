@@ -15,8 +15,8 @@
 namespace trivet {
 namespace {
 
-// What else may be meant: neighbors with a similar name, or an experiment. A folder with very many
-// entries is not searched to its end.
+// Other files that may be meant: neighbors with a similar name, or an experiment. A folder with
+// very many entries is not searched to its end.
 std::string hint_for_missing(const std::filesystem::path& file) {
   constexpr std::size_t kMostEntries = 2000;
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
@@ -51,7 +51,7 @@ std::string read_config_text(const std::filesystem::path& file, const Origin& na
   }
   struct stat status {};
   if (::fstat(descriptor.get(), &status) == 0 && S_ISDIR(status.st_mode)) {
-    refuse(file, named_at, "this is a directory, not a config file");
+    refuse(file, named_at, "the path is a directory, not a config file");
   }
   // The size is counted while reading: pipes and devices do not tell theirs.
   std::string text;

@@ -94,7 +94,7 @@ void check_text(std::string_view text, const std::string& file) {
                                  std::move(hint)});
   };
   if (const auto offset = find_invalid_utf8(text)) {
-    refuse(*offset, "this is not UTF-8 text", "save the file as UTF-8");
+    refuse(*offset, "the file is not UTF-8 text", "save the file as UTF-8");
   }
   if (const auto offset = find_too_deep_nesting(text)) {
     refuse(*offset, "nested deeper than " + std::to_string(kDeepestNesting) + " levels", {});
@@ -179,7 +179,7 @@ Value read_toml_value(std::string_view text) {
   constexpr int kShift = static_cast<int>(kPrefix.size());
   if (const std::size_t end = text.find_first_of("\r\n"); end != std::string_view::npos) {
     throw ConfigError(Diagnostic{
-        {.line = 1, .column = static_cast<int>(end) + 1}, {}, "this has several lines", {}});
+        {.line = 1, .column = static_cast<int>(end) + 1}, {}, "the value has several lines", {}});
   }
   try {
     Value table = read_toml(std::string(kPrefix) + std::string(text), {});

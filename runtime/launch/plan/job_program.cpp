@@ -55,7 +55,7 @@ JobProgram executable(const std::string& target, Snapshot snapshot, LaunchFiles&
                          : find_program(target, files.absolute("."));
   if (!found) {
     refuse(path, "no such program: '" + target + "'",
-           is_own(target) ? "it must be an executable file"
+           is_own(target) ? "the target must be an executable file"
                           : "no program on PATH has this name; write ./" + target +
                                 " for one in this directory");
   }

@@ -182,7 +182,8 @@ void refuse_conflicts(const ResolvedLaunch& launch, const std::vector<launch::Sw
       if (name.find('*') != std::string::npos || !seen.insert(name).second) continue;
       const Value* set = launch.run->tree.find_path(name);
       if (set == nullptr || set->origin().file != kCommandLine) continue;
-      diagnostics.add({set->origin(), name, "this is both swept and set", "remove one of them"});
+      diagnostics.add(
+          {set->origin(), name, "the field is both swept and set", "remove one of them"});
     }
   }
   diagnostics.throw_if_any();

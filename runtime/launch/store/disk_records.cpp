@@ -89,7 +89,7 @@ JobEvent job_event_from(const Value& value) {
   event.wid = value.integer_or("wid", 0);
   event.job = value.string_or("job");
   const auto state = enum_from_name<JobState>(value.string_or("state"));
-  if (!state || event.wid < 1) throw RunError("this is not an event of a job");
+  if (!state || event.wid < 1) throw RunError("the line is not an event of a job");
   event.status.state = *state;
   event.status.attempt = value.integer_or("attempt", 0);
   event.status.failures = value.integer_or("failures", 0);

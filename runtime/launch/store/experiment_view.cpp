@@ -95,7 +95,7 @@ const UnitView& unit_of(const ExperimentView& view, std::int64_t wid) {
     if (unit.wid == wid) return unit;
   }
   throw UsageError(fmt::format("experiment {} has no work unit {}", view.xid, wid),
-                   {.hint = fmt::format("it has {}", view.unit_count())});
+                   {.hint = fmt::format("the experiment has {}", view.unit_count())});
 }
 
 std::string problems_text(const ExperimentView& view) {

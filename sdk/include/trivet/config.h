@@ -23,9 +23,9 @@
 // Members may be bool, integers, float, double, std::string, enums listed by TRIVET_ENUM,
 // trivet::Path, trivet::Duration, trivet::Interval, other config structs, ConfigOf<Base>,
 // trivet::Value (anything goes), and std::vector, std::optional and trivet::Map of these. A struct
-// must not contain itself: use ConfigOf. A member that is missing from the list, or stands in it
-// twice, is a compile error. If a field name is a C++ keyword, append an underscore (`int_`); files
-// use the name without it.
+// must not contain itself: use ConfigOf. A member that is missing from the list, or that the
+// list names twice, is a compile error. If a field name is a C++ keyword, append an underscore
+// (`int_`); files use the name without it.
 //
 // After the doc string you may add
 //   required                          the file must set it
@@ -40,11 +40,11 @@
 //                                     evaluation; in [xp], "train/NAME" and "eval/NAME" say which.
 //                                     trivet check refuses a name that the run will not give
 //
-// A run that goes on with another config is refused where a layer, model, optimizer or trainer
+// A run that continues with another config is refused where a layer, model, optimizer or trainer
 // changed in a field that is not adjustable: dropout rates, learning rates and what is only
 // measured or logged should be. Shapes are compared when weights are restored, so a field that
 // changes them for some values alone may be adjustable. Fields of tasks and inputs may change
-// unless they hold a layer or model. `adjustable` on a table, list or config counts for what stands
+// unless they hold a layer or model. `adjustable` on a table, list or config counts for everything
 // below it, but for layers, models, optimizers and trainers in there, which have marks of their
 // own.
 //
@@ -79,7 +79,7 @@
 namespace trivet {
 
 // Fields that `value` (a table, or null for "all defaults") does not set keep their defaults.
-// Throws ConfigError with every problem; `path` says where the table stands in the whole config.
+// Throws ConfigError with every problem; `path` is the table's path in the whole config.
 // ConfigOf members keep their fields undecoded.
 template <class C>
 C decode(const Value& value, std::string_view path) {
@@ -127,7 +127,7 @@ void check_rules(const Value& value, const std::string& path, Diagnostics& diagn
   rules(std::as_const(config), diagnostics);
 }
 
-// Every field; a null stands for an empty optional or ConfigOf, and may be left out of a file.
+// Every field; a null means an empty optional or ConfigOf, and may be left out of a file.
 template <class C>
 Value encode(const C& config) {
   const C defaults{};

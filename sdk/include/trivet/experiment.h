@@ -49,8 +49,8 @@
 //   trivet::experiment<&acme::wave, &acme::has_whole_batches>("wave", "A network learns a sine."),
 //
 // In `config` every default is filled in. The run's config.toml names the experiment in
-// `restrictions`, so that a run that goes on, or starts from that file, is bound as well (and needs
-// this plugin). What holds for a config type wherever it is used belongs in its own `validate`
+// `restrictions`, so that a run that continues, or starts from that file, is bound as well (and
+// needs this plugin). A rule of a config type that holds in every use belongs in its own `validate`
 // instead (config.h).
 //
 // The keys experiment, restrictions, base, defaults, sweep, xp and backend of a file are resolved

@@ -95,7 +95,7 @@ class TRIVET_API Input : public Object {
 // config it was made from.
 TRIVET_API std::optional<Batch> next_batch(Input& input, const ConfigOf<Input>& config);
 
-// The batch that comes next, which is not taken: the input stands where it stood, and makes it
+// The batch that comes next. It is not taken: the input keeps its position, and makes the batch
 // again for get_next. Nothing at the end of the data. [input-thread]
 TRIVET_API std::optional<Batch> peek(Input& input);
 

@@ -3,7 +3,7 @@
 //
 // All run on the device of their first operand, which is that of the others too, check shapes and
 // types before computing (Error: "[matmul] expected ..., got ..."; an operand that is no tensor is
-// one too), take views everywhere, and go on the current tape (tape.h) where an input requires a
+// one too), take views everywhere, and join the current tape (tape.h) where an input requires a
 // gradient. Elementwise binary ops broadcast as NumPy does. Axes may be negative. Unless said
 // otherwise tensors are f32. [run-thread]
 #pragma once

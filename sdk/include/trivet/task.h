@@ -52,8 +52,8 @@ TRIVET_CONFIG(
 
 struct TaskContext {
   Device& device;
-  // The folder where the task may keep files; empty for a run that keeps none. It is that of the
-  // run before when the run goes on.
+  // The folder where the task may keep files; empty for a run that keeps none. A run that continues
+  // has the same folder.
   std::string logging_dir;
   // Where another run's checkpoints are only evaluated (mode continuous_eval, and mode eval in the
   // directory of a run) the logging_dir of the same task in that run, to be read only. Empty

@@ -114,7 +114,7 @@ TEST_CASE("a csv that cannot be written is an error and leaves no half file") {
                     Contains("cannot write") && Contains("missing/c.csv"));
   CHECK(entries(folder.path()) == 0);
 
-  folder.write("c.csv/inside", "a folder stands where the file should go");
+  folder.write("c.csv/inside", "a folder has the name of the file");
   CHECK_THROWS_AS(sample().write_csv(folder / "c.csv"), trivet::RunError);
   CHECK(entries(folder.path()) == 1);
   CHECK(entries(folder / "c.csv") == 1);

@@ -57,7 +57,7 @@ std::vector<std::string> lines(const std::string& text) {
   return list;
 }
 
-// What completion offers for a mode of which these letters are there.
+// The offers of completion for a mode of which these letters are there.
 std::vector<std::string> modes_from(const std::string& letters, const std::string& before = {}) {
   std::vector<std::string> list;
   for (const std::string_view mode : trivet::enum_names<trivet::Mode>()) {
@@ -155,7 +155,7 @@ TEST_CASE("kxm and Model Garden flags are overrides") {
   CHECK(location.run("config show c.toml --config_file more.toml --set=trainer.train_steps=7")
             .output == wanted);
   CHECK_THAT(location.run("config show c.toml --set seed=2 seed=3").output,
-             Contains("seed: this has no effect: 'seed=3' replaces it"));
+             Contains("seed: the override has no effect: 'seed=3' replaces it"));
 }
 
 TEST_CASE("any TOML reader parses the shown config to the values of the JSON") {

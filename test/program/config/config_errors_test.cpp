@@ -267,7 +267,7 @@ TEST_CASE("a key given twice, text that is not TOML, text that is not UTF-8") {
              StartsWith("error: c.toml:8:") && Contains("    8 | batch_size = 17\n"));
   CHECK_THAT(refused("seed = \n"), StartsWith("error: c.toml:1:"));
   CHECK(refused("name = \"\xFF\"\n") ==
-        "error: c.toml:1:9: this is not UTF-8 text\n"
+        "error: c.toml:1:9: the file is not UTF-8 text\n"
         "    1 | name = \"?\"\n"
         "      |         ^ save the file as UTF-8\n");
 }
@@ -279,7 +279,7 @@ TEST_CASE("10 MB, 10,000 levels, a folder, a missing file") {
   CHECK_THAT(refused("seed = " + std::string(10000, '[')),
              StartsWith("error: c.toml:1:108: nested deeper than 100 levels\n    1 | ...[[["));
   const Workplace location;
-  CHECK(location.refused(".") == "error: .: this is a directory, not a config file\n");
+  CHECK(location.refused(".") == "error: .: the path is a directory, not a config file\n");
   CHECK(location.refused("d.toml") ==
         "error: d.toml: cannot open this config: No such file or directory\n"
         "       did you mean 'c.toml'?\n");

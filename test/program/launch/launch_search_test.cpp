@@ -443,7 +443,7 @@ TEST_CASE("an impossible search is rejected before anything is created") {
                                quoted("{'trainer.learning_rte' = {uniform = [0.1, 0.2]}}"))),
              Contains("learning_rte") && Contains("learning_rate"));
   CHECK_THAT(refusal(at.trivet(config_search + quoted("{seed = {int = [1, 9]}}") + " seed=2")),
-             Contains("seed: this is both swept and set"));
+             Contains("seed: the field is both swept and set"));
   CHECK_THAT(refusal(at.trivet(config_search +
                                quoted("{trainer.learning_rate = {uniform = [0.1, 0.2]}}"))),
              Contains("in quotes: \"trainer.learning_rate\""));

@@ -166,7 +166,7 @@ TEST_CASE("a unit whose config would differ from the launch is rejected") {
   CHECK_THAT(at.refusal(run + "--xp.args.mode=evil"), Contains("mode") && Contains("evil"));
 }
 
-TEST_CASE("what is wrong with many units alike is told once") {
+TEST_CASE("a mistake in many units is reported once") {
   const Launching at;
   const std::string text =
       at.refusal(run_config(at) + "--sweep seed=1,2,3 --sweep trainer.train_steps=-1,-2");

@@ -107,8 +107,8 @@ TEST_CASE("every command names a file that is not a config") {
   const std::vector<std::pair<std::string, std::string>> inputs = {
       {file("empty.toml", ""), "the required key 'task' is missing"},
       {(temp / "missing.toml").string(), "No such file or directory"},
-      {(temp / "folder.toml").string(), "this is a directory"},
-      {file("latin.toml", "name = '\xE4'\n"), "this is not UTF-8 text"},
+      {(temp / "folder.toml").string(), "the path is a directory"},
+      {file("latin.toml", "name = '\xE4'\n"), "the file is not UTF-8 text"},
       {file("zeros.toml", std::string(100, '\0')), "zeros.toml:1:1"},
       {file("huge.toml", std::string(9 << 20, 'a')), "larger than 8 MiB"},
       {test::program().string(), "trivet"},

@@ -108,7 +108,7 @@ TEST_CASE("errors of a plugin's command are the program's") {
   folder.copy("speaker");
   const ShellResult usage = run(folder, "say fail");
   CHECK(usage.exit_code == 2);
-  CHECK_THAT(usage.output, StartsWith("error: it cannot be said") && Contains("hum it"));
+  CHECK_THAT(usage.output, StartsWith("error: the word cannot be said") && Contains("hum it"));
   const ShellResult thrown = run(folder, "say throw");
   CHECK(thrown.exit_code == 3);
   CHECK_THAT(thrown.output, Contains("speaker"));

@@ -44,16 +44,17 @@ TEST_CASE("a type is set before its fields, in any order") {
 
 TEST_CASE("an override without effect is rejected with the override that replaced it") {
   CHECK(either_way({"seed=1", "seed=2"}, "seed") ==
-        "command line:1:1 (seed=1): seed: this has no effect: 'seed=2' replaces it (remove one of "
+        "command line:1:1 (seed=1): seed: the override has no effect: 'seed=2' replaces it (remove "
+        "one of "
         "them)");
   CHECK(either_way({"seed=2", "seed=2"}, "seed") == "2");
   CHECK_THAT(either_way({"trainer.optimizer=none", "trainer.optimizer.momentum=0.5"}, ""),
-             Catch::Contains("trainer.optimizer: this has no effect: "
+             Catch::Contains("trainer.optimizer: the override has no effect: "
                              "'trainer.optimizer.momentum=0.5' replaces it"));
   CHECK_THAT(either_way({"task.model=demo/Stack", "task.model.type=demo/Mlp"}, ""),
-             Catch::Contains("task.model: this has no effect"));
+             Catch::Contains("task.model: the override has no effect"));
   CHECK_THAT(either_way({"task.model.parts={label = 'a'}", "task.model.parts={sizes = [1]}"}, ""),
-             Catch::Contains("task.model.parts: this has no effect"));
+             Catch::Contains("task.model.parts: the override has no effect"));
   // A type and a table without one, with or without a type in the files.
   const char* const bare =
       "task = {type = 'demo/Task', model = 'demo/Mlp', train_input = {type = 'demo/Noise', "

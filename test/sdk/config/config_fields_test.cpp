@@ -326,7 +326,7 @@ TEST_CASE("a config is decoded with what its rules say beside it") {
   CHECK(trivet::try_decode<Attention>(Value::table({{"dims", 5}}), "a", diagnostics).has_value());
   REQUIRE(diagnostics.list().size() == 1);
   CHECK(diagnostics.list()[0].path == "a.dims");
-  // What the schema refuses is for validate() to report.
+  // validate() reports values that the schema refuses.
   CHECK_FALSE(
       trivet::try_decode<Attention>(Value::table({{"heads", 0}}), "a", diagnostics).has_value());
   CHECK(diagnostics.list().size() == 1);

@@ -11,7 +11,7 @@
 
 namespace config_test {
 
-// Stands for any base class; its kind has no items.
+// Represents any base class; its kind has no items.
 struct Gadget {
   static constexpr std::string_view kKind = "gadget";
 };

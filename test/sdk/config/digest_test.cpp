@@ -8,7 +8,7 @@
 
 using namespace trivet;
 
-// CRC-32C of "123456789" is e3069283 (the check value of CRC-32/ISCSI in every catalogue of CRCs),
+// CRC-32C of "123456789" is e3069283 (the check value of CRC-32/ISCSI in every list of CRCs),
 // of 32 zeros 8a9136aa (RFC 3720, B.4), of nothing 0; of "a" c1d04330 (LevelDB's crc32c has it,
 // too).
 TEST_CASE("checksums of records are masked CRC-32C") {

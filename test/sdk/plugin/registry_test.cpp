@@ -301,7 +301,7 @@ TEST_CASE("an item whose config has no rules has no check") {
   CHECK(diagnostics.list()[0].path == "a.label");
 }
 
-TEST_CASE("the plugin of a key stands before the slash") {
+TEST_CASE("the plugin of a key precedes the slash") {
   CHECK(trivet::plugin_of("nn/Linear") == "nn");
   CHECK(trivet::plugin_of("nn") == "nn");
   CHECK(trivet::plugin_of("").empty());

@@ -59,7 +59,7 @@ TRIVET_CONFIG(EmaConfig, trivet::NoBase,
 //
 //   w + scale * N(0, 1)
 //
-// drawn anew for every pass from the key of the step and the path of the variable; the update is of
+// drawn for every pass from the key of the step and the path of the variable; the update is of
 // w. Evaluations use w.
 struct VariationalNoiseConfig {
   double scale = 0;
@@ -115,7 +115,7 @@ class TRIVET_API Learner {
     bool applied = true;   // false: the gradients were kept for a later call, or left out
     bool skipped = false;  // left out: weights, slots, averages and step() are as before
   };
-  // One update under way, from the gradients of its parts. What it has added up ends with it.
+  // One update under way, from the gradients of its parts. Its sums end with it.
   class TRIVET_API Step {
    public:
     Step(const Step&) = delete;
@@ -132,8 +132,8 @@ class TRIVET_API Learner {
     // is taken) throw Error naming the step and the learning rate. [run-thread]
     //
     // A variable without a gradient (Parameter::has_gradient) is not updated and keeps its slots:
-    // no momentum, no weight decay. It adds nothing to norms. The average of weights goes on for
-    // it.
+    // no momentum, no weight decay. It adds nothing to norms. Its weights remain in the
+    // average.
     //
     // Of n parts the first n - 1 calls only add up; the n-th works on the mean of the n gradients,
     // each with its `weight`: with the number of examples that a loss is the mean over, the update
@@ -141,7 +141,7 @@ class TRIVET_API Learner {
     // them. One more call throws Error. `loss` (a scalar, may be undefined) is looked at only where
     // bad updates are skipped.
     Update apply_gradients(double weight = 1, const Tensor& loss = {});
-    // What apply_gradients has returned last.
+    // The last result of apply_gradients.
     const Update& last_update() const { return last_; }
 
    private:
@@ -173,7 +173,7 @@ class TRIVET_API Learner {
 
   // The averaged weights by parameter path, live ones; empty without ema.
   std::vector<std::pair<std::string, Tensor>> averages() const;
-  // Starts the average anew at the weights there are: for weights from elsewhere.
+  // Starts the average again at the present weights: for weights from elsewhere.
   void restart_average();
   // While it lives, the store holds the averages, and the learner the weights, bit for bit. Without
   // ema, or before the first update, it does nothing. No update may come in between.

@@ -45,7 +45,7 @@ TEST_CASE("losses are the sum of their terms, and of the auxiliary ones", "[lm]"
     MaskedLm(config, context).build_losses({}, outputs, step);
     FAIL("a loss that is no scalar was taken");
   } catch (const UsageError& error) {
-    CHECK(error.hint() == "it returns avg_xent, head/other, total_weight");
+    CHECK(error.hint() == "the model returns avg_xent, head/other, total_weight");
   }
 }
 

@@ -169,7 +169,7 @@ TEST_CASE("Conv2d computes the convolution for every border, stride and dilation
         1e-5);
 }
 
-TEST_CASE("Conv2d computes a plain activation on the way") {
+TEST_CASE("Conv2d applies a plain activation in its own pass") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const Window window{{3, 3}, {1, 1}, {1, 1}, "same"};
   const Images in = images(1, 5, 6, 2);

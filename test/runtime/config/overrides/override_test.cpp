@@ -117,7 +117,7 @@ TEST_CASE("an override with ~ removes a value and so restores its default") {
   CHECK(text_at(configs.resolve({"~task.model.hidden_dims[0]"}).tree, "task.model.hidden_dims") ==
         "[32]");
   CHECK_THAT(configs.diagnostics({"+xp.a=1", "~xp.a"}),
-             Catch::Contains("xp.a: this has no effect: '~xp.a' removes it"));
+             Catch::Contains("xp.a: the override has no effect: '~xp.a' removes it"));
   CHECK_THAT(configs.diagnostics({"~trainer.max_to_keep"}), Catch::Contains("this is the default"));
   CHECK_THAT(
       configs.diagnostics({"~trainer.max_to_kept"}),
