@@ -88,7 +88,7 @@ TEST_CASE("mismatched shapes of scores are refused") {
       Contains("expected logits [B, 1]"));
   RocCurve curve;
   CHECK_THROWS_WITH(curve.add(Predictions(labels({0}), logits({1, 2, 3}, 3))),
-                    Contains("two classes, not 3"));
+                    Contains("a ROC curve needs two classes, not 3"));
 }
 
 TEST_CASE("the area under the ROC curve is the share of pairs in the right order") {

@@ -168,14 +168,22 @@ TEST_CASE("an evaluation stops at a damaged checkpoint unless another one is req
 
 TEST_CASE("a damaged config.toml is reported, and the run continues with its checkpoints' config",
           "[slow]") {
-  for (const std::string text : {"", "[trainer", "[task]\ntype = \"other/Task\"\n"}) {
+  struct Damage {
+    const char *text, *message;
+  };
+  const std::string differs = "config.toml differs from the config of the run's checkpoints";
+  const Damage damages[] = {{"", differs.c_str()},
+                            {"[trainer", "config.toml is damaged: "},
+                            {"[task]\ntype = \"other/Task\"\n", differs.c_str()}};
+  for (const auto& [text, message] : damages) {
     const TempDir temp;
     const fs::path workdir = copy_of_trained(temp);
     write_file(workdir / "config.toml", text);
     const auto again = train(workdir, 80);
     INFO(again.output);
     CHECK(again.exit_code == 0);
-    CHECK_THAT(again.output, Contains("; using the config in the newest checkpoint") &&
+    CHECK_THAT(again.output, Contains(message) &&
+                                 Contains("; using the config in the newest checkpoint") &&
                                  Contains("continue step=60"));
     CHECK(read_file(workdir / "config.toml").size() > 500);
     CHECK_THAT(train(workdir, 80).output, !Contains("; using the config in the newest checkpoint"));

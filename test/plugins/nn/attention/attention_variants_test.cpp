@@ -282,8 +282,9 @@ TEST_CASE("attention reports conflicting options") {
     return Attention("tiny/Backend", fields(more));
   };
   CHECK_THROWS_WITH(make({{"rotary_dims", 3}}), Contains("is 3, not an even number"));
-  CHECK_THROWS_WITH(make({{"use_rotary_position_emb", true}, {"rotary_dims", 6}}),
-                    Contains("rotary_dims") && Contains("the 4 features of a head"));
+  CHECK_THROWS_WITH(
+      make({{"use_rotary_position_emb", true}, {"rotary_dims", 6}}),
+      Contains("rotary_dims") && Contains("must be even and at most the 4 features of a head"));
   CHECK_THROWS_WITH(make({{"cross_attention", true}, {"causal", true}}),
                     Contains("cross_attention") && Contains("excludes causal"));
   CHECK_THROWS_WITH(make({{"num_heads", 0}}), Contains("'layer': num_heads is not set"));
