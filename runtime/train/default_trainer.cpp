@@ -40,28 +40,30 @@ DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContex
   freeze(store_, config_.frozen);
   if (!config_.trainable.empty()) freeze_others(store_, config_.trainable);
   // Data that is missing is found before a large model is filled.
-  std::unique_ptr<Input> input;
-  if (context.train) input = build_input(task_, parts_.train_input, Phase::training);
+  if (context.train) build_training();
   if (context.eval) {
     evaluation_ = evaluation ? std::move(evaluation)
                              : std::make_unique<Evaluation>(task_, parts_.eval_input,
                                                             config_.validation_data);
   }
   store_.build();
-  if (context.train) build_training(std::move(input));
+  if (context.train) build_learner();
 }
 
 DefaultTrainer::~DefaultTrainer() = default;
 
-void DefaultTrainer::build_training(std::unique_ptr<Input> input) {
+void DefaultTrainer::build_training() {
   training_ = std::make_unique<Training>(device_, config_);
+  training_->metrics = build_metrics(task_, Phase::training);
+  training_->metric_names = metric_names(training_->metrics);
+  training_->input = build_input(task_, parts_.train_input, Phase::training);
+}
+
+void DefaultTrainer::build_learner() {
   training_->learner = make_learner(config_, task_, store_);
   if (training_->bad_steps.skips()) {
     training_->before.states = Tensor::zeros(device_, store_.states().shape());
   }
-  training_->metrics = build_metrics(task_, Phase::training);
-  training_->metric_names = metric_names(training_->metrics);
-  training_->input = std::move(input);
 }
 
 DefaultTrainer::Training& DefaultTrainer::training() {

@@ -75,7 +75,8 @@ class DefaultTrainer final : public Trainer {
  private:
   struct Training;
 
-  void build_training(std::unique_ptr<Input> input);
+  void build_training();
+  void build_learner();
   Evaluation& evaluation();
   Training& training();
   bool train_one();

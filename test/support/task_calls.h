@@ -8,8 +8,9 @@
 namespace trivet::test {
 
 inline const std::string kBuildTraining =
-    "build_model\ncreate_optimizer\nbuild_metrics(train)\nbuild_inputs(train)\n";
+    "build_model\nbuild_metrics(train)\nbuild_inputs(train)\n";
 inline const std::string kBuildEvaluation = "build_metrics(eval)\nbuild_inputs(eval)\n";
+inline const std::string kBuildLearner = "create_optimizer\n";
 inline const std::string kTrainStep = "train_step\nbuild_losses\nprocess_metrics\n";
 inline const std::string kValidationStep =
     "validation_step\ninference_step\nbuild_losses\nprocess_metrics\n";
@@ -20,7 +21,8 @@ inline std::string evaluation_calls(int step) {
 }
 
 // Training to step 2 and an evaluation there, by one process from the start.
-inline const std::string kTrainAndEvaluate = kBuildTraining + kBuildEvaluation + "initialize\n" +
-                                             kTrainStep + kTrainStep + evaluation_calls(2);
+inline const std::string kTrainAndEvaluate = kBuildTraining + kBuildEvaluation + kBuildLearner +
+                                             "initialize\n" + kTrainStep + kTrainStep +
+                                             evaluation_calls(2);
 
 }  // namespace trivet::test

@@ -2,10 +2,10 @@
 // Task: everything that is particular to a problem: its model, data, loss and metrics. The trainer
 // owns the loop.
 //
-// Life of a task in a run (the order of first calls): build_model, create_optimizer,
-// build_metrics(Phase::training), build_inputs(train_input), build_metrics(Phase::evaluation),
-// build_inputs(eval_input), then either a restored checkpoint or initialize, then the steps: data
-// that cannot be opened is found before anything is trained. The training half and the evaluation
+// Life of a task in a run (the order of first calls): build_model, build_metrics(Phase::training),
+// build_inputs(train_input), build_metrics(Phase::evaluation), build_inputs(eval_input),
+// create_optimizer, then either a restored checkpoint or initialize, then the steps: data that
+// cannot be opened is found before a large model is filled. The training half and the evaluation
 // half are built only where the mode requires them. Stages of a training that evaluate the same
 // data share the evaluation half. After Model Garden's official/core/base_task.py;
 // docs/coming-from-model-garden.md lists the differences.

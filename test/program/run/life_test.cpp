@@ -69,7 +69,7 @@ class Runs {
 
 TEST_CASE("the modes of one process call a task in a fixed order") {
   const std::pair<const char*, std::string> expected[] = {
-      {"train", kBuildTraining + "initialize\n" + kTrainStep + kTrainStep},
+      {"train", kBuildTraining + kBuildLearner + "initialize\n" + kTrainStep + kTrainStep},
       {"eval", "build_model\n" + kBuildEvaluation + "initialize\n" + evaluation_calls(0)},
       {"train_and_eval", kTrainAndEvaluate},
       {"train_and_post_eval", kTrainAndEvaluate},

@@ -120,7 +120,7 @@ TEST_CASE("restrictions that cannot be checked are an error unless they are remo
   CHECK_THAT(text.diagnostics(),
              Catch::StartsWith("main.toml:1:16: restrictions: expected an array, found a string"));
   Configs bytes("restrictions = ['demo/\xFF']\n" + good);
-  CHECK_THAT(bytes.diagnostics(), Catch::StartsWith("main.toml:1:23: this is not UTF-8 text"));
+  CHECK_THAT(bytes.diagnostics(), Catch::StartsWith("main.toml:1:23: the file is not UTF-8 text"));
 }
 
 TEST_CASE("a batch that gradient accumulation cannot cut evenly is refused with the location") {

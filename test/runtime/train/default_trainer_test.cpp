@@ -23,7 +23,7 @@ using Bench = test::TrainerBench;
 TEST_CASE("a task is used in the order its header promises") {
   Bench bench;
   CHECK(test::journal().text() ==
-        "task model optimizer metrics:train input:train metrics:eval input:eval");
+        "task model metrics:train input:train metrics:eval input:eval optimizer");
   test::journal().clear();
   bench.trainer->initialize();
   bench.trainer->train(1);

@@ -18,7 +18,8 @@
 namespace train_life_test {
 
 using namespace trivet;
-using test::evaluation_calls, test::kBuildEvaluation, test::kBuildTraining, test::kTrainStep;
+using test::evaluation_calls, test::kBuildEvaluation, test::kBuildLearner, test::kBuildTraining,
+    test::kTrainStep;
 namespace fs = std::filesystem;
 
 namespace {
@@ -64,7 +65,7 @@ std::string calls_of(Do what, std::int64_t steps, const fs::path& checkpoints) {
 TEST_CASE("mode train builds only the training half and never evaluates") {
   test::TempDir temp;
   CHECK(calls_of(Do::train, 2, temp / "c") ==
-        kBuildTraining + "initialize\n" + kTrainStep + kTrainStep);
+        kBuildTraining + kBuildLearner + "initialize\n" + kTrainStep + kTrainStep);
 }
 
 TEST_CASE("mode train_and_eval builds the evaluation half before training") {
@@ -86,7 +87,7 @@ TEST_CASE("a run that has a checkpoint is never initialized") {
         "build_model\n" + kBuildEvaluation + evaluation_calls(3));
   // A finished run evaluates its state without a step.
   CHECK(calls_of(Do::train_and_eval, 3, temp / "c") ==
-        kBuildTraining + kBuildEvaluation + evaluation_calls(3));
+        kBuildTraining + kBuildEvaluation + kBuildLearner + evaluation_calls(3));
 }
 
 }  // namespace train_life_test

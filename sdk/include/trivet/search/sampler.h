@@ -3,9 +3,9 @@
 //
 // Example (sdk/examples/snippets/search.cpp#sampler):
 //
-//   SamplerContext context{.space = space, .goal = Goal::min, .seed = 1};
+//   search::SamplerContext context{.space = space, .goal = Goal::min, .seed = 1};
 //   auto sampler = trivet::make(config.sampler, context);  // "search/Tpe"
-//   SearchPoint point = sampler->ask(number, history);
+//   search::SearchPoint point = sampler->ask(number, history);
 //
 // A sampler keeps nothing between two calls: the list of trials is the whole state of a search. The
 // same space, goal, seed, number and history give the same point, so a restarted search continues

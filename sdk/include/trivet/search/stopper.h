@@ -3,7 +3,7 @@
 //
 // Example (sdk/examples/snippets/search.cpp#stopper):
 //
-//   StopperContext context{.goal = Goal::max};
+//   search::StopperContext context{.goal = Goal::max};
 //   auto stopper = trivet::make(config.stopper, context);  // "search/Median"
 //   if (const auto reason = stopper->should_stop(trial, trials)) stop(trial, *reason);
 //
