@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "fake_slurm.h"
+#include "slurm_experiments.h"
 
 using namespace trivet::test;
 using Catch::Contains;
@@ -23,6 +24,26 @@ TEST_CASE("slurm: jobs that wait for a failed job are removed from the queue") {
   CHECK(fake.at.state(1) == "completed");
   CHECK(fake.at.state(2) == "queued");
   CHECK(read_file(fake.slurm.file("scancelled")) == "7_0\n");
+}
+
+TEST_CASE("slurm: jobs that a node could not start run once it is repaired", "[slow]") {
+  if (!has_slurm()) return;
+  // A prolog that fails drains its node, and Slurm holds the job.
+  const TempDir folder;
+  const fs::path prolog =
+      folder.write("prolog", "#!/bin/sh\n[ -e " + (folder / "repaired").string() + " ]\n");
+  fs::permissions(prolog, fs::perms::owner_all);
+  const SlurmCluster broken(1, 2, "Prolog=" + prolog.string() + "\n");
+  const Experiments at("type = 'slurm/Orchestrator'\n", broken.settings());
+  REQUIRE(at.launch("echo run >> $0/ran", 2).exit_code == 0);
+  const auto reasons = [&] { return broken.command("squeue -h -a -r -o %r").output; };
+  const std::string held = "launch failed requeued held\n";
+  REQUIRE(comes_true([&] { return reasons() == held + held; }, 60));
+  folder.write("repaired", "");
+  REQUIRE(broken.command("scontrol update nodename=n1 state=resume").exit_code == 0);
+  CHECK(comes_true([&] { return at.all_are("completed"); }, 60));
+  CHECK(read_file(at.unit_file(1, "ran")) == "run\n");
+  CHECK(read_file(at.unit_file(2, "ran")) == "run\n");
 }
 
 TEST_CASE("slurm: a job that Slurm could not start is released, up to five times") {

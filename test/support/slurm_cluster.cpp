@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/slurm_cluster.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pwd.h>
@@ -16,8 +17,6 @@
 #include <fstream>
 #include <random>
 #include <stdexcept>
-
-#include <arpa/inet.h>
 
 #include "support/jobs.h"
 
@@ -67,7 +66,7 @@ std::string SlurmCluster::missing() {
   return {};
 }
 
-void SlurmCluster::write_config(int nodes, int cores) const {
+void SlurmCluster::write_config(int nodes, int cores, const std::string& settings) const {
   const std::string base = folder_.path().string();
   const std::vector<int> ports = free_ports(nodes + 1);
   const std::string user = ::getpwuid(::getuid())->pw_name;
@@ -92,7 +91,8 @@ void SlurmCluster::write_config(int nodes, int cores) const {
       "PreemptType=preempt/partition_prio\nPreemptMode=REQUEUE\nReturnToService=2\nKillWait=2\n"
       "MinJobAge=300\nMaxArraySize=101\nMailProg=/bin/true\nSlurmdTimeout=30\nMessageTimeout=10\n"
       "GresTypes=gpu\nAccountingStorageType=accounting_storage/none\n"
-      "JobCompType=jobcomp/none\n";
+      "JobCompType=jobcomp/none\n" +
+      settings;
   for (int node = 1; node <= nodes; ++node) {
     text += "NodeName=n" + std::to_string(node) + " NodeHostname=" + host() +
             " NodeAddr=127.0.0.1 Port=" + std::to_string(ports[static_cast<std::size_t>(node)]) +
@@ -114,10 +114,10 @@ void SlurmCluster::write_config(int nodes, int cores) const {
   fs::create_directory(file("state"));
 }
 
-SlurmCluster::SlurmCluster(int nodes, int cores) {
+SlurmCluster::SlurmCluster(int nodes, int cores, const std::string& settings) {
   // Munge requires that others cannot write, and Slurm's users must reach its socket.
   ::chmod(folder_.path().c_str(), 0755);
-  write_config(nodes, cores);
+  write_config(nodes, cores, settings);
   const std::string base = folder_.path().string();
   daemons_.push_back(start(
       {program_of("munged"), "--foreground", "--key-file=" + base + "/munge.key",

@@ -20,8 +20,9 @@ class SlurmCluster {
   static std::string missing();
 
   // Starts it and waits until all nodes are idle: n1, n2, ..., of `cores` each, in the partitions
-  // "main" and "low"; jobs of main preempt those of low. Throws if it does not start.
-  explicit SlurmCluster(int nodes = 3, int cores = 2);
+  // "main" and "low"; jobs of main preempt those of low. `settings` are more lines of slurm.conf.
+  // Throws if it does not start.
+  explicit SlurmCluster(int nodes = 3, int cores = 2, const std::string& settings = {});
   ~SlurmCluster();
   SlurmCluster(const SlurmCluster&) = delete;
   SlurmCluster& operator=(const SlurmCluster&) = delete;
@@ -40,7 +41,7 @@ class SlurmCluster {
 
  private:
   std::filesystem::path file(const std::string& name) const { return folder_ / name; }
-  void write_config(int nodes, int cores) const;
+  void write_config(int nodes, int cores, const std::string& settings) const;
   pid_t start(const std::vector<std::string>& words);
   static void end(pid_t process, int signal);
   void kill_jobs() const;
