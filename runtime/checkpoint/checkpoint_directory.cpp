@@ -68,12 +68,6 @@ bool is_plain_name(const std::string& name) {
          name.find('\0') == std::string::npos;
 }
 
-const Value& required(const Value& table, std::string_view key, const std::string& source) {
-  const Value* found = table.find(key);
-  if (found == nullptr) throw RunError(fmt::format("{} has no \"{}\"", source, key));
-  return *found;
-}
-
 std::string file_name(std::string_view name) {
   return std::string(name) + kTensors;
 }
@@ -135,18 +129,18 @@ CheckpointDirectoryReader::CheckpointDirectoryReader(std::filesystem::path direc
   }
   const Value manifest = value_from_json(read_text_file(directory_ / kManifest), source);
   try {
-    if (required(manifest, "format", source).as_string() != kFormat) {
+    if (manifest.at("format", source).as_string() != kFormat) {
       throw RunError(source + " is not the manifest of a checkpoint");
     }
-    if (const std::int64_t version = required(manifest, "version", source).as_integer();
+    if (const std::int64_t version = manifest.at("version", source).as_integer();
         version != kVersion) {
       throw RunError(fmt::format("{} has version {}; this program reads version {}", source,
                                  version, kVersion));
     }
-    step_ = required(manifest, "step", source).as_integer();
+    step_ = manifest.at("step", source).as_integer();
     if (step_ < 0) throw RunError(fmt::format("{} has the step {}", source, step_));
     std::set<std::string> listed;
-    for (const Value& entry : required(manifest, "files", source).items()) {
+    for (const Value& entry : manifest.at("files", source).items()) {
       check_file(entry);
       const std::string& file = entry.find("name")->as_string();
       if (!listed.insert(file).second) {
@@ -195,17 +189,17 @@ std::optional<Value> in_manifest(const std::filesystem::path& directory, std::st
 
 void CheckpointDirectoryReader::check_file(const Value& entry) const {
   const std::string source = (name_ / kManifest).string();
-  const std::string& name = required(entry, "name", source).as_string();
+  const std::string& name = entry.at("name", source).as_string();
   if (!is_plain_name(name)) {
     throw RunError(fmt::format("{} names the file \"{}\" outside its directory", source, name));
   }
   const FileSum sum = sum_of(directory_ / name);
   const std::string path = (name_ / name).string();
-  const std::int64_t size = required(entry, "size", source).as_integer();
+  const std::int64_t size = entry.at("size", source).as_integer();
   if (std::cmp_not_equal(sum.size, size)) {
     throw RunError(fmt::format("{} has {} bytes instead of {}", path, sum.size, size));
   }
-  const std::string& crc = required(entry, "crc32", source).as_string();
+  const std::string& crc = entry.at("crc32", source).as_string();
   if (sum.crc32 != crc) {
     throw RunError(
         fmt::format("{} is damaged: its CRC-32 is {} instead of {}", path, sum.crc32, crc));
@@ -247,7 +241,7 @@ bool CheckpointDirectoryReader::has_state(std::string_view key) const {
 }
 
 const Value& CheckpointDirectoryReader::state(std::string_view key) const {
-  return required(state_, key, (name_ / kState).string());
+  return state_.at(key, (name_ / kState).string());
 }
 
 std::string CheckpointDirectoryReader::description() const {

@@ -117,22 +117,6 @@ void note(const Files& files, std::string TensorDifference::*form,
 
 }  // namespace
 
-std::string_view name_of(TensorDifference::What what) {
-  switch (what) {
-    case TensorDifference::What::equal:
-      return "equal";
-    case TensorDifference::What::values:
-      return "values";
-    case TensorDifference::What::form:
-      return "form";
-    case TensorDifference::What::only_first:
-      return "only_first";
-    case TensorDifference::What::only_second:
-      return "only_second";
-  }
-  return "";
-}
-
 std::vector<fs::path> checkpoints_at(const fs::path& path) {
   if (is_checkpoint(path)) return {path};
   std::vector<fs::path> all = steps_in(path);

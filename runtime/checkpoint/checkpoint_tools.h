@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trivet/backend/dtype.h"
+#include "trivet/config.h"
 #include "trivet/data/safetensors.h"
 #include "trivet/tensor/shape.h"
 
@@ -33,7 +34,7 @@ struct TensorDifference {
   double largest = 0;         // absolute difference of elements
   double relative = 0;        // l2 norm of the difference over that of the first
 };
-std::string_view name_of(TensorDifference::What what);
+TRIVET_ENUM(TensorDifference::What, equal, values, form, only_first, only_second)
 
 // Every tensor of either checkpoint, by file and name. Floats are compared as numbers, others by
 // their bytes. A number that is NaN in both is equal.

@@ -25,20 +25,6 @@ std::string schema_objection(const ManifestItem& item, const std::exception& bad
                      item.key, bad.what());
 }
 
-std::string_view to_string(PluginState state) noexcept {
-  switch (state) {
-    case PluginState::available:
-      return "available";
-    case PluginState::loaded:
-      return "loaded";
-    case PluginState::shadowed:
-      return "shadowed";
-    case PluginState::refused:
-      return "refused";
-  }
-  return "";
-}
-
 PluginHost::PluginHost(std::vector<SearchDirectory> directories, Registry& into)
     : directories_(std::move(directories)), registry_(into) {
   for (const SearchDirectory& directory : directories_) scan(directory);

@@ -30,6 +30,7 @@
 #include "host/manifest.h"
 #include "host/path_safety.h"
 #include "host/search_path.h"
+#include "trivet/config.h"
 #include "trivet/plugin/registry.h"
 
 namespace trivet {
@@ -41,7 +42,7 @@ enum class PluginState {
   refused,
 };
 
-std::string_view to_string(PluginState state) noexcept;
+TRIVET_ENUM(PluginState, available, loaded, shadowed, refused)
 
 // The reason for refusing a plugin with such a schema in its note.
 std::string schema_objection(const ManifestItem& item, const std::exception& bad);

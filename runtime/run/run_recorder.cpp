@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "base/terminal_text.h"
 #include "rundir/run_plugins.h"
+#include "trivet/config/enums.h"
 #include "trivet/train/run_log.h"
 
 namespace trivet {
@@ -196,7 +197,7 @@ void RunRecorder::record(RecordKind kind, std::int64_t step, const Logs& values,
   if (!parts_.writers.empty()) {
     Logs all = values;
     all.merge(rates);
-    parts_.writers.scalars(name_of(kind), step, all);
+    parts_.writers.scalars(enum_name(kind), step, all);
   }
   parts_.metrics.append(kind, step, values, rates);
 }

@@ -15,6 +15,7 @@
 
 #include "base/process_info.h"
 #include "base/reverse_line_reader.h"
+#include "trivet/config/enums.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
 
@@ -134,7 +135,7 @@ bool MetricsLog::ends_with(RecordKind kind, std::int64_t step) const {
 
 void MetricsLog::append(RecordKind kind, std::int64_t step, const Logs& values, const Logs& rates) {
   line_ = "{\"step\":" + std::to_string(step) + ",\"kind\":\"";
-  line_.append(name_of(kind)).append("\",\"values\":");
+  line_.append(enum_name(kind)).append("\",\"values\":");
   add_logs(line_, values);
   line_ += ",\"rates\":";
   add_logs(line_, rates);

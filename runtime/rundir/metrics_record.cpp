@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "trivet/config/enums.h"
+
 namespace trivet {
 namespace {
 
@@ -33,10 +35,6 @@ void read_flat_values(const OrderedJson& record, Logs& values) {
 
 }  // namespace
 
-std::string_view name_of(RecordKind kind) {
-  return kind == RecordKind::train ? "train" : "eval";
-}
-
 std::optional<AnyRecord> parse_any_record(std::string_view line) {
   const OrderedJson json = OrderedJson::parse(line, nullptr, false);
   if (!json.is_object()) return std::nullopt;
@@ -48,9 +46,9 @@ std::optional<AnyRecord> parse_any_record(std::string_view line) {
   const auto kind = json.find("kind");
   if (kind != json.end() && !kind->is_string()) return any;
   const std::string named =
-      kind == json.end() ? std::string(name_of(RecordKind::eval)) : kind->get<std::string>();
+      kind == json.end() ? std::string(enum_name(RecordKind::eval)) : kind->get<std::string>();
   for (const RecordKind known : {RecordKind::train, RecordKind::eval}) {
-    if (named != name_of(known)) continue;
+    if (named != enum_name(known)) continue;
     MetricsRecord& record = any.known.emplace();
     record.kind = known;
     record.step = *any.step;

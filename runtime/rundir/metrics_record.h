@@ -6,13 +6,14 @@
 #include <optional>
 #include <string_view>
 
+#include "trivet/config.h"
 #include "trivet/config/value.h"
 #include "trivet/train/logs.h"
 
 namespace trivet {
 
 enum class RecordKind { train, eval };
-std::string_view name_of(RecordKind kind);
+TRIVET_ENUM(RecordKind, train, eval)
 
 struct MetricsRecord {
   RecordKind kind = RecordKind::train;

@@ -222,7 +222,7 @@ struct TokensConfig : SequenceConfig {
   std::vector<Path> files;
   TokenLayout layout = TokenLayout::by_header;
   std::optional<std::int32_t> document_end;
-  std::int64_t vocabulary_size = 0;
+  std::int64_t vocab_size = 0;
   ConfigOf<Tokenizer> tokenizer;
   bool verify = true;
 };
@@ -233,7 +233,7 @@ TRIVET_CONFIG(
     (document_end,
      "The id that ends a document, in files that do not say it; unset: a file is one.",
      at_least(0)),
-    (vocabulary_size,
+    (vocab_size,
      "Size of the vocabulary: ids must be lower. 0: that of the files or the tokenizer.",
      at_least(0)),
     (tokenizer,

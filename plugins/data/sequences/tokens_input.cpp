@@ -69,8 +69,8 @@ struct TokensInput::Files {
     sequence = with_special_tokens(config, header);
     tokenizer = tokenizer_of(config.tokenizer, context);
     if (tokenizer) check_tokenizer(open->front(), *tokenizer);
-    vocabulary_size = smallest_known({config.vocabulary_size, header.vocabulary_size,
-                                      tokenizer ? tokenizer->vocabulary_size() : 0});
+    vocabulary_size = smallest_known(
+        {config.vocab_size, header.vocabulary_size, tokenizer ? tokenizer->vocabulary_size() : 0});
   }
 
   std::shared_ptr<std::vector<TokenFile>> open = std::make_shared<std::vector<TokenFile>>();

@@ -15,6 +15,7 @@
 #include "checkpoint/checkpoint_manager.h"
 #include "checkpoint/checkpoint_tools.h"
 #include "cli/command_info.h"
+#include "trivet/config/enums.h"
 #include "trivet/config/json.h"
 #include "trivet/config/schema.h"
 #include "trivet/data/safetensors.h"
@@ -145,7 +146,7 @@ int diff(const Words& words, bool json) {
     text += line_of(difference);
     rows.push_back(Value::table({{"file", difference.file},
                                  {"name", difference.name},
-                                 {"what", name_of(difference.what)},
+                                 {"what", enum_name(difference.what)},
                                  {"first", difference.first},
                                  {"second", difference.second},
                                  {"largest", difference.largest},

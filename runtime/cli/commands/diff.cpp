@@ -17,6 +17,7 @@
 #include "config/tree/value_diff.h"
 #include "rundir/metrics_reader.h"
 #include "rundir/run_plugins.h"
+#include "trivet/config/enums.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
 
@@ -64,7 +65,7 @@ void pair_numbers(const std::optional<MetricsRecord>& first,
     return number != nullptr ? std::optional(*number) : std::nullopt;
   };
   for (const Logs::Entry& entry : names) {
-    pairs.push_back({fmt::format("{}/{}", name_of(kind), entry.first),
+    pairs.push_back({fmt::format("{}/{}", enum_name(kind), entry.first),
                      number_in(first, entry.first), number_in(second, entry.first)});
   }
 }

@@ -20,6 +20,7 @@
 #include "config/file_schema.h"
 #include "host/plugin_host.h"
 #include "trivet/config.h"
+#include "trivet/config/enums.h"
 #include "trivet/plugin/registry.h"
 
 namespace trivet {
@@ -134,7 +135,7 @@ class Explainer {
         return fmt::format("{} is refused: {}\n", file.path.string(), file.reason);
       }
       std::string text = fmt::format("{} {} ({}), {}\n", name, file.manifest->version,
-                                     file.manifest->license, to_string(file.state));
+                                     file.manifest->license, enum_name(file.state));
       if (!file.manifest->doc.empty()) text += "  " + file.manifest->doc + "\n";
       if (!file.reason.empty()) text += "  " + file.reason + "\n";
       for (const ManifestItem& item : file.manifest->items) {

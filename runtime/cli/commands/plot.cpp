@@ -20,6 +20,7 @@
 #include "cli/view/run_numbers.h"
 #include "rundir/evaluations.h"
 #include "rundir/metrics_reader.h"
+#include "trivet/config/enums.h"
 #include "trivet/config/json.h"
 #include "trivet/config/schema.h"
 #include "trivet/error.h"
@@ -186,7 +187,7 @@ Value json_of(const Request& request, const std::vector<PlottedRun>& runs) {
         points.push_back(Value::array({point.step, json_number(point.value)}));
       }
       rows.push_back(Value::table({{"run", run.path.string()},
-                                   {"kind", name_of(series.kind)},
+                                   {"kind", enum_name(series.kind)},
                                    {"metric", series.name},
                                    {"points", std::move(points)}}));
     });
@@ -199,7 +200,8 @@ std::string chart_of(const ChartRequest& chart, const std::vector<PlottedRun>& r
   std::vector<ChartSeries> all;
   for_curves(chart, runs, [&](const PlottedRun& run, const MetricsSeries& series) {
     ChartSeries curve;
-    curve.label = printable(fmt::format("{}  {}/{}", run.label, name_of(series.kind), series.name));
+    curve.label =
+        printable(fmt::format("{}  {}/{}", run.label, enum_name(series.kind), series.name));
     for (const MetricsSeries::Point& point : series.points) {
       curve.points.push_back({static_cast<double>(point.step), point.value});
     }

@@ -11,6 +11,7 @@
 #include "cli/command_info.h"
 #include "config/config_arguments.h"
 #include "host/plugin_host.h"
+#include "trivet/config/enums.h"
 #include "trivet/config/json.h"
 
 namespace trivet {
@@ -30,7 +31,7 @@ std::string directory_text(const SearchDirectory& directory) {
 std::string plugin_text(const PluginFile& file) {
   const Manifest& manifest = *file.manifest;
   std::string text = fmt::format("{} {}  {}  {}\n", manifest.name, manifest.version,
-                                 manifest.license, to_string(file.state));
+                                 manifest.license, enum_name(file.state));
   if (!manifest.doc.empty()) text += fmt::format("  {}\n", one_line(manifest.doc));
   text += fmt::format("  {}\n", one_line(file.path.string()));
   if (!file.reason.empty()) text += fmt::format("  {}\n", one_line(file.reason));
@@ -68,7 +69,7 @@ std::string listing(const PluginHost& host) {
 }
 
 Value plugin_row(const PluginFile& file) {
-  Value row = Value::table({{"file", file.path.string()}, {"state", to_string(file.state)}});
+  Value row = Value::table({{"file", file.path.string()}, {"state", enum_name(file.state)}});
   if (!file.reason.empty()) row.set("reason", file.reason);
   if (!file.manifest) return row;
   const Manifest& manifest = *file.manifest;

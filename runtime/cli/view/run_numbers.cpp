@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/view/run_numbers.h"
 
+#include "trivet/config/enums.h"
+
 namespace trivet {
 
 NumberName parse_number_name(std::string_view text) {
   for (const RecordKind kind : {RecordKind::train, RecordKind::eval}) {
-    const std::string prefix = std::string(name_of(kind)) + "/";
+    const std::string prefix = std::string(enum_name(kind)) + "/";
     if (text.starts_with(prefix)) return {kind, std::string(text.substr(prefix.size()))};
   }
   return {std::nullopt, std::string(text)};

@@ -305,10 +305,10 @@ std::vector<std::string> indexed_number_names(Database& database, RecordKind kin
                 "(?3 IS NULL OR xid = ?3) LIMIT 1");
   std::vector<std::string> names;
   std::string name;
-  while (next.bind(1, name).bind(2, name_of(kind)).step() && !next.is_null(0)) {
+  while (next.bind(1, name).bind(2, enum_name(kind)).step() && !next.is_null(0)) {
     name = next.text(0);
     next.reset();
-    has.bind(1, name).bind(2, name_of(kind));
+    has.bind(1, name).bind(2, enum_name(kind));
     bind_number(has, 3, xid);
     if (has.step()) names.push_back(name);
     has.reset();
@@ -326,7 +326,7 @@ UnitNumbers indexed_numbers(Database& database, const std::string& name,
   // Reads evaluations first, and values before rates: for each unit the first metric counts.
   for (const RecordKind each : {RecordKind::eval, RecordKind::train}) {
     if (kind && *kind != each) continue;
-    select.bind(1, name_of(each)).bind(2, name);
+    select.bind(1, enum_name(each)).bind(2, name);
     while (select.step()) {
       numbers.push_back({{select.integer(0), select.integer(1)}, select.number(2)});
     }
@@ -360,7 +360,7 @@ std::map<UnitId, RunNumbers> all_indexed_numbers(Database& database, std::option
   while (select.step()) {
     RunNumbers& numbers = all[{select.integer(0), select.integer(1)}];
     const RecordKind kind =
-        select.view(2) == name_of(RecordKind::train) ? RecordKind::train : RecordKind::eval;
+        select.view(2) == enum_name(RecordKind::train) ? RecordKind::train : RecordKind::eval;
     const std::string name = select.text(4);
     // A metric that the last record lacks has only its earlier range.
     if (!select.is_null(5) &&

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "rundir/run_status.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
 
 namespace trivet {
@@ -57,7 +58,7 @@ void forget_record(Database& database, const UnitFiles& unit, RecordKind kind) {
   for (const char* sql :
        {"DELETE FROM numbers WHERE xid = ? AND wid = ? AND kind = ? AND low IS NULL",
         "UPDATE numbers SET step = NULL, value = NULL WHERE xid = ? AND wid = ? AND kind = ?"}) {
-    Statement(database, sql).bind(1, unit.xid).bind(2, unit.wid).bind(3, name_of(kind)).run();
+    Statement(database, sql).bind(1, unit.xid).bind(2, unit.wid).bind(3, enum_name(kind)).run();
   }
 }
 
@@ -69,7 +70,7 @@ void write_record(Database& database, const UnitFiles& unit, const MetricsRecord
                 "ON CONFLICT DO UPDATE SET step = excluded.step, value = excluded.value");
   const auto write = [&](const Logs& logs, std::string_view part) {
     for (const auto& [name, value] : logs) {
-      row.bind(1, name).bind(2, name_of(record.kind)).bind(3, part);
+      row.bind(1, name).bind(2, enum_name(record.kind)).bind(3, part);
       row.bind(4, unit.xid).bind(5, unit.wid).bind(6, record.step);
       (std::isfinite(value) ? row.bind(7, value) : row.bind_null(7)).run();
     }

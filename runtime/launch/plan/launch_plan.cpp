@@ -88,7 +88,8 @@ LaunchPlan plan_launch(const LaunchRequest& request, ConfigCatalog& catalog) {
   ask_orchestrator(plan);
   if (plan.launch.run) {
     const bool varied = plan.makes_units || vary_config(plan.sweep.items);
-    plan.config = unit_config(plan.launch, request.config.overrides, varied, plan.sweep.items);
+    plan.config = unit_config(plan.launch, request.config.overrides,
+                              varied ? Units::varied : Units::alike, plan.sweep.items);
   }
   return plan;
 }

@@ -112,9 +112,9 @@ bool is_inside(const std::string& path, const std::string& swept) {
 }  // namespace
 
 UnitConfig unit_config(const ResolvedLaunch& launch, const std::vector<Override>& overrides,
-                       bool varied, const std::vector<launch::SweepItem>& items) {
+                       Units units, const std::vector<launch::SweepItem>& items) {
   UnitConfig config;
-  if (varied) config.words = run_overrides(overrides);
+  if (units == Units::varied) config.words = run_overrides(overrides);
   std::vector<std::string> targets;
   const auto add = [&](const Value& value) {
     for (std::string& target : reference_targets(value)) targets.push_back(std::move(target));

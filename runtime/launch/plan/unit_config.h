@@ -21,9 +21,11 @@ struct UnitConfig {
   std::vector<std::string> words;  // overrides of each unit's run, besides its item
 };
 
-// `varied`: whether units vary the config, by `items` or by items that are added later.
+// Whether units vary the config, by `items` or by items that are added later.
+enum class Units { alike, varied };
+
 UnitConfig unit_config(const ResolvedLaunch& launch, const std::vector<Override>& overrides,
-                       bool varied, const std::vector<launch::SweepItem>& items);
+                       Units units, const std::vector<launch::SweepItem>& items);
 
 // The overrides of the run's config, each as a word.
 std::vector<std::string> run_overrides(const std::vector<Override>& overrides);

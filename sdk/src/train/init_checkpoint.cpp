@@ -52,9 +52,9 @@ std::regex regex_of(const std::string& pattern, const std::string& path) {
 class Rules {
  public:
   Rules(const InitLoadConfig& config, std::string path) : path_(std::move(path)) {
-    for (const std::string& pattern : config.ignore) ignore_.push_back({pattern, {}, {}, false});
+    for (const std::string& pattern : config.ignore) ignore_.push_back({.pattern = pattern});
     for (const LoadRule& rule : config.rules) {
-      rules_.push_back({rule.pattern, rule.name, {}, false});
+      rules_.push_back({.pattern = rule.pattern, .name = rule.name});
     }
     for (auto* list : {&ignore_, &rules_}) {
       for (Rule& rule : *list) rule.regex = regex_of(rule.pattern, path_);
@@ -101,8 +101,8 @@ class Rules {
 
  private:
   struct Rule {
-    std::string pattern, name;
-    std::regex regex;
+    std::string pattern, name{};
+    std::regex regex{};
     bool used = false;
   };
   std::string path_;  // of the config

@@ -218,13 +218,13 @@ TEST_CASE("units that vary the config start from the files and get the overrides
   ResolvedLaunch launch;
   launch.run = resolve_config(request, catalog);
   const launch::SweepItem item{.args = {{"name", Value("${xp.a}")}}};
-  const UnitConfig config = unit_config(launch, request.overrides, true, {item});
+  const UnitConfig config = unit_config(launch, request.overrides, Units::varied, {item});
   CHECK(config.words == std::vector<std::string>{"task.model.dropout=0.5", "seed=3"});
   CHECK_THAT(config.files_text, Catch::Contains("a = \"${xp.b}\"") &&
                                     Catch::Contains("b = \"${seed}\"") &&
                                     !Catch::Contains("c = ") && !Catch::Contains("seed = 3"));
   CHECK_THAT(config.text, Catch::Contains("seed = 3") && Catch::Contains("dropout = 0.5"));
-  const UnitConfig shared = unit_config(launch, request.overrides, false, {});
+  const UnitConfig shared = unit_config(launch, request.overrides, Units::alike, {});
   CHECK(shared.words.empty());
   CHECK(shared.files_text.empty());
   CHECK_THAT(shared.text, Catch::Contains("seed = 3") && !Catch::Contains("xp"));

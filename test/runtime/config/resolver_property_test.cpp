@@ -267,7 +267,8 @@ class Trial {
     if (!base) return;
     ResolvedLaunch launch;
     launch.run = std::move(base);
-    const UnitConfig config = unit_config(launch, whole.overrides, !item.args.empty(), {item});
+    const UnitConfig config = unit_config(launch, whole.overrides,
+                                          item.args.empty() ? Units::alike : Units::varied, {item});
     const auto path =
         folder().write("unit.toml", config.words.empty() ? config.text : config.files_text);
     std::vector<std::string> given = config.words;

@@ -249,10 +249,10 @@ TEST_CASE("inconsistent token files are refused", "[data-tokens]") {
 
 TEST_CASE("ids out of the vocabulary are refused by file and number", "[data-tokens]") {
   TokenFolder folder(llm_c_header(20240520, 1, 20) + little<std::uint16_t>(counted(0, 20)));
-  folder.config.vocabulary_size = 5;
+  folder.config.vocab_size = 5;
   CHECK_THAT(folder.complaint(), Contains("a.bin: its id number 5 is 5, but the vocabulary has 5"));
   folder.dir.write("a.bin", llm_c_header(20240801, 7, 3) + little<std::int32_t>({1, -1, 2}));
-  folder.config.vocabulary_size = 0;
+  folder.config.vocab_size = 0;
   CHECK_THAT(folder.complaint(), Contains("its id number 1 is 4294967295"));
 }
 
@@ -298,7 +298,7 @@ TEST_CASE("the config of data/Tokens survives the way to a file", "[data-tokens]
   config.files = {"a.bin"};
   config.layout = data::TokenLayout::nanogpt;
   config.document_end = 50256;
-  config.vocabulary_size = 50257;
+  config.vocab_size = 50257;
   config.tokenizer = letters();
   config.verify = false;
   check_round_trip(config);
