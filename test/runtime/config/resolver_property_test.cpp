@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shown config is the one that runs: over generated files, overrides in every order, sweeps and
-// references. TRIVET_PROPERTY_CASES sets the number of cases.
+// references. TRIVET_PROPERTY_CASES and TRIVET_PROPERTY_SEED set the number of cases and which.
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <optional>
 #include <random>
@@ -285,17 +286,17 @@ class Trial {
   const Case& case_;
 };
 
-int cases() {
-  const char* wanted = std::getenv("TRIVET_PROPERTY_CASES");
-  return wanted != nullptr ? std::atoi(wanted) : kCases;
+int number_in(const char* variable, int otherwise) {
+  const char* wanted = std::getenv(variable);
+  return wanted != nullptr ? std::atoi(wanted) : otherwise;
 }
 
 }  // namespace
 
 TEST_CASE("a unit runs the config that config show prints for the same words, in any order") {
   rc::detail::TestParams params;
-  params.seed = 20;
-  params.maxSuccess = cases();
+  params.seed = static_cast<std::uint64_t>(number_in("TRIVET_PROPERTY_SEED", 20));
+  params.maxSuccess = number_in("TRIVET_PROPERTY_CASES", kCases);
   rc::detail::TestListenerAdapter silent;
   const auto result = rc::detail::checkTestable(
       [] {
