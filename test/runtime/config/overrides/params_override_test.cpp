@@ -122,6 +122,6 @@ TEST_CASE("errors in it have their location in the given text") {
   CHECK(at("a=1, b", "'=' and a value are missing") == "command line:1:24");
   CHECK(at("=1", "the key before '=' is missing") == "command line:1:19");
   CHECK(at("a={b=1}", "pairs cannot contain tables") == "command line:1:21");
-  CHECK(at("{\"a\": }", "this is not JSON") == "command line:1:25");
-  CHECK(at("nothing.toml", "this is neither") == "command line:1:19");
+  CHECK(at("{\"a\": }", "the text is not JSON") == "command line:1:25");
+  CHECK(at("nothing.toml", "the text is neither") == "command line:1:19");
 }

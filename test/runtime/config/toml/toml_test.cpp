@@ -156,7 +156,7 @@ TEST_CASE("files that are not configs are rejected by name") {
                     Catch::EndsWith("mnist: cannot open this config: No such file or directory "
                                     "('trivet experiments' lists the experiments that can be "
                                     "named instead of a file)"));
-  CHECK_THROWS_WITH(trivet::read_toml_file(dir.path()), Catch::Contains("this is a directory"));
+  CHECK_THROWS_WITH(trivet::read_toml_file(dir.path()), Catch::Contains("the path is a directory"));
   CHECK_THROWS_WITH(trivet::read_toml_file("/dev/zero"), Catch::Contains("larger than 8 MiB"));
   dir.write("limit.toml", "#" + std::string(trivet::kLargestConfig - 1, 'x'));
   CHECK(trivet::read_toml_file(dir / "limit.toml").members().empty());
