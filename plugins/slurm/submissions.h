@@ -37,7 +37,7 @@ struct Submission {
   std::filesystem::path array_file() const { return directory / "array.json"; }
   std::filesystem::path script_file() const { return directory / "sbatch.sh"; }
   std::filesystem::path log(std::int64_t task) const;
-  // The times at which a held task was released, one a line.
+  // The times at which Slurm was asked to release a held task, one a line.
   std::filesystem::path releases_file(std::int64_t task) const;
 };
 
