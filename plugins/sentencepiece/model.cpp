@@ -2,23 +2,18 @@
 #include "model.h"
 
 #include <charconv>
+#include <cstdint>
 
 #include "trivet/config/digest.h"
 #include "trivet/error.h"
 #include "trivet/os/file.h"
+#include "trivet/os/input_file.h"
 
 namespace trivet::sentencepieces {
 namespace {
 
 constexpr std::string_view kBlank = "\u2581";
-
-std::string read(const std::filesystem::path& file) {
-  try {
-    return read_text_file(file);
-  } catch (const RunError& failure) {
-    throw InputError(failure.message());
-  }
-}
+constexpr std::uint64_t kMostBytes = 64u << 20;
 
 void check(const ::sentencepiece::util::Status& status, const char* action) {
   if (!status.ok()) {
@@ -33,7 +28,7 @@ std::optional<std::int32_t> optional_id(int id) {
 }  // namespace
 
 Model::Model(const Config& config) {
-  file_ = read(config.file.text);
+  file_ = input_text(config.file.text, kMostBytes);
   const auto status = model_.LoadFromSerializedProto(file_);
   // The library treats an empty file as a model without pieces.
   if (!status.ok() || model_.GetPieceSize() == 0) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "trivet/error.h"
-#include "trivet/os/file.h"
+#include "trivet/os/input_file.h"
 
 namespace trivet::tokenizers {
 namespace {
@@ -57,11 +57,7 @@ std::string shown_json(const Json& value) {
 }
 
 std::string read_text(const std::filesystem::path& file) {
-  try {
-    return read_text_file(file, kMaxBytes);
-  } catch (const RunError& failure) {
-    throw InputError(failure.message());
-  }
+  return input_text(file.string(), kMaxBytes);
 }
 
 }  // namespace trivet::tokenizers

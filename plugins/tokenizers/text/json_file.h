@@ -23,7 +23,8 @@ std::string type_of(const nlohmann::json& object);
 // Returns the value as JSON for messages, shortened if it is long.
 std::string shown_json(const nlohmann::json& value);
 
-// Returns the file's text. Throws InputError if it cannot be read or exceeds one GiB.
+// Returns the file's text, decompressed (trivet/os/input_file.h). Throws InputError if it cannot be
+// read or exceeds one GiB.
 std::string read_text(const std::filesystem::path& file);
 
 }  // namespace trivet::tokenizers

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,9 +27,12 @@
 #include "trivet/config/json.h"
 #include "trivet/error.h"
 #include "trivet/extensions/text_generator.h"
+#include "trivet/os/input_file.h"
 
 namespace trivet {
 namespace {
+
+constexpr std::uint64_t kMostPromptBytes = std::uint64_t{1} << 30;
 
 constexpr OptionSpec kGenerateOptions[] = {
     {.name = "tokens",
@@ -99,9 +103,12 @@ std::vector<std::string> lines_of(std::istream& stream) {
 
 std::vector<std::string> prompts_in(const std::string& file) {
   if (file == "-") return lines_of(std::cin);
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw UsageError("cannot read " + file);
-  return lines_of(stream);
+  try {
+    std::istringstream stream(input_text(file, kMostPromptBytes));
+    return lines_of(stream);
+  } catch (const InputError& failure) {
+    throw UsageError(failure.message(), failure.details());
+  }
 }
 
 std::string all_of_stdin() {

@@ -28,7 +28,7 @@ class OverrideParser {
       : given_(given), text_(given.text), number_(number) {}
 
   ParsedOverride parse() {
-    if (const auto bad = find_invalid_utf8(text_)) fail(*bad, "the override is not UTF-8 text");
+    if (const auto bad = find_invalid_utf8(text_)) fail(*bad, "the text is not UTF-8");
     ParsedOverride parsed;
     if (text_.starts_with('+')) parsed.action = ParsedOverride::Action::add;
     if (text_.starts_with('~')) parsed.action = ParsedOverride::Action::remove;

@@ -141,6 +141,15 @@ TEST_CASE("a language model learns a text and continues it") {
     CHECK(lines[1].at("end") == "max_tokens");
     CHECK(lines[1].at("log_probability").get<double>() > -1);
     CHECK(alphabet.generate("-t 0 -n 3 < " + file).output == "abc\nuvwxyz\n");
+    shell("gzip -k " + file);
+    CHECK(alphabet.generate("-t 0 -n 3 -f " + quoted((alphabet.temp() / "prompts.txt.gz").string()))
+              .output == "abcdef\n---\nuvwxyz\n");
+    const ShellResult missing = alphabet.generate("-f nowhere.txt");
+    CHECK(missing.exit_code == 2);
+    CHECK_THAT(missing.output, Contains("nowhere.txt: cannot open: No such file or directory"));
+    const ShellResult folder = alphabet.generate("-f /tmp");
+    CHECK(folder.exit_code == 2);
+    CHECK_THAT(folder.output, Contains("/tmp: cannot read: Is a directory"));
   }
   SECTION("samples of a prompt differ, and so do equal prompts; each is there again alone") {
     alphabet.temp().write("equal.txt", "abc\nabc\n");

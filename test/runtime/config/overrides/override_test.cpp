@@ -177,8 +177,8 @@ TEST_CASE("a wrong override is reported with its location") {
           "20 (task.model.weights.a=1): task.model.weights.a: this free table has no key 'a' "
           "(write +task.model.weights.a=... to add it)"},
       Row{"task.model=demo/Mlpp", "12 (task.model=demo/Mlpp): task.model: there is no model"},
-      Row{"\xFF=1", "1 (\xFF=1): bad override: the override is not UTF-8 text"},
-      Row{"name=\xFF", "6 (name=\xFF): bad override: the override is not UTF-8 text"});
+      Row{"\xFF=1", "1 (\xFF=1): bad override: the text is not UTF-8"},
+      Row{"name=\xFF", "6 (name=\xFF): bad override: the text is not UTF-8"});
   CAPTURE(row.text);
   Configs configs(kGoodConfig);
   CHECK_THAT(configs.diagnostics({row.text}),
