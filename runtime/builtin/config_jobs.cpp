@@ -44,7 +44,7 @@ std::vector<std::pair<std::string, JobConfig>> ConfigJobs::jobs(const Value& con
 bool only_runs_config(const Value& xp) {
   const Value* provider = xp.find("jobs_provider");
   if (provider != nullptr && provider->is_table()) provider = provider->find("type");
-  if (provider == nullptr || *provider != "trivet/ConfigJobs") return false;
+  if (provider != nullptr && *provider != "trivet/ConfigJobs") return false;
   const auto says_other = [](const Value& job) {
     return job.is_table() && (job.find("target") != nullptr || job.find("args") != nullptr);
   };

@@ -209,7 +209,7 @@ bool CheckpointManager::begin_save(std::int64_t step, const Fill& fill) {
   } catch (const DivergedError&) {
     throw;
   } catch (const Error& failure) {
-    throw not_saved(step, failure);
+    throw_not_saved(step, failure);
   }
   current_ = step;
   failed_ = false;
@@ -274,12 +274,15 @@ SavedCheckpoint CheckpointManager::write(std::int64_t step) {
   return saved;
 }
 
-RunError CheckpointManager::not_saved(std::int64_t step, const Error& reason) const {
+void CheckpointManager::throw_not_saved(std::int64_t step, const Error& reason) const {
   const std::string kept =
       before_ ? path_of(*before_).string() + " is unchanged" : "no earlier checkpoint exists";
-  return RunError(
-      fmt::format("checkpoint of step {} not saved: {}; {}", step, reason.message(), kept),
-      reason.details());
+  const std::string message =
+      fmt::format("checkpoint of step {} not saved: {}; {}", step, reason.message(), kept);
+  if (dynamic_cast<const PluginError*>(&reason) != nullptr) {
+    throw PluginError(message, reason.details());
+  }
+  throw RunError(message, reason.details());
 }
 
 // The directory that `make` fills atomically becomes the checkpoint of the step.
@@ -293,7 +296,7 @@ void CheckpointManager::replace(std::int64_t step, const Make& make) {
     publish(temporary, step);
   } catch (const Error& failure) {
     discard(temporary);
-    throw not_saved(step, failure);
+    throw_not_saved(step, failure);
   } catch (...) {
     discard(temporary);
     throw;

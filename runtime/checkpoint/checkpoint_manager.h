@@ -127,7 +127,8 @@ class CheckpointManager {
   // Returns a description of the result.
   std::string renamed(std::int64_t step, const std::string& prefix);
   SavedCheckpoint write(std::int64_t step);
-  RunError not_saved(std::int64_t step, const Error& reason) const;
+  // A PluginError stays one.
+  [[noreturn]] void throw_not_saved(std::int64_t step, const Error& reason) const;
   using Make = std::function<void(const std::filesystem::path&)>;
   void replace(std::int64_t step, const Make& make);
   void adopt(std::int64_t step, const Make& make);

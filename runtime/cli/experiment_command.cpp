@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "base/terminal.h"
@@ -51,8 +52,11 @@ std::vector<std::string> absolute_folders(std::vector<std::string> folders) {
 
 std::vector<std::string> with_recorded_plugin_dirs(std::vector<std::string> given,
                                                    const std::filesystem::path& experiment) {
-  const std::vector<std::string> recorded = recorded_plugin_dirs(experiment_facts(experiment));
-  given.insert(given.end(), recorded.begin(), recorded.end());
+  for (std::string& folder : recorded_plugin_dirs(experiment_facts(experiment))) {
+    // If a plugin of a missing folder is needed, the error names the plugin, which helps more.
+    std::error_code ignored;
+    if (std::filesystem::exists(folder, ignored)) given.push_back(std::move(folder));
+  }
   return given;
 }
 

@@ -20,7 +20,8 @@ inline constexpr std::array kExperimentOptions{kRootOption, kPluginDirOption};
 
 // Absolute, because a supervisor may later start in another directory.
 std::vector<std::string> absolute_folders(std::vector<std::string> folders);
-// The plugin folders of a launched experiment: those given now, then those given at launch.
+// The plugin folders of a launched experiment: those given now, then those given at launch that
+// still exist.
 std::vector<std::string> with_recorded_plugin_dirs(std::vector<std::string> given,
                                                    const std::filesystem::path& experiment);
 

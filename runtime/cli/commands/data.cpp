@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@
 #include "cli/view/batch_text.h"
 #include "config/config_arguments.h"
 #include "run/run_start.h"
+#include "train/config_faults.h"
 #include "trivet/config/json.h"
 #include "trivet/config/schema.h"
 #include "trivet/error.h"
@@ -107,6 +109,12 @@ class ConfiguredInputs {
     }
     if (wanted.empty() && known.empty()) throw UsageError(given_.source + " has no input");
     return wanted.empty() ? known : wanted;
+  }
+
+  // Calls `work`, which reads the input at this path. Wrong data is an error of the config, as in
+  // a run.
+  void with_input(const std::string& path, const std::function<void()>& work) {
+    with_locations(config_.tree, [&] { build_from_config(path, {}, work); });
   }
 
   struct Made {
@@ -204,7 +212,9 @@ int show(std::span<const std::string> words) {
   const std::int64_t rows = whole_number(inputs.arguments().last("rows"), "rows", 3);
   Value all = Value::array();
   for (const std::string& path : inputs.paths()) {
-    all.push_back(describe_input(inputs.make(path, phase_of(path)), path, rows));
+    inputs.with_input(path, [&] {
+      all.push_back(describe_input(inputs.make(path, phase_of(path)), path, rows));
+    });
   }
   if (inputs.arguments().has("json")) {
     print_out(to_json(all, JsonStyle::indented));
@@ -226,16 +236,23 @@ int prepare(std::span<const std::string> words) {
   if (wanted.size() > 1) throw UsageError("'trivet data prepare' takes one --input a folder");
   const std::string path = wanted.empty() ? "task.train_input" : inputs.paths()[0];
   // Not as in training, where an input begins to read into memory at once.
-  const ConfiguredInputs::Made made = inputs.make(path, Phase::evaluation);
-  const PreparableInput* preparable = preparable_input(*made.input);
+  std::optional<ConfiguredInputs::Made> made;
+  inputs.with_input(path, [&] { made.emplace(inputs.make(path, Phase::evaluation)); });
+  const PreparableInput* preparable = preparable_input(*made->input);
   if (preparable == nullptr) {
-    throw UsageError(path + ": " + made.type + " cannot be prepared",
+    throw UsageError(path + ": " + made->type + " cannot be prepared",
                      {.hint = "text inputs such as data/Text can be prepared"});
   }
   std::error_code failed;
   fs::create_directories(*output, failed);
   if (failed) throw RunError("cannot create the folder " + *output + ": " + failed.message());
-  const PreparedData data = preparable->prepare(*output, static_cast<std::uint64_t>(shard_bytes));
+  PreparedData data;
+  try {
+    data = preparable->prepare(*output, static_cast<std::uint64_t>(shard_bytes));
+  } catch (const InputError&) {
+    // Unlike the errors of the files that are written.
+    inputs.with_input(path, [] { throw; });
+  }
   if (inputs.arguments().has("json")) {
     Value files = Value::array();
     for (const fs::path& file : data.files) files.push_back(file.string());

@@ -166,7 +166,7 @@ void record(const OpDef& op, std::initializer_list<Tensor> inputs, Tensor& outpu
 }
 
 // A leaf with its own slot, for gradient checks and for states outside a Scope: the same memory as
-// x, requiring a gradient. `gradient_of` gives what was accumulated (undefined when nothing was).
+// x, requiring a gradient. `slot.gradient` is what was accumulated (undefined if nothing was).
 TRIVET_API Tensor make_leaf(const Tensor& x, GradientSlot& slot);
 
 }  // namespace trivet

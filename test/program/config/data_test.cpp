@@ -132,6 +132,10 @@ TEST_CASE("the data command reports wrong requests", "[data]") {
   refused("prepare " + config.word(), 2, "needs -o DIR");
   refused("prepare " + config.word() + " -o /tmp/x --input task.eval_input", 2,
           "data/Synthetic cannot be prepared");
-  refused("show " + config.word() + " 'task.train_input.files=[\"/no/such/file\"]'", 1,
-          "/no/such/file: no such file");
+  refused("show " + config.word() + " 'task.train_input.files=[\"/no/such/file\"]'", 2,
+          "task.train_input.files: /no/such/file: no such file");
+  for (const char* action : {"show ", "prepare -o /tmp/x "}) {
+    refused(action + config.word() + " 'task.train_input.files=[\"/bin/true\"]'", 2,
+            "task.train_input.files: /bin/true: ");
+  }
 }

@@ -37,7 +37,12 @@ TEST_CASE("commands on an experiment find the plugins of its launch") {
   // If the plugins have moved, the error names them, and the new folder can be given.
   const fs::path moved = at.folder / "moved";
   fs::copy(at.plugins.path(), moved);
-  fs::remove(at.plugins.path() / "paper.so");
+  SECTION("from their folder") {
+    fs::remove(at.plugins.path() / "paper.so");
+  }
+  SECTION("with their folder") {
+    fs::remove_all(at.plugins.path());
+  }
   for (const char* words : {"cancel 1", "retry 1", "resume 1"}) {
     INFO(words);
     const ShellResult lost = command(at, words);

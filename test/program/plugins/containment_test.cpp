@@ -167,7 +167,7 @@ TEST_CASE("a plugin that fails after the first step keeps the records of the run
 }
 
 TEST_CASE("methods of metrics other than updates are guarded, too", "[containment][slow]") {
-  for (const std::string method : {"result", "reset_state"}) {
+  for (const std::string method : {"result", "reset_state", "save_state"}) {
     const HostileRun run("task.metric.fault.in=" + method + " task.metric.fault.how=throw_int");
     check_blamed(run, "[plugin hostile, hostile/Metric]");
     CHECK_THAT(run.output(), Contains("its " + method));

@@ -97,8 +97,7 @@ TEST_CASE("check finds a search objective that no run of the config gives") {
   const TempDir temp;
   const auto check = [&](const std::string& objective, const std::string& more = {}) {
     const fs::path file = temp.write(
-        "search.toml", "base = ['" + config("vision/local.toml").string() +
-                           "']\n[xp]\njobs_provider = 'trivet/ConfigJobs'\n" + more +
+        "search.toml", "base = ['" + config("vision/local.toml").string() + "']\n[xp]\n" + more +
                            "[xp.orchestrator]\ntype = 'search/Orchestrator'\nobjective = '" +
                            objective +
                            "'\ngoal = 'max'\ntrials = 2\n"
@@ -113,12 +112,13 @@ TEST_CASE("check finds a search objective that no run of the config gives") {
   const auto misspelt = check("eval/acuracy");
   INFO(misspelt.output);
   CHECK(misspelt.exit_code == 2);
-  CHECK_THAT(misspelt.output, Contains("search.toml:6:13: xp.orchestrator.objective: the "
+  CHECK_THAT(misspelt.output, Contains("search.toml:5:13: xp.orchestrator.objective: the "
                                        "evaluation has no metric 'acuracy'") &&
                                   Contains("did you mean 'accuracy'?"));
   const auto other_half = check("train/validation_loss");
   CHECK(other_half.exit_code == 2);
   CHECK_THAT(other_half.output, Contains("training has no metric 'validation_loss'"));
+  CHECK(check("acuracy", "jobs_provider = 'trivet/ConfigJobs'\n").exit_code == 2);
   // The metrics of another program are unknown.
   CHECK(check("score", "target = '/bin/true'\n").exit_code == 0);
   CHECK(check("score", "[xp.jobs.train]\ntarget = '/bin/true'\n").exit_code == 0);

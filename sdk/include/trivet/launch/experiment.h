@@ -73,8 +73,7 @@ TRIVET_CONFIG(
     (jobs_provider, "More jobs, made from the run's config; `jobs` is laid over them."),
     (root_dir,
      "Directory of all experiments. May hold {author}, {name} and {cell}, but no {xid}: numbers "
-     "are "
-     "given below it. Required."),
+     "are given below it. Default: the variable TRIVET_ROOT, or else runs."),
     (subdir_format, "Names of the directories below root_dir."),
     (sweep,
      "The sweep to run: a name, several with commas or as a list (their product), \"*\" (all), "
