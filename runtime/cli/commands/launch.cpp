@@ -79,7 +79,8 @@ extern const CommandInfo kLaunchCommand{
         "  trivet launch --cfg=CONFIG --cfg.seed=3 --xp.sweep=lr,width --xp.platform=cpu=2\n"
         "  trivet launch --xp=xp/single.toml --xp.target=./program --xp.args.steps=100\n"
         "\n"
-        "trivet checks every unit's config, programs and files before it starts anything.\n"
+        "trivet checks every unit's config, programs and files before it starts anything. Data is\n"
+        "opened by each unit's run when it starts, and by 'trivet check CONFIG' before.\n"
         "The jobs continue after this command has ended; 'trivet status' shows their states.\n"
         "With --xid, units that the experiment already has are not changed.",
     .options = kLaunchOptions,
