@@ -114,7 +114,8 @@ class ConfiguredInputs {
   // Calls `work`, which reads the input at this path. Wrong data is an error of the config, as in
   // a run.
   void with_input(const std::string& path, const std::function<void()>& work) {
-    with_locations(config_.tree, [&] { build_from_config(path, {}, work); });
+    const Origin origin = config_.tree.find_path(path)->origin();
+    with_locations(config_.tree, [&] { build_from_config(path, origin, work); });
   }
 
   struct Made {
