@@ -114,8 +114,7 @@ class ConfiguredInputs {
   // Calls `work`, which reads the input at this path. Wrong data is an error of the config, as in
   // a run.
   void with_input(const std::string& path, const std::function<void()>& work) {
-    const Origin origin = config_.tree.find_path(path)->origin();
-    with_locations(config_.tree, [&] { build_from_config(path, origin, work); });
+    with_locations(config_.tree, [&] { build_from_config(path, at(path).origin(), work); });
   }
 
   struct Made {
@@ -125,8 +124,7 @@ class ConfiguredInputs {
   };
   // As in a run: by the task, which may tell its inputs how to read.
   Made make(const std::string& path, Phase phase) {
-    const ConfigOf<Input> config(
-        ConfigValue::from_value(*config_.tree.find_path(path), Input::kKind, path));
+    const ConfigOf<Input> config(ConfigValue::from_value(at(path), Input::kKind, path));
     InputContext context{.phase = phase, .name = path};
     const bool is_tasks = path == "task.train_input" || path == "task.eval_input";
     return {std::string(config.key()),
@@ -135,6 +133,12 @@ class ConfiguredInputs {
   }
 
  private:
+  const Value& at(const std::string& path) const {
+    const Value* value = config_.tree.find_path(path);
+    if (value == nullptr) throw UsageError(given_.source + " has no " + path);
+    return *value;
+  }
+
   Task& task() {
     if (!task_) {
       RunRequest request;

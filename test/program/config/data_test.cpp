@@ -134,6 +134,8 @@ TEST_CASE("the data command reports wrong requests", "[data]") {
           "data/Synthetic cannot be prepared");
   refused("show " + config.word() + " 'task.train_input.files=[\"/no/such/file\"]'", 2,
           "task.train_input.files: /no/such/file: no such file");
+  refused("prepare -o /tmp/x " + config.word() + " mode=eval '~task.train_input'", 2,
+          "has no task.train_input");
   for (const char* action : {"show ", "prepare -o /tmp/x "}) {
     refused(action + config.word() + " 'task.train_input.files=[\"/bin/true\"]'", 2,
             "task.train_input.files: /bin/true: ");

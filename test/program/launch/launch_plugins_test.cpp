@@ -38,10 +38,10 @@ TEST_CASE("commands on an experiment find the plugins of its launch") {
   const fs::path moved = at.folder / "moved";
   fs::copy(at.plugins.path(), moved);
   SECTION("from their folder") {
-    fs::remove(at.plugins.path() / "paper.so");
+    REQUIRE(fs::remove(at.plugins.path() / "paper.so"));
   }
   SECTION("with their folder") {
-    fs::remove_all(at.plugins.path());
+    REQUIRE(fs::remove_all(at.plugins.path()) > 0);
   }
   for (const char* words : {"cancel 1", "retry 1", "resume 1"}) {
     INFO(words);
