@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <set>
 #include <system_error>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/terminal.h"
+#include "base/terminal_text.h"
 #include "cli/host_catalog.h"
 #include "launch/control/unit_control.h"
 #include "launch/store/experiment_id.h"
@@ -53,9 +57,15 @@ std::vector<std::string> absolute_folders(std::vector<std::string> folders) {
 std::vector<std::string> with_recorded_plugin_dirs(std::vector<std::string> given,
                                                    const std::filesystem::path& experiment) {
   for (std::string& folder : recorded_plugin_dirs(experiment_facts(experiment))) {
-    // If a plugin of a missing folder is needed, the error names the plugin, which helps more.
+    // Not an error: what needs a plugin of the folder names the plugin, which helps more.
     std::error_code ignored;
-    if (std::filesystem::exists(folder, ignored)) given.push_back(std::move(folder));
+    if (std::filesystem::exists(folder, ignored)) {
+      given.push_back(std::move(folder));
+    } else {
+      fmt::print(stderr,
+                 "trivet: the plugin folder {} of {} does not exist; --plugin-dir takes another\n",
+                 printable(folder), printable(experiment.string()));
+    }
   }
   return given;
 }

@@ -110,6 +110,8 @@ Manifest parse_manifest(std::string_view json) {
       return true;
     };
     return manifest_of(Json::parse(json, check_depth));
+  } catch (const Json::parse_error&) {
+    throw Error("its trivet note is damaged: it is not JSON");
   } catch (const Json::exception& error) {
     throw Error(fmt::format("its trivet note is damaged: {}", error.what()));
   } catch (const Error& error) {

@@ -16,10 +16,12 @@ namespace {
 std::int64_t library_threads_of(Device& device) {
   const tv_backend& table = device.table();
   if (table.struct_size <= offsetof(tv_backend, extension) || table.extension == nullptr) return -1;
-  const void* const function = table.extension(device.context(), TV_LIBRARY_THREADS);
-  if (function == nullptr) return -1;
-  return reinterpret_cast<tv_library_threads_fn>(reinterpret_cast<std::uintptr_t>(function))(
-      device.context());
+  return device.in_backend("extension", [&]() -> std::int64_t {
+    const void* const function = table.extension(device.context(), TV_LIBRARY_THREADS);
+    if (function == nullptr) return -1;
+    return reinterpret_cast<tv_library_threads_fn>(reinterpret_cast<std::uintptr_t>(function))(
+        device.context());
+  });
 }
 
 // The plugins that were not shipped with the program, if any: the shipped ones are tested.

@@ -130,8 +130,12 @@ std::string dry_run_text(const PlannedLaunch& launch) {
 }
 
 std::string launched_text(const PlannedLaunch& launch) {
-  std::string text = fmt::format("experiment {}  {}  {}\n", launch.xid,
-                                 units_text(launch.units.size()), launch.directory.string());
+  // A search adds its units later.
+  const std::string units = launch.units.empty() && launch.there.empty()
+                                ? "work units follow"
+                                : units_text(launch.units.size());
+  std::string text =
+      fmt::format("experiment {}  {}  {}\n", launch.xid, units, launch.directory.string());
   if (const std::size_t there = launch.there.size(); there > 0) {
     text += fmt::format("{} already existed\n", units_text(there));
   }

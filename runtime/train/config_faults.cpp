@@ -100,6 +100,9 @@ void with_locations(const Value& config, const std::function<void()>& work) {
     std::vector<Diagnostic> diagnostics = error.diagnostics();
     for (Diagnostic& problem : diagnostics) {
       if (problem.where.known()) continue;
+      // What problem_of() added, if the other file is one of the config's own.
+      const std::string own = to_string(location_of(config, problem.path)) + ": ";
+      if (problem.what.starts_with(own)) problem.what.erase(0, own.size());
       if (!problem.path.empty()) {
         problem.path = field_spoken_of(config, problem.path, problem.what);
       }

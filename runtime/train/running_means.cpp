@@ -19,9 +19,8 @@ void set(Tensor& scalar, float value) {
 // Does not wait for the device.
 void copy(Tensor& to, const Tensor& from) {
   Device& device = to.device();
-  device.check(device.table().transfer(device.context(), to.mutable_view().data, from.view().data,
-                                       sizeof(float), TV_DEVICE_TO_DEVICE),
-               "transfer");
+  device.call("transfer", &tv_backend::transfer, to.mutable_view().data, from.view().data,
+              sizeof(float), TV_DEVICE_TO_DEVICE);
 }
 
 }  // namespace

@@ -110,8 +110,9 @@ std::string reserve_blas_buffers(std::int32_t threads) {
   if (room == MAP_FAILED) {
     const std::string limit = limit_text();
     return "OpenBLAS reserves " + std::to_string(count * kBuffer >> 20) +
-           " MiB of address space for its threads, and the process may not have that much" +
-           (limit.empty() ? "" : ", but" + limit) + ": raise it, or set fewer runtime.threads";
+           " MiB of address space for its threads, and the system does not grant that much" +
+           (limit.empty() ? "" : ": the limit is" + limit + "; raise it") +
+           ", or set fewer runtime.threads";
   }
   ::munmap(room, size);
   // Uses the functions below its products; each holds a buffer during a product.

@@ -70,8 +70,9 @@ std::string StudyRunner::failure() const {
   const auto has_value = [](const Trial& trial) { return trial.value.has_value(); };
   if (trials.empty() || std::any_of(trials.begin(), trials.end(), has_value)) return {};
   const std::string count = std::to_string(trials.size());
-  return count + " of " + count +
-         " trials have no value: " + study_.ending(trials.back().number).detail;
+  const std::int64_t last = trials.back().number;
+  return count + " of " + count + " trials have no value; trial " + std::to_string(last) + ": " +
+         study_.ending(last).detail;
 }
 
 bool StudyRunner::wants_more() const {

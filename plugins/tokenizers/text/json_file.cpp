@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <set>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "trivet/error.h"
@@ -15,6 +17,13 @@ using Json = nlohmann::json;
 
 constexpr int kMaxDepth = 100;
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
+
+// Without the library's own name of the error, "[json.exception.parse_error.101] ".
+std::string reason_of(const Json::exception& failure) {
+  const std::string_view what = failure.what();
+  const std::size_t name = what.find("] ");
+  return std::string(what.substr(name == std::string_view::npos ? 0 : name + 2));
+}
 
 }  // namespace
 
@@ -33,7 +42,7 @@ Json parse_json(std::string_view text, const std::string& source) {
   try {
     return Json::parse(text, check);
   } catch (const Json::exception& failure) {
-    throw InputError(source + " is not JSON: " + failure.what(),
+    throw InputError(source + " is not JSON: " + reason_of(failure),
                      {.hint = "the file may be cut off, or not be JSON"});
   }
 }

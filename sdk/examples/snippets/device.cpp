@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What trivet/tensor/device.h shows: a kernel that a backend may lack.
+// What trivet/tensor/device.h shows: functions of a backend that it must have, and that it may
+// lack.
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -13,6 +14,17 @@
 namespace device_example {
 
 using namespace trivet;
+
+TEST_CASE("example: a function that every backend has is called") {
+  const auto opened = snippets::open_device();
+  Device& device = *opened;
+  Tensor x = Tensor::full(device, {2}, 3);
+  const tv_view view = x.mutable_view();
+  // [call]
+  device.call("fill", &tv_backend::fill, &view, 0.0);
+  // [/call]
+  CHECK(x.to_host<float>() == std::vector<float>{0, 0});
+}
 
 TEST_CASE("example: a kernel that the backend lacks is composed, and that is counted") {
   const auto opened = snippets::open_device();

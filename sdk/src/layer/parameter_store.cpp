@@ -44,7 +44,7 @@ void Parameter::assign(const Tensor& value) {
   const tv_view to = mine.mutable_view();
   Device& device = mine.device();
   if (&value.device() != &device) return mine.assign_bytes(value.to_bytes());
-  device.check(device.table().copy(device.context(), &to, &from), "copy");
+  device.call("copy", &tv_backend::copy, &to, &from);
 }
 
 ParameterStore::ParameterStore(Device& device, RngKey key)
@@ -138,7 +138,7 @@ void ParameterStore::end_gradients() {
     parameter->has_gradient_ = slot.written;
     if (!parameter->trainable_ || slot.written) continue;
     const tv_view view = slot.gradient.mutable_view();
-    device_.check(device_.table().fill(device_.context(), &view, 0), "fill");
+    device_.call("fill", &tv_backend::fill, &view, 0);
     slot.written = true;
   }
 }

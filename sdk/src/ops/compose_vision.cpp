@@ -37,7 +37,7 @@ tv_view strided(const Tensor& memory, std::int64_t offset,
 }
 
 void copy(Device& device, const tv_view& to, const tv_view& from) {
-  device.check(device.table().copy(device.context(), &to, &from), "copy");
+  device.call("copy", &tv_backend::copy, &to, &from);
 }
 
 // The part of the padded image [B, Hp, Wp, C] where the image itself lies.
@@ -128,7 +128,7 @@ Tensor add_patches(const Tensor& dpatches, const tv_conv2d_shape& s) {
       copy(device, part.view(), tap);
       copy(device, sum.view(), target);
       const tv_view a = sum.view(), b = part.view();
-      device.check(device.table().binary(device.context(), TV_ADD, &a, &a, &b), "binary");
+      device.call("binary", &tv_backend::binary, TV_ADD, &a, &a, &b);
       copy(device, target, sum.view());
     }
   }
@@ -163,7 +163,7 @@ void conv2d_db(const Tensor& dz, Vjp::Target db) {
   Tensor sum = ops::sum(ops::reshape(dz, {-1, dz.dim(3)}), 0);
   if (db.beta != 0) sum = ops::add(sum, db.gradient);
   const tv_view to = db.gradient.mutable_view(), from = sum.view();
-  device.check(device.table().copy(device.context(), &to, &from), "copy");
+  device.call("copy", &tv_backend::copy, &to, &from);
 }
 
 MaxPool max_pool2d(const Tensor& x, const tv_conv2d_shape& s) {

@@ -72,7 +72,7 @@ Tensor unary(tv_unary_op op, const Tensor& x) {
   const Tensor in = packed(x);
   const Tensor out = Tensor::empty(device, x.shape(), x.dtype());
   const tv_view to = out.view(), from = in.view();
-  device.check(device.table().unary(device.context(), op, &to, &from), "unary");
+  device.call("unary", &tv_backend::unary, op, &to, &from);
   return out;
 }
 
@@ -185,7 +185,7 @@ Tensor binary(const char* name, tv_binary_op op, const Tensor& a, const Tensor& 
     y = packed(y);
     views = Joined(out, {&x, &y});
   }
-  device.check(device.table().binary(device.context(), op, views[0], views[1], views[2]), name);
+  device.call(name, &tv_backend::binary, op, views[0], views[1], views[2]);
   return out;
 }
 
@@ -213,8 +213,7 @@ Tensor select(const Tensor& condition, const Tensor& a, const Tensor& b) {
     y = packed(y);
     views = Joined(out, {&c, &x, &y});
   }
-  device.check(device.table().select(device.context(), views[0], views[1], views[2], views[3]),
-               "where");
+  device.call("where", &tv_backend::select, views[0], views[1], views[2], views[3]);
   return out;
 }
 
@@ -232,7 +231,7 @@ Tensor reduce(tv_reduce_op op, const Tensor& x, int axis) {
   const Tensor out = Tensor::empty(device, Shape(rest), index ? DType::i32 : x.dtype());
   const Tensor from = reshaped(in, {outer, x.dim(axis), inner}), to = reshaped(out, {outer, inner});
   const tv_view target = to.view(), source = from.view();
-  device.check(device.table().reduce(device.context(), op, &target, &source), "reduce");
+  device.call("reduce", &tv_backend::reduce, op, &target, &source);
   return out;
 }
 
@@ -255,7 +254,7 @@ void add_in_place(Tensor& x, const Tensor& y) {
   const Tensor other = packed(y);
   const Shape flat{x.size()};
   const tv_view target = reshaped(x, flat).view(), source = reshaped(other, flat).view();
-  device.check(device.table().binary(device.context(), TV_ADD, &target, &target, &source), "add");
+  device.call("add", &tv_backend::binary, TV_ADD, &target, &target, &source);
 }
 
 void accumulate(const Vjp::Target& target, const Tensor& value) {
@@ -287,7 +286,7 @@ void product(const Tensor& a, const Tensor& b, Transposed which, const Tensor& c
   args.ldc = n;
   args.alpha = 1;
   args.beta = beta;
-  device.check(device.table().matmul(device.context(), &args), "matmul");
+  device.call("matmul", &tv_backend::matmul, &args);
 }
 
 bool recording_any(std::initializer_list<const Tensor*> inputs) {

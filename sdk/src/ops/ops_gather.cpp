@@ -17,8 +17,7 @@ void gather_vjp(Vjp& v) {
   const Tensor indices = detail::reshaped(v.saved(0), {v.saved(0).size()});
   const Tensor rows = detail::reshaped(v.grad_output(), {v.saved(0).size(), width});
   const tv_view to = table.gradient.view(), index = indices.view(), from = rows.view();
-  device.check(device.table().scatter_add_rows(device.context(), &to, &index, &from),
-               "scatter_add_rows");
+  device.call("scatter_add_rows", &tv_backend::scatter_add_rows, &to, &index, &from);
 }
 constexpr OpDef kGather{"gather_rows", gather_vjp};
 
@@ -80,7 +79,7 @@ Tensor ops::gather_rows(const Tensor& table, const Tensor& indices) {
   Tensor out = Tensor::empty(device, Shape(extents));
   const Tensor lines = detail::reshaped(out, {indices.size(), table.dim(1)});
   const tv_view to = lines.view(), from = rows.view(), index = flat.view();
-  device.check(device.table().gather_rows(device.context(), &to, &from, &index), "gather_rows");
+  device.call("gather_rows", &tv_backend::gather_rows, &to, &from, &index);
   record(kGather, {rows}, out, {flat});
   return out;
 }

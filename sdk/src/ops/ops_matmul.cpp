@@ -50,7 +50,7 @@ Tensor multiply(const Tensor& a, const Tensor& b, Transposed which) {
   args.a = detail::memory(x);
   args.b = detail::memory(y);
   args.c = detail::memory(c);
-  device.check(device.table().matmul(device.context(), &args), "matmul");
+  device.call("matmul", &tv_backend::matmul, &args);
   return c;
 }
 

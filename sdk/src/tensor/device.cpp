@@ -43,12 +43,13 @@ void host_parallel_for(const tv_host* host, std::int64_t n, std::int64_t grain,
 
 void* take_from(Device::Impl& impl, std::uint64_t bytes) {
   void* data = nullptr;
-  const tv_status status = impl.table->alloc(impl.context, bytes, &data);
+  const tv_status status =
+      impl.self->in_backend("alloc", [&] { return impl.table->alloc(impl.context, bytes, &data); });
   return status == TV_OK ? data : nullptr;
 }
 
 void give_back_to(Device::Impl& impl, void* data) {
-  impl.table->free(impl.context, data);
+  impl.self->in_backend("free", [&] { impl.table->free(impl.context, data); });
 }
 
 // Named so that the author of a backend sees at once what is missing.
@@ -128,9 +129,9 @@ std::unique_ptr<Device> Device::open(const tv_backend* backend, DeviceOptions op
   impl.memory = std::make_unique<DeviceMemory>(impl, impl.options.key, impl.options.memory_limit,
                                                take_from, give_back_to);
   impl.info.struct_size = sizeof(tv_info);
-  const RegistryItem* item = registry().find("backend", impl.options.key);
+  impl.item = registry().find("backend", impl.options.key);
   const std::string field = "runtime.backend";
-  in_plugin(item, "info", field, [&] {
+  in_plugin(impl.item, "info", field, [&] {
     device->check(backend->info(&impl.info), "info");
     check_info(impl.info);
   });
@@ -138,7 +139,7 @@ std::unique_ptr<Device> Device::open(const tv_backend* backend, DeviceOptions op
   for (const auto& [key, value] : impl.options.options) {
     list.push_back({key.c_str(), value.c_str()});
   }
-  in_plugin(item, "open", field, [&] {
+  in_plugin(impl.item, "open", field, [&] {
     device->check(
         backend->open(impl.options.index, list.data(), list.size(), &impl.host, &impl.context),
         "open");
@@ -154,7 +155,7 @@ Device::~Device() {
   impl.numbers = {};
   impl.scratch.release(*impl.memory);
   impl.memory.reset();
-  impl.table->close(impl.context);
+  in_backend("close", [&] { impl.table->close(impl.context); });
 }
 
 const std::string& Device::key() const {
@@ -176,8 +177,12 @@ tv_ctx* Device::context() const {
   return impl_->context;
 }
 
+const RegistryItem* Device::item() const noexcept {
+  return impl_->item;
+}
+
 void Device::sync() {
-  check(table().sync(context()), "sync");
+  call("sync", &tv_backend::sync);
 }
 void Device::begin_step() {
   impl_->memory->begin_step();
@@ -235,9 +240,10 @@ const void* Device::extension(const char* name) {
   for (const auto& [known, function] : impl_->extensions) {
     if (known == name) return function;
   }
-  const void* function = has_kernel(&tv_backend::extension) && table().extension != nullptr
-                             ? table().extension(context(), name)
-                             : nullptr;
+  const void* function =
+      has_kernel(&tv_backend::extension) && table().extension != nullptr
+          ? in_backend("extension", [&] { return table().extension(context(), name); })
+          : nullptr;
   impl_->extensions.emplace_back(name, function);
   return function;
 }
@@ -265,12 +271,12 @@ void Device::set_flop_count(const FlopCount& count) {
 
 void Device::Impl::upload(void* destination, const void* source, std::uint64_t bytes) {
   if (bytes == 0) return;
-  self->check(table->transfer(context, destination, source, bytes, TV_HOST_TO_DEVICE), "transfer");
+  self->call("transfer", &tv_backend::transfer, destination, source, bytes, TV_HOST_TO_DEVICE);
 }
 
 void Device::Impl::download(void* destination, const void* source, std::uint64_t bytes) {
   if (bytes == 0) return;
-  self->check(table->transfer(context, destination, source, bytes, TV_DEVICE_TO_HOST), "transfer");
+  self->call("transfer", &tv_backend::transfer, destination, source, bytes, TV_DEVICE_TO_HOST);
 }
 
 Tensor Device::Impl::constant(float value) {

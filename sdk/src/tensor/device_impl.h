@@ -42,6 +42,7 @@ struct Device::Impl {
   Device* self = nullptr;
   DeviceOptions options;
   const tv_backend* table = nullptr;
+  const RegistryItem* item = nullptr;
   tv_ctx* context = nullptr;
   tv_info info{};
   tv_host host{};

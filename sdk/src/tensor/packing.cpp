@@ -11,7 +11,7 @@ namespace trivet::detail {
 void fill(Tensor& x, double value) {
   Device& device = x.device();
   const tv_view view = x.mutable_view();
-  device.check(device.table().fill(device.context(), &view, value), "fill");
+  device.call("fill", &tv_backend::fill, &view, value);
 }
 
 void copy_into(const tv_view& to, const Tensor& from) {
@@ -22,7 +22,7 @@ void copy_into(const tv_view& to, const Tensor& from) {
     throw Error("[copy] expected two arrays of one shape, got " + from.to_string() +
                 " for one of rank " + std::to_string(to.rank));
   }
-  device.check(device.table().copy(device.context(), &to, &view), "copy");
+  device.call("copy", &tv_backend::copy, &to, &view);
 }
 
 Tensor packed(const Tensor& x) {

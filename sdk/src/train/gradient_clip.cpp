@@ -15,7 +15,7 @@ void apply_scalar(tv_binary_op op, Tensor& x, const Tensor& scalar) {
   const tv_view out = x.mutable_view();
   const tv_view in = x.view();
   const tv_view number = ops::expand(scalar, x.shape()).view();
-  device.check(device.table().binary(device.context(), op, &out, &in, &number), "binary");
+  device.call("binary", &tv_backend::binary, op, &out, &in, &number);
 }
 
 GradientClip::GradientClip(ParameterStore& store, const GradientClipConfig& config)

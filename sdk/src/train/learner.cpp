@@ -105,7 +105,7 @@ void Learner::Impl::begin_sum() {
   }
   const tv_view view = sum.value.mutable_view();
   Device& device = store.device();
-  device.check(device.table().fill(device.context(), &view, 0), "fill");
+  device.call("fill", &tv_backend::fill, &view, 0);
 }
 
 // Of all parts, as the sum is.

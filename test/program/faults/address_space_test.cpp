@@ -51,7 +51,7 @@ TEST_CASE("the error names the memory that OpenBLAS reserves and the limit", "[s
   INFO(result.output);
   CHECK(result.exit_code == 1);
   CHECK_THAT(result.output, Contains("OpenBLAS reserves 256 MiB of address space") &&
-                                Contains("but 160 MiB of address space (ulimit -v)"));
+                                Contains("the limit is 160 MiB of address space (ulimit -v)"));
 }
 
 }  // namespace address_space_test

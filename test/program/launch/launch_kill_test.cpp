@@ -120,7 +120,8 @@ TEST_CASE("a sweep of 200 units runs each unit once although its processes are k
 TEST_CASE("status prints the command that continues an experiment without a supervisor",
           "[nosan]") {
   const Experiments at;
-  const std::string hint = "; no supervisor is running; trivet resume 1 continues it\n";
+  const std::string hint =
+      "; no supervisor is running; 'trivet resume 1' continues what has not completed\n";
   // Units wait for a file that the test creates.
   const ShellResult launched =
       with(at, "", launch_words(at, "while [ ! -e $0/../go ]; do sleep 0.05; done", 2, 1));

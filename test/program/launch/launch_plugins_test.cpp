@@ -40,8 +40,10 @@ TEST_CASE("commands on an experiment find the plugins of its launch") {
   SECTION("from their folder") {
     REQUIRE(fs::remove(at.plugins.path() / "paper.so"));
   }
+  std::string told;
   SECTION("with their folder") {
     REQUIRE(fs::remove_all(at.plugins.path()) > 0);
+    told = "the plugin folder " + at.plugins.path().string() + " of ";
   }
   for (const char* words : {"cancel 1", "retry 1", "resume 1"}) {
     INFO(words);
@@ -49,7 +51,7 @@ TEST_CASE("commands on an experiment find the plugins of its launch") {
     INFO(lost.output);
     CHECK(lost.exit_code == 2);
     CHECK_THAT(lost.output, Contains("there is no orchestrator 'paper/Orchestrator'") &&
-                                Contains("--plugin-dir"));
+                                Contains("--plugin-dir") && Contains(told));
     const ShellResult found = command(at, words + (" --plugin-dir=" + quoted(moved.string())));
     INFO(found.output);
     CHECK(found.exit_code == 0);

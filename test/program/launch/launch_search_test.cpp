@@ -123,6 +123,7 @@ TEST_CASE("a search adds units for trials up to the requested number") {
   const ShellResult launched = at.launch("false");
   INFO(launched.output);
   REQUIRE(launched.exit_code == 0);
+  CHECK_THAT(launched.output, Contains("  work units follow  "));
   REQUIRE(wait_until([&] { return at.journal(false).size() == 12; }));
   for (const Json& line : at.journal(false)) {
     CHECK(line.at("state") == "complete");
@@ -241,7 +242,7 @@ TEST_CASE("a search in which no trial has a value reports it and lists the exist
   REQUIRE(launched.exit_code == 0);
   REQUIRE(wait_until([&] { return at.journal(false).size() == 2 && !at.is_supervised(); }));
   const std::string why =
-      "2 of 2 trials have no value: its metrics.jsonl has no eval/loss "
+      "2 of 2 trials have no value; trial 1: its metrics.jsonl has no eval/loss "
       "(seen: eval/perplexity, eval/score)";
   const ShellResult status = at.trivet("status 1");
   CHECK(status.exit_code == 1);
@@ -285,7 +286,7 @@ TEST_CASE("a failed search is reported until it continues") {
   CHECK_THAT(status.output,
              Contains("2 of 12 trials, 2 failed\n") && Contains("2 of 2 trials have no value"));
   CHECK_THAT(at.status().at("search").at("failure").get<std::string>(),
-             Contains("have no value: failed"));
+             Contains("have no value; trial 1: failed"));
   const std::string works = quoted("--xp.orchestrator.space.kind={choice = ['works', 'fails']}");
   REQUIRE(at.launch("false", "--xid=1 --xp.orchestrator.max_failures=0 " + works).exit_code == 0);
   REQUIRE(wait_until([&] { return at.journal(false).size() == 12 && !at.is_supervised(); }));

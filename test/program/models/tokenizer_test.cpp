@@ -178,6 +178,17 @@ TEST_CASE("wrong arguments for tokenizers are rejected with a hint") {
   CHECK_THAT(few.output, Contains("fewer than 3000"));
 }
 
+TEST_CASE("a wrong tokenizer file is located once, wherever the config names it") {
+  const TempDir dir;
+  const std::string file = dir.write("cut.json", "{").string();
+  const ShellResult check =
+      trivet::test::trivet("check " + quoted(config("lm/local.toml").string()) + " " +
+                           quoted("task.tokenizer={type='tokenizers/Bpe',file='" + file + "'}"));
+  INFO(check.output);
+  CHECK(check.exit_code == 2);
+  CHECK_THAT(check.output, Contains("error: command line:1:16: task.tokenizer: " + file));
+}
+
 TEST_CASE("the commands of the page on tokenizers work as written") {
   const TempDir dir;
   const std::string start =

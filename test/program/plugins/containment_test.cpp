@@ -208,11 +208,23 @@ TEST_CASE("a null object is an error of the plugin that returned it", "[containm
 }
 
 TEST_CASE("a backend at fault is named", "[containment][slow][nosan]") {
-  for (const char* how : {"segv", "exit", "open_throw", "open_null", "info_zero", "reduce_fails"}) {
-    const HostileRun run("", std::string("TRIVET_TEST_BACKEND_FAULT=") + how + " ");
-    check_blamed(run, "hostile");
+  for (const char* how :
+       {"segv", "exit", "throw", "throw_int", "alloc_throw", "optim_throw", "extension_throw",
+        "open_throw", "open_null", "info_zero", "reduce_fails"}) {
+    const HostileRun run("trainer.optimizer=optim/Sgd",
+                         std::string("TRIVET_TEST_BACKEND_FAULT=") + how + " ");
+    check_blamed(run, "hostile/Backend");
     CHECK_THAT(run.output(), !Contains("trivet crashed"));
   }
+}
+
+TEST_CASE("an error of a backend names its function", "[containment][slow]") {
+  const HostileRun thrown("", "TRIVET_TEST_BACKEND_FAULT=throw ");
+  CHECK_THAT(thrown.output(),
+             Contains("runtime.backend: training step 1: its reduce failed: the moon is full "
+                      "[plugin hostile, hostile/Backend]"));
+  const HostileRun number("", "TRIVET_TEST_BACKEND_FAULT=throw_int ");
+  CHECK_THAT(number.output(), Contains("its reduce threw something that is not a std::exception"));
 }
 
 TEST_CASE("a data file that is truncated while it is read is named", "[containment][slow][nosan]") {

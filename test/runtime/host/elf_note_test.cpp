@@ -168,6 +168,7 @@ TEST_CASE("notes whose JSON is not a manifest are rejected with a reason") {
     INFO(text);
     CHECK_THROWS_WITH(parse_manifest(text), Catch::StartsWith("its trivet note is damaged"));
   }
+  CHECK_THROWS_WITH(parse_manifest("{"), "its trivet note is damaged: it is not JSON");
 }
 
 TEST_CASE("a note with unlimited nesting is rejected, at any location") {

@@ -16,10 +16,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trivet/backend/backend.h"
 #include "trivet/base/export.h"
+#include "trivet/plugin/plugin_call.h"
 
 namespace trivet {
 
@@ -84,29 +86,36 @@ class TRIVET_API Device {
   // Turns a status into an Error with the backend's text. TV_UNSUPPORTED is an error here too.
   void check(tv_status status, const char* what);
 
+  // Runs code of the backend: a crash or an exit in it is attributed to the backend, and an
+  // exception that is not trivet's becomes a PluginError that names backend and function.
+  template <class Body>
+  decltype(auto) in_backend(const char* function, Body&& body) const {
+    return in_plugin(item(), function, "runtime.backend", std::forward<Body>(body));
+  }
+
+  // Runs a function of the table that every backend has. Throws what in_backend() and check()
+  // throw.
+  // Example (sdk/examples/snippets/device.cpp#call):
+  //
+  //   device.call("fill", &tv_backend::fill, &view, 0.0);
+  template <class... P, class... A>
+  void call(const char* name, tv_status (*tv_backend::*kernel)(tv_ctx*, P...), A... args) {
+    check(in_backend(name, [&] { return (table().*kernel)(context(), args...); }), name);
+  }
+
   // Runs an optional function of the table if it is there and takes the arguments; false means
-  // that the caller must fall back. Counts either way.
+  // that the caller must fall back. Counts either way. Throws as call() does.
   // Example (sdk/examples/snippets/device.cpp#try_kernel):
   //
   //   if (!device.try_kernel("norm_fwd", &tv_backend::norm_fwd, &args)) compose(args);
   template <class... P, class... A>
   bool try_kernel(const char* name, tv_status (*tv_backend::*kernel)(tv_ctx*, P...), A... args) {
-    auto function = has_kernel(kernel) ? table().*kernel : nullptr;
-    tv_status status = function ? function(context(), args...) : TV_UNSUPPORTED;
-    count(name, status != TV_UNSUPPORTED);
-    if (status == TV_UNSUPPORTED) return false;
-    check(status, name);
-    return true;
+    return try_function(name, has_kernel(kernel) ? table().*kernel : nullptr, args...);
   }
   // The same for a kernel outside the table.
   template <class Fn, class... A>
   bool try_extension(const char* name, A... args) {
-    auto function = reinterpret_cast<Fn>(const_cast<void*>(extension(name)));
-    tv_status status = function ? function(context(), args...) : TV_UNSUPPORTED;
-    count(name, status != TV_UNSUPPORTED);
-    if (status == TV_UNSUPPORTED) return false;
-    check(status, name);
-    return true;
+    return try_function(name, reinterpret_cast<Fn>(const_cast<void*>(extension(name))), args...);
   }
 
   std::vector<KernelUse> kernel_uses() const;  // those called at least once, by name
@@ -132,6 +141,17 @@ class TRIVET_API Device {
         reinterpret_cast<const char*>(&(table().*kernel)) - reinterpret_cast<const char*>(&table());
     return static_cast<std::size_t>(offset) + sizeof(M) <= table().struct_size;
   }
+  template <class Fn, class... A>
+  bool try_function(const char* name, Fn function, A... args) {
+    const tv_status status = function != nullptr
+                                 ? in_backend(name, [&] { return function(context(), args...); })
+                                 : TV_UNSUPPORTED;
+    count(name, status != TV_UNSUPPORTED);
+    if (status == TV_UNSUPPORTED) return false;
+    check(status, name);
+    return true;
+  }
+  const RegistryItem* item() const noexcept;  // null where the registry has no such backend
   const void* extension(const char* name);
   void count(const char* name, bool native);
 
