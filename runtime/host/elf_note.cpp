@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -23,7 +24,7 @@ namespace {
 constexpr unsigned kMostSegments = 512;
 constexpr unsigned kMostSections = 4096;
 constexpr std::uint64_t kMostSymbols = 1 << 20;
-constexpr std::uint64_t kMostDynamic = 1 << 12;
+constexpr std::uint64_t kMostDynamic = std::uint64_t{1} << 16;
 // The prefixes of mangled names that identify their owner.
 constexpr std::size_t kNameStart = 256;
 
@@ -57,8 +58,21 @@ class ElfReader {
     return offset <= size_ && length <= size_ - offset;
   }
 
+  // Reads small parts through a window, since every command looks at every plugin.
   bool get(std::uint64_t offset, void* out, std::size_t length) const {
     if (!contains(offset, length)) return false;
+    if (length > window_.size()) return read_at(offset, out, length);
+    if (offset < window_start_ || offset + length > window_end_) {
+      const std::uint64_t end = std::min<std::uint64_t>(size_, offset + window_.size());
+      window_start_ = window_end_ = offset;
+      if (!read_at(offset, window_.data(), end - offset)) return false;
+      window_end_ = end;
+    }
+    std::memcpy(out, window_.data() + (offset - window_start_), length);
+    return true;
+  }
+
+  bool read_at(std::uint64_t offset, void* out, std::size_t length) const {
     std::size_t done = 0;
     while (done < length) {
       const ssize_t count = pread(descriptor_, static_cast<char*>(out) + done, length - done,
@@ -81,6 +95,8 @@ class ElfReader {
 
   int descriptor_;
   std::uint64_t size_ = 0;
+  mutable std::array<char, 4096> window_{};
+  mutable std::uint64_t window_start_ = 0, window_end_ = 0;
   Elf64_Ehdr header_{};
   std::string text_;
 };
@@ -187,10 +203,10 @@ std::string ElfReader::library_objection() const {
   bool of_trivet = false;
   for (unsigned i = 0; section(i, dynamic); ++i) {
     if (dynamic.sh_type != SHT_DYNAMIC || !section(dynamic.sh_link, names)) continue;
-    const std::uint64_t count = std::min(dynamic.sh_size / sizeof(Elf64_Dyn), kMostDynamic);
-    for (std::uint64_t at = 0; at < count; ++at) {
-      Elf64_Dyn entry{};
-      if (!get(dynamic.sh_offset + at * sizeof entry, &entry, sizeof entry)) return {};
+    std::vector<Elf64_Dyn> entries(std::min({dynamic.sh_size, size_, kMostDynamic}) /
+                                   sizeof(Elf64_Dyn));
+    if (!get(dynamic.sh_offset, entries.data(), entries.size() * sizeof(Elf64_Dyn))) return {};
+    for (const Elf64_Dyn& entry : entries) {
       if (entry.d_tag == DT_NULL) break;
       if (entry.d_tag != DT_NEEDED) continue;
       const std::string library = name_at(names, entry.d_un.d_val);

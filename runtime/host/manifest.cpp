@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "host/note_schemas.h"
 #include "trivet/error.h"
 #include "trivet/plugin/abi.h"
 #include "trivet/plugin/abi_tag.h"
@@ -51,13 +52,20 @@ int version_number(const Json& json) {
   return json.get<int>();
 }
 
-ManifestItem item_of(const Json& json, const std::string& plugin) {
+using Schemas = std::vector<std::string_view>;
+
+ManifestItem item_of(const Json& json, const Schemas& schemas, const std::string& plugin) {
   ManifestItem item;
   item.kind = json.at("kind").get<std::string>();
   item.key = json.at("key").get<std::string>();
   item.doc = json.value("doc", std::string());
   item.scalar_shorthand = json.value("scalar_shorthand", std::string());
-  if (json.contains("schema")) item.schema_json = json.at("schema").dump();
+  if (const auto index = json.find("schema"); index != json.end()) {
+    if (!index->is_number_unsigned() || *index >= schemas.size()) {
+      throw Error(fmt::format("the schema of '{}' cannot be found", item.key));
+    }
+    item.schema_json = schemas[index->get<std::size_t>()];
+  }
   const std::string prefix = plugin + "/";
   if (!is_name(item.kind) || !item.key.starts_with(prefix) ||
       !is_name(std::string_view(item.key).substr(prefix.size()))) {
@@ -66,7 +74,7 @@ ManifestItem item_of(const Json& json, const std::string& plugin) {
   return item;
 }
 
-Manifest manifest_of(const Json& json) {
+Manifest manifest_of(const Json& json, const Schemas& schemas) {
   Manifest manifest;
   manifest.name = json.at("name").get<std::string>();
   if (!is_name(manifest.name)) throw Error("the plugin's name is invalid");
@@ -85,7 +93,7 @@ Manifest manifest_of(const Json& json) {
   if (items.size() > kMostItems) throw Error("the plugin declares too many items");
   std::set<std::pair<std::string, std::string>> seen;
   for (const Json& item : items) {
-    manifest.items.push_back(item_of(item, manifest.name));
+    manifest.items.push_back(item_of(item, schemas, manifest.name));
     const ManifestItem& added = manifest.items.back();
     if (!seen.emplace(added.kind, added.key).second) {
       throw Error(fmt::format("the plugin declares the {} '{}' twice", added.kind, added.key));
@@ -105,11 +113,8 @@ const ManifestItem* Manifest::find(std::string_view kind, std::string_view key) 
 
 Manifest parse_manifest(std::string_view json) {
   try {
-    const auto check_depth = [](int depth, Json::parse_event_t, Json&) {
-      if (depth > kDeepest) throw Error("the trivet note is nested too deeply");
-      return true;
-    };
-    return manifest_of(Json::parse(json, check_depth));
+    const SplitNote note = split_schemas(json, kDeepest);
+    return manifest_of(Json::parse(note.rest), note.schemas);
   } catch (const Json::parse_error&) {
     throw Error("its trivet note is damaged: it is not JSON");
   } catch (const Json::exception& error) {

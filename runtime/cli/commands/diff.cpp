@@ -71,7 +71,7 @@ void pair_numbers(const std::optional<MetricsRecord>& first,
 }
 
 fs::path config_of(const std::string& run) {
-  const fs::path file = fs::path(run) / "config.toml";
+  fs::path file = fs::path(run) / "config.toml";
   std::error_code ignored;
   if (!fs::exists(file, ignored)) {
     throw UsageError("'" + run + "' is not a run: it has no config.toml",

@@ -41,7 +41,7 @@ struct Override {
   bool is_bare = false;   // an option without '=': true, for a boolean
   bool is_lower = false;  // loses to an override of the same path without this flag
 };
-inline Override make_override(std::string text) {
+inline Override make_override(const std::string& text) {
   return {.text = text, .shown = text};
 }
 
