@@ -61,6 +61,7 @@ class ElfReader {
   // Reads small parts through a window, since every command looks at every plugin.
   bool get(std::uint64_t offset, void* out, std::size_t length) const {
     if (!contains(offset, length)) return false;
+    if (length == 0) return true;
     if (length > window_.size()) return read_at(offset, out, length);
     if (offset < window_start_ || offset + length > window_end_) {
       const std::uint64_t end = std::min<std::uint64_t>(size_, offset + window_.size());
