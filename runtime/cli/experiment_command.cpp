@@ -59,9 +59,10 @@ std::vector<std::string> with_recorded_plugin_dirs(std::vector<std::string> give
   for (std::string& folder : recorded_plugin_dirs(experiment_facts(experiment))) {
     // Not an error: what needs a plugin of the folder names the plugin, which helps more.
     std::error_code ignored;
+    static std::set<std::string> told;  // a command that watches asks again and again
     if (std::filesystem::exists(folder, ignored)) {
       given.push_back(std::move(folder));
-    } else {
+    } else if (told.insert(folder).second) {
       fmt::print(stderr,
                  "trivet: the plugin folder {} of {} does not exist; --plugin-dir takes another\n",
                  printable(folder), printable(experiment.string()));

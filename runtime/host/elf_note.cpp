@@ -24,7 +24,7 @@ namespace {
 constexpr unsigned kMostSegments = 512;
 constexpr unsigned kMostSections = 4096;
 constexpr std::uint64_t kMostSymbols = 1 << 20;
-constexpr std::uint64_t kMostDynamic = std::uint64_t{1} << 16;
+constexpr std::uint64_t kMostDynamic = 1 << 12;
 // The prefixes of mangled names that identify their owner.
 constexpr std::size_t kNameStart = 256;
 
@@ -204,8 +204,8 @@ std::string ElfReader::library_objection() const {
   bool of_trivet = false;
   for (unsigned i = 0; section(i, dynamic); ++i) {
     if (dynamic.sh_type != SHT_DYNAMIC || !section(dynamic.sh_link, names)) continue;
-    std::vector<Elf64_Dyn> entries(std::min({dynamic.sh_size, size_, kMostDynamic}) /
-                                   sizeof(Elf64_Dyn));
+    std::vector<Elf64_Dyn> entries(
+        std::min({dynamic.sh_size, size_, kMostDynamic * sizeof(Elf64_Dyn)}) / sizeof(Elf64_Dyn));
     if (!get(dynamic.sh_offset, entries.data(), entries.size() * sizeof(Elf64_Dyn))) return {};
     for (const Elf64_Dyn& entry : entries) {
       if (entry.d_tag == DT_NULL) break;

@@ -69,6 +69,7 @@ class Splitter {
       }
     }
     at_ = std::min(at_, text_.size());
+    if (at_ == kept_) return;  // no value: the rest stays what it is, not JSON
     note_.rest += std::to_string(note_.schemas.size());
     note_.schemas.push_back(text_.substr(kept_, at_ - kept_));
     kept_ = at_;

@@ -13,8 +13,8 @@ struct SplitNote {
   std::vector<std::string_view> schemas;  // in the text that was split
 };
 
-// Takes the values of "schema" out of the objects of level 3, which are the items. Whether text and
-// schemas are JSON is left to those who parse them. Throws Error if the text has more levels than
+// Takes the values of "schema" out of the objects of level 3, which are the items. Does not check
+// that text and schemas are JSON. Throws Error if the text has more levels than
 // `deepest`.
 SplitNote split_schemas(std::string_view text, int deepest);
 

@@ -136,7 +136,7 @@ std::string head_text(const ExperimentView& view) {
   const bool had_one = std::filesystem::exists(view.directory / "supervisor.lock", ignored);
   if (!view.supervised && had_one) text += "; no supervisor is running";
   if (waits_for_resume(view, had_one)) {
-    text += fmt::format("; 'trivet resume {}' continues what has not completed", view.xid);
+    text += fmt::format("; 'trivet resume {}' continues what has not ended", view.xid);
   }
   return text + "\n" + problems_text(view);
 }

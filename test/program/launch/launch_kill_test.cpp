@@ -121,7 +121,7 @@ TEST_CASE("status prints the command that continues an experiment without a supe
           "[nosan]") {
   const Experiments at;
   const std::string hint =
-      "; no supervisor is running; 'trivet resume 1' continues what has not completed\n";
+      "; no supervisor is running; 'trivet resume 1' continues what has not ended\n";
   // Units wait for a file that the test creates.
   const ShellResult launched =
       with(at, "", launch_words(at, "while [ ! -e $0/../go ]; do sleep 0.05; done", 2, 1));

@@ -56,6 +56,16 @@ TEST_CASE("a note may end anywhere") {
   }
 }
 
+TEST_CASE("an item without a value for its schema is an error") {
+  for (const char* end : {"}", ",\"doc\":\"\"}"}) {
+    const std::string text =
+        R"({"name":"x","version":"1","license":"","sdk":[1,0],"abi":{},"items":[)"
+        R"({"kind":"layer","key":"x/A","schema":)" +
+        std::string(end) + "]}";
+    CHECK_THROWS_WITH(parse_manifest(text), "its trivet note is damaged: it is not JSON");
+  }
+}
+
 TEST_CASE("a schema whose key is escaped or whose value is forged is an error") {
   for (const char* schema : {R"("\u0073chema":{})", R"("\u0073chema":7)"}) {
     CHECK_THROWS_WITH(
