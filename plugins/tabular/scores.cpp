@@ -13,11 +13,7 @@ namespace trivet::tabular {
 namespace {
 
 double read_saved(const Value& state, std::string_view key, std::string_view metric) {
-  const Value* value = state.find(key);
-  if (value == nullptr) {
-    throw Error("metric " + std::string(metric) + ": the saved state has no " + std::string(key));
-  }
-  return value->as_float();
+  return state.at(key, "the saved state of metric " + std::string(metric)).as_float();
 }
 
 }  // namespace

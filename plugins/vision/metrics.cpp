@@ -41,13 +41,9 @@ Value HitRate::save_state() const {
 }
 
 void HitRate::restore_state(const Value& state) {
-  const Value* hits = state.find("hits");
-  const Value* total = state.find("total");
-  if (hits == nullptr || total == nullptr) {
-    throw Error("metric " + name_ + ": the saved state has no hits and total");
-  }
-  hits_ = hits->as_float();
-  total_ = total->as_float();
+  const std::string owner = "the saved state of metric " + name_;
+  hits_ = state.at("hits", owner).as_float();
+  total_ = state.at("total", owner).as_float();
 }
 
 Accuracy::Accuracy(const Config& config) : HitRate(name_or(config.name, "accuracy"), 1) {}

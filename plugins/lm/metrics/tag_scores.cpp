@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "lm/metrics/entities.h"
-#include "trivet/error.h"
 #include "trivet/ops/host_array.h"
 
 namespace trivet::lm {
@@ -74,11 +73,7 @@ Value TagScores::save_state() const {
 
 void TagScores::restore_state(const Value& state) {
   const auto member = [&](const char* name) -> const Value& {
-    const Value* value = state.find(name);
-    if (value == nullptr) {
-      throw Error(std::string("tag metrics: the saved state has no ") + name);
-    }
-    return *value;
+    return state.at(name, "the saved state of the tag metrics");
   };
   counts_.restore_state(member("counts"));
   any_ = member("any").as_boolean();

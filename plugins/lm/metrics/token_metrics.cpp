@@ -5,7 +5,6 @@
 #include <numbers>
 #include <string>
 
-#include "trivet/error.h"
 #include "trivet/ops/host_array.h"
 
 namespace trivet::lm {
@@ -58,11 +57,7 @@ Value TokenMetrics::save_state() const {
 
 void TokenMetrics::restore_state(const Value& state) {
   const auto number = [&](const char* name) {
-    const Value* value = state.find(name);
-    if (value == nullptr) {
-      throw Error(std::string("token metrics: the saved state has no ") + name);
-    }
-    return value->as_float();
+    return state.at(name, "the saved state of the token metrics").as_float();
   };
   xent_ = number("xent");
   weight_ = number("weight");

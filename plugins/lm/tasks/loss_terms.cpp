@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lm/tasks/loss_terms.h"
 
+#include <string_view>
 #include <utility>
 
 #include "trivet/error.h"
@@ -21,13 +22,7 @@ const Tensor& scalar_of(const NestedMap& outputs, const std::string& name) {
       {.hint = "the model returns " + (scalars.empty() ? std::string("none") : scalars)});
 }
 
-const Value& find_saved(const Value& state, const char* name) {
-  const Value* value = state.find(name);
-  if (value == nullptr) {
-    throw Error(std::string("loss means: the saved state has no ") + name);
-  }
-  return *value;
-}
+constexpr std::string_view kSavedState = "the saved state of the loss means";
 
 }  // namespace
 
@@ -74,12 +69,12 @@ Value LossTermMeans::save_state() const {
 }
 
 void LossTermMeans::restore_state(const Value& state) {
-  const Value::Array& sums = find_saved(state, "sums").items();
+  const Value::Array& sums = state.at("sums", kSavedState).items();
   if (sums.size() != names_.size()) {
     throw Error("loss means: the saved state has other task.losses");
   }
   for (std::size_t i = 0; i < sums.size(); ++i) sums_[i] = sums[i].as_float();
-  weight_ = find_saved(state, "weight").as_float();
+  weight_ = state.at("weight", kSavedState).as_float();
 }
 
 }  // namespace trivet::lm

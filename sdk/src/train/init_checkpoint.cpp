@@ -13,6 +13,7 @@
 #include <set>
 
 #include "train/checkpoint_weights.h"
+#include "trivet/config/enums.h"
 #include "trivet/config/schema.h"
 #include "trivet/data/float_values.h"
 #include "trivet/data/safetensors.h"
@@ -175,20 +176,6 @@ void InitLoadConfig::validate(Diagnostics& diagnostics) const {
   for (const std::string& pattern : ignore) check("ignore", pattern);
 }
 
-std::string_view name_of(LoadReport::Status status) {
-  switch (status) {
-    case LoadReport::Status::loaded:
-      return "loaded";
-    case LoadReport::Status::ignored:
-      return "ignored";
-    case LoadReport::Status::missing:
-      return "missing";
-    case LoadReport::Status::differs:
-      return "differs";
-  }
-  return "";
-}
-
 std::size_t LoadReport::count(Status status) const {
   return static_cast<std::size_t>(std::count_if(
       entries.begin(), entries.end(), [&](const Entry& entry) { return entry.status == status; }));
@@ -200,7 +187,7 @@ std::string LoadReport::summary() const {
   if (averages > 0) text += ", " + std::to_string(averages) + " as moving averages";
   for (const Status status : {Status::ignored, Status::missing, Status::differs}) {
     if (count(status) == 0) continue;
-    text += "; " + std::to_string(count(status)) + " " + std::string(name_of(status));
+    text += "; " + std::to_string(count(status)) + " " + std::string(enum_name(status));
   }
   if (!unused.empty()) text += "; " + std::to_string(unused.size()) + " of the file unused";
   return text;
@@ -209,7 +196,7 @@ std::string LoadReport::summary() const {
 std::string LoadReport::text() const {
   std::string text;
   for (const Entry& entry : entries) {
-    text += std::string(name_of(entry.status)) + "  " + entry.variable + " " + entry.shape;
+    text += std::string(enum_name(entry.status)) + "  " + entry.variable + " " + entry.shape;
     if (!entry.source.empty() && entry.source != entry.variable) text += " from " + entry.source;
     if (!entry.note.empty()) text += "; " + entry.note;
     text += "\n";

@@ -50,7 +50,7 @@ void check_linear_fwd(Kit& kit, const DenseLayer& l, int activation, bool has_bi
 }
 
 struct WantedGradients {
-  bool dx, dw, db;
+  bool dx = false, dw = false, db = false;
 };
 
 // Where the gradient behind the activation goes.
@@ -290,11 +290,11 @@ void check_linear_bwd(Kit& kit) {
     for (int activation = TV_ACT_NONE; activation <= TV_ACT_SILU; ++activation) {
       const bool odd = activation % 2 != 0;
       check_linear_bwd(kit, l, activation, odd ? 1.0f : 0.0f, odd ? Dz::dy : Dz::apart,
-                       {true, true, true});
+                       {.dx = true, .dw = true, .db = true});
     }
-    check_linear_bwd(kit, l, TV_ACT_RELU, 0, Dz::apart, {false, true, true});
-    check_linear_bwd(kit, l, TV_ACT_RELU, 0, Dz::apart, {true, true, false});
-    check_linear_bwd(kit, l, TV_ACT_NONE, 1, Dz::apart, {true, false, false});
+    check_linear_bwd(kit, l, TV_ACT_RELU, 0, Dz::apart, {.dw = true, .db = true});
+    check_linear_bwd(kit, l, TV_ACT_RELU, 0, Dz::apart, {.dx = true, .dw = true});
+    check_linear_bwd(kit, l, TV_ACT_NONE, 1, Dz::apart, {.dx = true});
   }
   check_linear_at_zero(kit);
 }

@@ -13,6 +13,7 @@
 
 #include "support/plugins.h"
 #include "support/shell.h"
+#include "trivet/config/enums.h"
 #include "trivet/data/safetensors.h"
 #include "trivet/error.h"
 
@@ -63,7 +64,7 @@ fs::path file_with(const test::TempDir& temp,
 std::string statuses(const LoadReport& report) {
   std::string text;
   for (const auto& entry : report.entries) {
-    text += entry.variable + ":" + std::string(name_of(entry.status)) + " ";
+    text += entry.variable + ":" + std::string(enum_name(entry.status)) + " ";
   }
   return text;
 }

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "trivet/base/export.h"
@@ -66,7 +65,6 @@ struct TRIVET_API LoadReport {
   // A line for each variable and each unused name.
   std::string text() const;
 };
-
-TRIVET_API std::string_view name_of(LoadReport::Status status);
+TRIVET_ENUM(LoadReport::Status, loaded, ignored, missing, differs)
 
 }  // namespace trivet
