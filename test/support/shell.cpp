@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <stdexcept>
 
 namespace trivet::test {
@@ -55,6 +56,13 @@ std::string read_file(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in) throw std::runtime_error("cannot read " + file.string());
   return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string read_process_file(const std::filesystem::path& process, const char* name) {
+  std::ifstream in(process / name, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();  // an iterator would throw if the process ends now
+  return text.str();
 }
 
 }  // namespace trivet::test

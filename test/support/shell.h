@@ -39,4 +39,7 @@ class TempDir {
 // Returns all bytes of a file; throws if it cannot be read.
 std::string read_file(const std::filesystem::path& file);
 
+// "cmdline" or "environ" of a process; empty if it has ended, also during the read.
+std::string read_process_file(const std::filesystem::path& process, const char* name);
+
 }  // namespace trivet::test

@@ -14,11 +14,11 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
-#include <fstream>
 #include <random>
 #include <stdexcept>
 
 #include "support/jobs.h"
+#include "support/shell.h"
 
 namespace trivet::test {
 namespace {
@@ -209,8 +209,7 @@ void SlurmCluster::kill_jobs() const {
     for (const auto& entry : fs::directory_iterator("/proc")) {
       const std::string name = entry.path().filename().string();
       if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-      std::ifstream in(entry.path() / "environ", std::ios::binary);
-      const std::string text{std::istreambuf_iterator<char>(in), {}};
+      const std::string text = read_process_file(entry.path(), "environ");
       const auto at = text.find(mark);
       if (at != std::string::npos && (at == 0 || text[at - 1] == '\0')) {
         found.push_back(static_cast<pid_t>(std::stol(name)));

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <random>
 #include <set>
 #include <string>
@@ -16,6 +14,7 @@
 
 #include "launched_experiments.h"
 #include "support/disk/slow_disk.h"
+#include "support/shell.h"
 
 namespace launch_kill_test {
 
@@ -78,9 +77,7 @@ void check_all_done_once(const Experiments& at, int units) {
 int processes_of(const std::string& text) {
   int count = 0;
   for (const auto& entry : fs::directory_iterator("/proc")) {
-    std::ifstream file(entry.path() / "cmdline", std::ios::binary);
-    const std::string line{std::istreambuf_iterator<char>(file), {}};
-    if (line.find(text) != std::string::npos) ++count;
+    if (read_process_file(entry.path(), "cmdline").find(text) != std::string::npos) ++count;
   }
   return count;
 }

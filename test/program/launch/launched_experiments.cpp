@@ -6,9 +6,10 @@
 #include <chrono>
 #include <csignal>
 #include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <thread>
+
+#include "support/shell.h"
 
 namespace trivet::test {
 
@@ -87,8 +88,7 @@ void Experiments::kill_supervisor() const {
   if (!facts.is_object()) return;
   // The file of an ended supervisor has a process id that may be reused.
   const auto pid = facts.at("pid").get<pid_t>();
-  std::ifstream process("/proc/" + std::to_string(pid) + "/cmdline", std::ios::binary);
-  const std::string words{std::istreambuf_iterator<char>(process), {}};
+  const std::string words = read_process_file("/proc/" + std::to_string(pid), "cmdline");
   if (words.find(root.string()) != std::string::npos) ::kill(pid, SIGKILL);
 }
 
