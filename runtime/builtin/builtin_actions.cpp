@@ -5,9 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "builtin/logged_number.h"
 #include "checkpoint/checkpoint_directory.h"
-#include "trivet/config/schema.h"
-#include "trivet/error.h"
 #include "trivet/plugin/registry.h"
 
 namespace trivet {
@@ -19,22 +18,11 @@ Actions build_actions(const std::vector<ConfigOf<Action>>& configs, ActionContex
   return actions;
 }
 
-// Counters that training reports only once they are above 0.
-bool may_be_missing(std::string_view metric) {
-  return metric == "skipped_steps" || metric == "restores";
-}
-
 bool is_met(const WhenConfig& config, const Logs& logs) {
-  const double* value = logs.find(config.metric);
-  if (value == nullptr && may_be_missing(config.metric)) return false;
-  if (value == nullptr) {
-    std::vector<std::string> names;
-    for (const Logs::Entry& entry : logs) names.push_back(entry.first);
-    throw RunError(fmt::format("trivet/When: no metric is named '{}'", config.metric),
-                   {.hint = suggestion(config.metric, names)});
-  }
+  const std::optional<double> value = logged_number(logs, config.metric, "trivet/When");
   // NaN is neither above nor below.
-  return (!config.above || *value > *config.above) && (!config.below || *value < *config.below);
+  return value && (!config.above || *value > *config.above) &&
+         (!config.below || *value < *config.below);
 }
 
 // Keeps only characters that every file system accepts in a file name.
@@ -64,6 +52,14 @@ When::When(const Config& config, ActionContext& context)
 NewBest::NewBest(const Config& config, ActionContext& context)
     : best_(config.metric, config.goal, record_of(config.metric, context.directory)),
       actions_(build_actions(config.actions, context)) {}
+
+Value NewBest::save_state() const {
+  return states_of(actions_);
+}
+
+void NewBest::restore_state(const Value& state) {
+  restore_states(actions_, state);
+}
 
 void NewBest::run(const ActionEvent& event) {
   if (!best_.test(event.logs)) return;

@@ -72,6 +72,8 @@ class NewBest final : public Action {
   using Config = NewBestConfig;
   NewBest(const Config& config, ActionContext& context);
   void run(const ActionEvent& event) override;
+  Value save_state() const override;
+  void restore_state(const Value& state) override;
 
  private:
   NewBestMetric best_;

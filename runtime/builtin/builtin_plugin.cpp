@@ -6,6 +6,7 @@
 
 #include "builtin/builtin_actions.h"
 #include "builtin/config_jobs.h"
+#include "builtin/early_stop.h"
 #include "host/item_collector.h"
 #include "train/default_trainer.h"
 #include "train/progressive_trainer.h"
@@ -29,6 +30,9 @@ void register_builtin_plugin() {
     add(action<Periodic>("Periodic", "Runs actions at an interval of steps."));
     add(action<When>("When", "Runs actions while a number is above or below a bound."));
     add(action<NewBest>("NewBest", "Runs actions when a number is the best so far."));
+    add(action<Stop>("Stop", "Ends the training."));
+    add(action<EarlyStop>("EarlyStop",
+                          "Ends the training at a target, or when a number improves no more."));
     add(action<ExportWeights>("Export", "Writes the weights to a separate directory."));
     add(jobs<EmptyJobs>("EmptyJobs", "Adds no jobs to those of [xp.jobs]."));
     add(jobs<ConfigJobs>("ConfigJobs", "trivet run with the run's config."));

@@ -138,14 +138,23 @@ void RunSession::make_parts() {
                                .directory = directory_.path(),
                                .say = [this](const std::string& text) { recorder_.say(text); }};
   writers_.open(fields_.summary_writers, directory_.path());
-  train_actions_ = ActionList(fields_.train_actions, action_context);
-  eval_actions_ = ActionList(fields_.eval_actions, action_context);
+  const auto actions = [&](const std::vector<ConfigOf<Action>>& configs, const char* field,
+                           RunLog::Of of) {
+    return std::make_unique<ActionList>(
+        configs, action_context,
+        ActionList::Options{.field = field,
+                            .of = of,
+                            .trains = trains(experiment_.mode),
+                            .warn = [this](const std::string& text) { recorder_.warn(text); }});
+  };
+  train_actions_ = actions(fields_.train_actions, "trainer.train_actions", RunLog::Of::training);
+  eval_actions_ = actions(fields_.eval_actions, "trainer.eval_actions", RunLog::Of::evaluation);
   controller_.emplace(Controller::Parts{.trainer = *trainer_,
                                         .checkpoints = checkpoints_,
                                         .events = recorder_,
                                         .best = evaluates_once(experiment_.mode) ? nullptr : &best_,
-                                        .train_actions = &train_actions_,
-                                        .eval_actions = &eval_actions_},
+                                        .train_actions = train_actions_.get(),
+                                        .eval_actions = eval_actions_.get()},
                       ControllerOptions{.train_steps = fields_.train_steps,
                                         .steps_per_loop = fields_.steps_per_loop,
                                         .validation_steps = fields_.validation_steps,
@@ -243,11 +252,17 @@ Controller::Outcome RunSession::work() {
   show_config();
   report_init();
   if (trains(experiment_.mode)) {
-    if (trainer_->global_step() >= fields_.train_steps) {
+    const std::int64_t step = trainer_->global_step();
+    if (const std::optional<std::string> reason = controller_->stopped_by_action()) {
+      view_.print(printable(fmt::format(
+          "  the training ended at step {}: {}: nothing to train "
+          "(mode=eval evaluates; it continues when trainer.train_actions or eval_actions change)",
+          step, *reason)));
+    } else if (step >= fields_.train_steps) {
       view_.print(
           fmt::format("  step {} is already reached: nothing to train "
                       "(mode=eval evaluates, a larger trainer.train_steps continues)",
-                      trainer_->global_step()));
+                      step));
     }
     const Evaluates evaluates = traits_of(experiment_.mode).evaluates;
     if (evaluates == Evaluates::intervals) return controller_->train_and_evaluate();
@@ -312,7 +327,7 @@ void RunSession::report_init() {
   for (const LoadReport::Entry& entry : report.entries) {
     variables.push_back(Value::table({{"variable", entry.variable},
                                       {"shape", entry.shape},
-                                      {"status", name_of(entry.status)},
+                                      {"status", enum_name(entry.status)},
                                       {"source", entry.source},
                                       {"note", entry.note}}));
   }
@@ -324,14 +339,18 @@ void RunSession::report_init() {
   std::string text = "  init      " + report.summary();
   for (const LoadReport::Entry& entry : report.entries) {
     if (entry.status == LoadReport::Status::loaded) continue;
-    text += fmt::format("\n            {} {} {}{}{}", name_of(entry.status), entry.variable,
+    text += fmt::format("\n            {} {} {}{}{}", enum_name(entry.status), entry.variable,
                         entry.shape, entry.note.empty() ? "" : "; ", entry.note);
   }
   view_.print(printable(text));
 }
 
 void RunSession::finish(const std::string& state) {
+  const std::string stop_reason = trains(experiment_.mode) && state == "done"
+                                      ? controller_->stopped_by_action().value_or("")
+                                      : "";
   const RunSummary summary{.state = state,
+                           .stop_reason = stop_reason,
                            .source = request_.source,
                            .task = std::string(experiment_.task.key()),
                            .model = std::string(task_->config().model.key()),
@@ -350,8 +369,12 @@ void RunSession::finish(const std::string& state) {
   keep_summary(summary);
   writers_.flush();
   status_.set_step(summary.step);
-  status_.set_state(state, signals_.requested() ? signals_.name() : "");
-  log_.write("info", state, Value::table({{"step", summary.step}}));
+  status_.set_state(state, !stop_reason.empty()   ? stop_reason
+                           : signals_.requested() ? signals_.name()
+                                                  : "");
+  Value event = Value::table({{"step", summary.step}});
+  if (!stop_reason.empty()) event.set("reason", stop_reason);
+  log_.write("info", state, event);
   view_.print(summary_text(summary, stats_, device_, view_.columns()));
   if (state != "done") {
     const std::filesystem::path& workdir = followed_.empty() ? directory_.path() : followed_;

@@ -89,7 +89,7 @@ class RunSession {
   std::unique_ptr<Task> task_;
   std::unique_ptr<Trainer> trainer_;
   std::vector<ConfigChange> changes_;  // since the run started
-  ActionList train_actions_, eval_actions_;
+  std::unique_ptr<ActionList> train_actions_, eval_actions_;
   std::optional<Controller> controller_;
   bool begun_ = false;  // restored or initialized
 };

@@ -24,6 +24,10 @@ Value value_or_null(double number) {
   return number > 0 ? Value(number) : Value();
 }
 
+Value value_or_null(const std::string& text) {
+  return text.empty() ? Value() : Value(text);
+}
+
 Value kernels_value(const Device& device) {
   Value kernels = Value::array();
   for (const KernelUse& use : device.kernel_uses()) {
@@ -65,6 +69,7 @@ Value summary_value(const RunSummary& summary, const RunStats& stats, const Devi
   const TrainingCost cost = stats.cost();
   const MemoryReport memory = device.memory();
   return Value::table({{"state", summary.state},
+                       {"stop_reason", value_or_null(summary.stop_reason)},
                        {"step", summary.step},
                        {"target", summary.target},
                        {"train", to_value(summary.train)},
@@ -127,6 +132,9 @@ std::string summary_text(const RunSummary& summary, const RunStats& stats, const
   std::string text =
       fmt::format("  {:<9} step {} of {} in {}{}", summary.state, summary.step, summary.target,
                   format_duration(summary.wall_seconds), cost_text(stats));
+  if (!summary.stop_reason.empty()) {
+    text += fmt::format("\n  ended     {}", printable(summary.stop_reason));
+  }
   text += tokens_text(cost);
   text += logs_text("train", summary.train, width) + logs_text("eval", summary.eval, width);
   text += fmt::format(

@@ -13,7 +13,8 @@
 namespace trivet {
 
 struct RunSummary {
-  std::string state;  // as in status.json
+  std::string state;        // as in status.json
+  std::string stop_reason;  // why an action ended the training; empty if none did
   std::string source, task, model, backend, directory;
   std::string mode;
   std::int64_t seed = 0, step = 0, target = 0, parameters = 0;

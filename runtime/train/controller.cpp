@@ -103,7 +103,7 @@ Controller::Outcome Controller::loop(With with) {
   bool fresh = false;  // whether this process has trained
   while (true) {
     report_saved();
-    ended = ended || step >= options_.train_steps;
+    ended = ended || step >= options_.train_steps || stopped_by_action();
     // First completes the work of an earlier process: it may have been killed during an evaluation.
     const bool eval_due = evaluates && (ended || is_due(step, options_.validation_interval)) &&
                           step > 0 && !events.is_evaluated(step);
@@ -119,6 +119,13 @@ Controller::Outcome Controller::loop(With with) {
       continue;
     }
     if (evaluated == Outcome::stopped) return stop();
+    if (!ended && stopped_by_action()) {
+      ended = true;
+      if (step > last_save_step_ && !holds([&] { save(step); })) {
+        go_back();
+        continue;
+      }
+    }
     if (ended) return Outcome::done;
 
     const std::int64_t boundary = next_boundary(step, with);
@@ -136,8 +143,18 @@ Controller::Outcome Controller::loop(With with) {
     }
     ended = ended || step >= options_.train_steps;
     if (ended || is_due(step, options_.steps_per_loop)) end_loop(step);
+    ended = ended || stopped_by_action();
     if ((ended || is_save_due(step)) && !holds([&] { save(step); })) go_back();
   }
+}
+
+std::optional<std::string> Controller::stopped_by_action() const {
+  const std::int64_t step = parts_.trainer.global_step();
+  for (const ActionList* const actions : {parts_.train_actions, parts_.eval_actions}) {
+    if (actions == nullptr) continue;
+    if (auto reason = actions->stopped_at(step)) return reason;
+  }
+  return std::nullopt;
 }
 
 // Returns false if the run went back to a checkpoint instead.

@@ -13,6 +13,8 @@
 // two steps, and a checkpoint is saved before every evaluation. With any interval, an evaluation
 // that throws leaves a checkpoint of its step.
 //
+// An action may end the training: the run is then at its end as if train_steps were this step.
+//
 // If a step or save throws DivergedError, the run goes back to its newest checkpoint and drops
 // later records. If it has already gone back to that checkpoint and saved nothing since, it goes
 // back to the previous one and sets the later ones aside. A run that is asked to stop does not go
@@ -116,6 +118,9 @@ class Controller {
   // Evaluates the restored state once. `source` is the checkpoint directory from which best
   // checkpoints are kept; empty: the trainer saves them.
   Outcome evaluate(const std::filesystem::path& source = {});
+
+  // Why an action has ended the training at the trainer's step; nothing if none did.
+  std::optional<std::string> stopped_by_action() const;
 
   // Whether the trainer should return at this step without a stop request: a checkpoint is due by
   // time, or one could not be written. [run-thread]

@@ -5,8 +5,10 @@
 // In a loop the metrics are written first, then the actions run, then the checkpoint is saved: an
 // action that throws (a diverged loss) is seen with its numbers and leaves no bad checkpoint. A run
 // that is killed and continued may run an action again for a step that it ran for before: make the
-// second time harmless. After Orbit's actions (Model Garden, orbit/actions), with one difference:
-// periodic actions run when a boundary was crossed, so no choice of steps_per_loop skips one.
+// second time harmless. What an action remembers between events belongs into save_state: the run
+// continues with the state after the last event that counts. After Orbit's actions (Model Garden,
+// orbit/actions), with one difference: periodic actions run when a boundary was crossed, so no
+// choice of steps_per_loop skips one.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +22,7 @@
 #include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/config/goal.h"
+#include "trivet/config/value.h"
 #include "trivet/object.h"
 #include "trivet/train/logs.h"
 
@@ -49,6 +52,11 @@ struct ActionContext {
   Trainer& trainer;
   std::filesystem::path directory;              // of the run
   std::function<void(const std::string&)> say;  // one line, to the screen and log.jsonl
+  // Ends the training after the actions of the event. The run then evaluates, if its mode does,
+  // saves, and ends as "done" with this reason (not empty). The first reason counts. Started again,
+  // it stays at its end while the actions are those of the config that ended it. Call it in
+  // Action::run only. Empty in a mode that does not train.
+  std::function<void(const std::string& reason)> request_stop = {};
 };
 
 class TRIVET_API Action : public Object {
@@ -61,9 +69,21 @@ class TRIVET_API Action : public Object {
 
   // An exception ends the run. [run-thread]
   virtual void run(const ActionEvent& event) = 0;
+
+  // What the action remembers, after each event; null: nothing. restore_state gets it when the run
+  // continues or goes back to an earlier step, and the state of the constructor when no event
+  // counts any more. restore_state throws Error for a state that it cannot take. [run-thread]
+  virtual Value save_state() const { return {}; }
+  virtual void restore_state(const Value& state) { (void)state; }
 };
 
 using Actions = std::vector<std::unique_ptr<Action>>;
+
+// The states of all, for an action that runs others; null if none has one.
+TRIVET_API Value states_of(const Actions& actions);
+// Throws Error if `states` is of another number of actions.
+TRIVET_API void restore_states(const Actions& actions, const Value& states);
+
 using Condition = std::function<bool(const ActionEvent&)>;
 
 // Runs its actions when the condition holds.
@@ -72,6 +92,8 @@ class TRIVET_API ConditionalAction : public Action {
   ConditionalAction(Condition condition, Actions actions);
   ~ConditionalAction() override;
   void run(const ActionEvent& event) override;
+  Value save_state() const override;
+  void restore_state(const Value& state) override;
 
  private:
   Condition condition_;
@@ -84,6 +106,8 @@ class TRIVET_API PeriodicAction : public Action {
   PeriodicAction(std::int64_t interval, Actions actions);  // throws Error for an interval < 1
   ~PeriodicAction() override;
   void run(const ActionEvent& event) override;
+  Value save_state() const override;
+  void restore_state(const Value& state) override;
 
  private:
   std::int64_t interval_;

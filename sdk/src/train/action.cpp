@@ -10,10 +10,31 @@
 #include "trivet/config/schema.h"
 #include "trivet/error.h"
 #include "trivet/os/file.h"
+#include "trivet/text/strings.h"
 
 namespace trivet {
 
 Action::~Action() = default;
+
+Value states_of(const Actions& actions) {
+  Value states = Value::array();
+  bool any = false;
+  for (const auto& action : actions) {
+    states.push_back(action->save_state());
+    any = any || !states.items().back().is_null();
+  }
+  return any ? states : Value();
+}
+
+void restore_states(const Actions& actions, const Value& states) {
+  if (states.is_null()) return;
+  if (!states.is_array() || states.items().size() != actions.size()) {
+    throw Error("the saved state is not that of " + count_of(actions.size(), "action"));
+  }
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    if (!states.items()[i].is_null()) actions[i]->restore_state(states.items()[i]);
+  }
+}
 
 ConditionalAction::ConditionalAction(Condition condition, Actions actions)
     : condition_(std::move(condition)), actions_(std::move(actions)) {}
@@ -23,6 +44,14 @@ ConditionalAction::~ConditionalAction() = default;
 void ConditionalAction::run(const ActionEvent& event) {
   if (!condition_(event)) return;
   for (const auto& action : actions_) action->run(event);
+}
+
+Value ConditionalAction::save_state() const {
+  return states_of(actions_);
+}
+
+void ConditionalAction::restore_state(const Value& state) {
+  restore_states(actions_, state);
 }
 
 PeriodicAction::PeriodicAction(std::int64_t interval, Actions actions)
@@ -35,6 +64,14 @@ PeriodicAction::~PeriodicAction() = default;
 void PeriodicAction::run(const ActionEvent& event) {
   if (!event.crossed(interval_)) return;
   for (const auto& action : actions_) action->run(event);
+}
+
+Value PeriodicAction::save_state() const {
+  return states_of(actions_);
+}
+
+void PeriodicAction::restore_state(const Value& state) {
+  restore_states(actions_, state);
 }
 
 namespace {

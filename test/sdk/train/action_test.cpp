@@ -30,6 +30,16 @@ class Note final : public Action {
   std::string& text_;
 };
 
+class Counter final : public Action {
+ public:
+  void run(const ActionEvent&) override { ++count_; }
+  Value save_state() const override { return count_; }
+  void restore_state(const Value& state) override { count_ = state.as_integer(); }
+
+ private:
+  std::int64_t count_ = 0;
+};
+
 Actions one(std::string& text) {
   Actions actions;
   actions.push_back(std::make_unique<Note>(text));
@@ -159,4 +169,34 @@ TEST_CASE("an export that fails leaves the earlier ones and no half one") {
                     Contains("disk full"));
   CHECK(names(exports.managed()) == std::vector<std::string>{"model-1"});
   CHECK_THROWS_AS(ExportDirectories(temp.path(), "../model"), Error);
+}
+
+TEST_CASE("an action that runs others saves and restores what they remember") {
+  std::string text;
+  const auto nested = [&] {
+    Actions inner = one(text);
+    inner.push_back(std::make_unique<Counter>());
+    Actions outer;
+    outer.push_back(std::make_unique<PeriodicAction>(2, std::move(inner)));
+    return std::make_unique<ConditionalAction>([](const ActionEvent&) { return true; },
+                                               std::move(outer));
+  };
+  const auto first = nested();
+  const Logs logs;
+  for (std::int64_t step = 1; step <= 6; ++step) {
+    first->run({.step = step, .previous_step = step - 1, .logs = logs});
+  }
+  const Value state = first->save_state();
+  CHECK(state == Value::array_of(std::vector<Value>{
+                     Value::array_of(std::vector<Value>{Value(), Value(std::int64_t{3})})}));
+  const auto second = nested();
+  second->restore_state(state);
+  second->run({.step = 8, .previous_step = 6, .logs = logs});
+  CHECK(second->save_state().items()[0].items()[1].as_integer() == 4);
+
+  CHECK(
+      ConditionalAction([](const ActionEvent&) { return true; }, one(text)).save_state().is_null());
+  CHECK_THROWS_WITH(ConditionalAction([](const ActionEvent&) { return true; }, one(text))
+                        .restore_state(Value::array_of(std::vector<Value>(2))),
+                    Contains("is not that of 1 action"));
 }
