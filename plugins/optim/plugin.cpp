@@ -10,6 +10,7 @@
 #include "lion.h"
 #include "rms_prop.h"
 #include "schedules.h"
+#include "sequence.h"
 #include "sgd.h"
 
 namespace optim = trivet::optim;
@@ -44,4 +45,5 @@ TRIVET_PLUGIN(
     trivet::schedule<optim::PowerWithOffset>("PowerWithOffset",
                                              "Constant, then power decay of the step."),
     trivet::schedule<optim::StepCosine>("StepCosine",
-                                        "Cosine interpolation between values at given steps."))
+                                        "Cosine interpolation between values at given steps."),
+    trivet::schedule<optim::Sequence>("Sequence", "Schedules one after another."))

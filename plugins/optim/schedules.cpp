@@ -15,20 +15,27 @@ double half_cosine(double part) {
   return (1 + std::cos(std::numbers::pi * part)) / 2;
 }
 
+// step - offset, at least `lowest`. The largest number if it does not fit.
+std::int64_t steps_since(std::int64_t offset, std::int64_t step, std::int64_t lowest) {
+  std::int64_t s = 0;
+  if (__builtin_sub_overflow(step, offset, &s)) return std::numeric_limits<std::int64_t>::max();
+  return std::max(s, lowest);
+}
+
+}  // namespace
+
 void check_rising(const std::vector<std::int64_t>& boundaries, Diagnostics& diagnostics) {
   const auto not_rising =
       std::adjacent_find(boundaries.begin(), boundaries.end(), std::greater_equal<>());
   if (not_rising != boundaries.end()) diagnostics.add("boundaries", "must increase");
 }
 
-}  // namespace
-
 double ConstantConfig::at(std::int64_t) const {
   return value;
 }
 
 double DecayingConfig::steps_done(std::int64_t step) const {
-  return static_cast<double>(std::max<std::int64_t>(step - offset, 0));
+  return static_cast<double>(steps_since(offset, step, 0));
 }
 
 double DecayingConfig::part_done(std::int64_t step) const {
@@ -61,7 +68,7 @@ double PolynomialConfig::at(std::int64_t step) const {
 }
 
 double PiecewiseConfig::at(std::int64_t step) const {
-  const std::int64_t s = std::max<std::int64_t>(step - offset, 0);
+  const std::int64_t s = steps_since(offset, step, 0);
   const auto next = closed ? std::lower_bound(boundaries.begin(), boundaries.end(), s)
                            : std::upper_bound(boundaries.begin(), boundaries.end(), s);
   return values[static_cast<std::size_t>(next - boundaries.begin())];
@@ -77,7 +84,7 @@ void PiecewiseConfig::validate(Diagnostics& diagnostics) const {
 }
 
 double PowerConfig::at(std::int64_t step) const {
-  const std::int64_t s = std::max<std::int64_t>(step - offset, 1);
+  const std::int64_t s = steps_since(offset, step, 1);
   return initial_value * std::pow(static_cast<double>(s), power);
 }
 
@@ -85,7 +92,7 @@ double PowerLinearConfig::at(std::int64_t step) const {
   const double value = PowerConfig::at(step);
   if (linear_decay_fraction == 0) return value;
   const auto total = static_cast<double>(total_decay_steps);
-  const auto s = static_cast<double>(std::max<std::int64_t>(step - offset, 0));
+  const auto s = static_cast<double>(steps_since(offset, step, 0));
   return value * std::clamp((total - s) / (total * linear_decay_fraction), 0.0, 1.0);
 }
 
@@ -95,7 +102,7 @@ double PowerWithOffsetConfig::at(std::int64_t step) const {
 }
 
 double StepCosineConfig::at(std::int64_t step) const {
-  const std::int64_t s = step - offset;
+  const std::int64_t s = steps_since(offset, step, 0);
   const auto next = std::upper_bound(boundaries.begin(), boundaries.end(), s);
   if (next == boundaries.begin()) return values.front();
   if (next == boundaries.end()) return values.back();

@@ -54,7 +54,7 @@ struct DecayingConfig : WarmedConfig {
 TRIVET_CONFIG(DecayingConfig, trivet::optim::WarmedConfig,
               (initial_value, "The value at the start.", required),
               (decay_steps, "Length of the decay in steps.", required, at_least(1)),
-              (offset, "Step at which the decay starts.", at_least(0)))
+              (offset, "Step at which the decay starts; it may be negative."))
 
 struct LinearConfig : DecayingConfig {
   double final_value = 0;
@@ -109,7 +109,7 @@ struct PiecewiseConfig : WarmedConfig {
 TRIVET_CONFIG(PiecewiseConfig, trivet::optim::WarmedConfig,
               (boundaries, "Steps at which the next value begins, rising.", at_least(0)),
               (values, "Values of the ranges: one more than there are boundaries.", required),
-              (offset, "Number of steps added to every boundary.", at_least(0)),
+              (offset, "Number of steps added to every boundary; it may be negative."),
               (closed, "The next value begins one step after its boundary."))
 
 struct PowerConfig : WarmedConfig {
@@ -122,7 +122,7 @@ struct PowerConfig : WarmedConfig {
 TRIVET_CONFIG(PowerConfig, trivet::optim::WarmedConfig,
               (initial_value, "The value at step 1.", required),
               (power, "Exponent. -0.5: inverse square root decay."),
-              (offset, "Step that counts as 0.", at_least(0)))
+              (offset, "Step that counts as 0; it may be negative."))
 
 struct PowerLinearConfig : PowerConfig {
   std::int64_t total_decay_steps = 0;
@@ -145,6 +145,9 @@ struct PowerWithOffsetConfig : PowerConfig {
 TRIVET_CONFIG(PowerWithOffsetConfig, trivet::optim::PowerConfig,
               (pre_offset_value, "The value up to `offset`, and the largest one after it."))
 
+// Adds the error of boundaries that do not rise.
+void check_rising(const std::vector<std::int64_t>& boundaries, Diagnostics& diagnostics);
+
 struct StepCosineConfig : WarmedConfig {
   std::vector<std::int64_t> boundaries;
   std::vector<double> values;
@@ -156,7 +159,7 @@ struct StepCosineConfig : WarmedConfig {
 TRIVET_CONFIG(StepCosineConfig, trivet::optim::WarmedConfig,
               (boundaries, "Steps at which the values are reached, rising.", required, at_least(0)),
               (values, "Values at the boundaries, one for each.", required),
-              (offset, "Number of steps added to every boundary.", at_least(0)))
+              (offset, "Number of steps added to every boundary; it may be negative."))
 
 using Constant = WarmedSchedule<ConstantConfig>;
 using Linear = WarmedSchedule<LinearConfig>;

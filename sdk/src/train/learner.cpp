@@ -207,9 +207,10 @@ Learner::Update Learner::Step::apply_gradients(double weight, const Tensor& loss
   last_.gradient_norm = clipped.norm;
   last_.applied = true;
   if (impl.average && step == 0) impl.average->start();
+  if (impl.average && impl.average->before_update()) impl.average->update(step);
   for (auto& runner : impl.runners) runner.update(step, clipped.scale);
   ++step;
-  if (impl.average) impl.average->update(step);
+  if (impl.average && !impl.average->before_update()) impl.average->update(step);
   return last_;
 }
 

@@ -14,8 +14,10 @@ class WeightAverage {
  public:
   WeightAverage(ParameterStore& store, const EmaConfig& config);
 
+  bool before_update() const { return config_.before_update; }
+
   void start();                       // at the weights there are
-  void update(std::int64_t updates);  // after the update with which `updates` are done
+  void update(std::int64_t updates);  // when `updates` are done
   void swap();                        // with the weights
   std::vector<std::pair<std::string, Tensor>> tensors() const;
 

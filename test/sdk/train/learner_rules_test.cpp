@@ -249,6 +249,9 @@ TEST_CASE_METHOD(Fixture, "the average of weights follows its formula from the f
   averages({.decay = 0.9, .dynamic_decay = false}, {0.995, 1.0005, 0.98545});
   averages({.decay = 0.9, .dynamic_decay = false, .start_step = 2}, {0.95, 0.96, 0.949});
   averages({.decay = 0.15, .start_step = 2}, {0.95, 1.04, 0.8785});
+  // Pax' averages are those of one update earlier.
+  averages({.decay = 0.99, .before_update = true}, {1, 0.9590909090909091, 1.0272727272727273});
+  averages({.decay = 0.9, .dynamic_decay = false, .before_update = true}, {1, 0.995, 1.0005});
 }
 
 TEST_CASE_METHOD(Fixture, "averages replace the weights temporarily, bit for bit") {

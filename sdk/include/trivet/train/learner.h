@@ -41,18 +41,24 @@ TRIVET_CONFIG(GradientClipConfig, trivet::NoBase,
 // of weights from the first update on. States (running means of norms) are averages already and are
 // left as they are, unless trainable_weights_only is off, which averages everything, frozen weights
 // (to no effect) included.
+//
+// With before_update the average takes the weights before each update, and s counts the updates
+// before it, as Pax (ema_decay): it is that of one update earlier.
 struct EmaConfig {
   double decay = 0;
   bool trainable_weights_only = true;
   bool dynamic_decay = true;
   std::int64_t start_step = 0;
+  bool before_update = false;
 };
 TRIVET_CONFIG(EmaConfig, trivet::NoBase,
               (decay, "Share of the old average that is kept; 0: no average.", at_least(0),
                less_than(1)),
               (trainable_weights_only, "States, such as BatchNorm's means, are not averaged."),
               (dynamic_decay, "A smaller share at first: (1 + s) / (10 + s)."),
-              (start_step, "Until this update the average is a copy.", at_least(0)))
+              (start_step, "Until this update the average is a copy.", at_least(0)),
+              (before_update,
+               "Averages the weights before each update, as Pax, and not those after it."))
 
 // Variational noise (Graves 2011), as Praxis' vn_scale, vn_regex and vn_start_step: in training the
 // forward and the backward pass use
