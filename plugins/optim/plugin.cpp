@@ -8,9 +8,10 @@
 #include "lamb.h"
 #include "lars.h"
 #include "lion.h"
+#include "regularized.h"
 #include "rms_prop.h"
-#include "schedules.h"
-#include "sequence.h"
+#include "schedules/schedules.h"
+#include "schedules/sequence.h"
 #include "sgd.h"
 
 namespace optim = trivet::optim;
@@ -30,6 +31,8 @@ TRIVET_PLUGIN(
                                       "Divides by the root of the sum of all squared gradients."),
     trivet::optimizer<optim::Adafactor>(
         "Adafactor", "Adam with a factored second moment, which needs little memory."),
+    trivet::optimizer<optim::Regularized>(
+        "Regularized", "Any optimizer with l1 and l2 penalties and decoupled weight decay."),
     trivet::optimizer<optim::RmsProp>(
         "RmsProp", "Divides by the root of a moving average of squared gradients."),
     trivet::schedule<optim::Constant>("Constant", "Constant value.",

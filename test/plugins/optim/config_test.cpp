@@ -10,7 +10,7 @@
 #include "optim/lars.h"
 #include "optim/lion.h"
 #include "optim/rms_prop.h"
-#include "optim/schedules.h"
+#include "optim/schedules/schedules.h"
 #include "optim/sgd.h"
 #include "plugins/config_round_trip.h"
 

@@ -123,6 +123,13 @@ void check(const std::vector<float>& values, double first, double second, double
   CHECK(values[2] == Approx(third).epsilon(0).margin(3e-7));
 }
 
+Value adafactor_with_decay() {
+  return Value::table({{"type", "optim/Adafactor"},
+                       {"min_dim_size_to_factor", 2},
+                       {"weight_decay", 0.1},
+                       {"exclude_from_weight_decay", Value::array({"head"})}});
+}
+
 const std::vector<std::pair<std::string, Value>>& all_optimizers() {
   static const std::vector<std::pair<std::string, Value>> list{
       {"Sgd", Value::table()},
@@ -139,6 +146,11 @@ const std::vector<std::pair<std::string, Value>>& all_optimizers() {
       {"Adagrad", Value::table()},
       {"RmsProp", Value::table({{"momentum", 0.5}, {"centered", true}})},
       {"Adafactor", Value::table({{"min_dim_size_to_factor", 2}, {"beta1", 0.9}})},
+      {"Regularized", Value::table({{"optimizer", adafactor_with_decay()},
+                                    {"l1", 0.1},
+                                    {"l2", 0.1},
+                                    {"weight_decay", 0.1},
+                                    {"decay_vectors", false}})},
   };
   return list;
 }
@@ -202,6 +214,25 @@ TEST_CASE("a pattern of weight decay that fits no variable is named") {
   }
   CHECK_THAT(refused("Lamb", "exclude_from_layer_adaptation"),
              Catch::Contains("trainer.optimizer.exclude_from_layer_adaptation"));
+}
+
+TEST_CASE("a regularized optimizer has the penalties and the decay of those that have their own") {
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  const auto updates = [&](Value fields, Value inner, trivet::GradientClipConfig clip = {}) {
+    fields.set("optimizer", std::move(inner));
+    return three_updates(backend, optimizer("Regularized", std::move(fields)), clip);
+  };
+  // Sgd with an l2 penalty, and AdamW, as above and below.
+  check(updates(Value::table({{"l2", 0.01}}),
+                Value::table({{"type", "optim/Sgd"}, {"momentum", 0.9}})),
+        0.949, 1.002151, 0.848984749);
+  check(updates(Value::table({{"weight_decay", 0.1}}), Value::table({{"type", "optim/Adam"}})),
+        0.890000002, 0.9177103542205653, 0.8665676891558989);
+  // w -= 0.1 (g + 0.2 sign(w)) for the gradients 0.5, -1 and 2.
+  const Value sgd = Value::table({{"type", "optim/Sgd"}});
+  check(updates(Value::table({{"l1", 0.2}}), sgd), 0.93, 1.01, 0.79);
+  // Only the gradient of the loss is clipped, here to 0.25.
+  check(updates(Value::table({{"l1", 0.2}}), sgd, {.global_norm = 0.25}), 0.955, 0.96, 0.915);
 }
 
 TEST_CASE("Adam is the textbook one, with epsilon inside the bias correction") {

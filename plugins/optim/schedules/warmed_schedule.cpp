@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warmed_schedule.h"
+#include "optim/schedules/warmed_schedule.h"
 
 #include <algorithm>
 #include <cmath>

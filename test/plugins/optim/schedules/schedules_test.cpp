@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules against values computed by hand from the formulas in plugins/optim/schedules.h.
+// Schedules against values computed by hand from the formulas in
+// plugins/optim/schedules/schedules.h.
 #include <catch2/catch.hpp>
 
 #include "support/plugins.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "schedules.h"
+#include "optim/schedules/schedules.h"
 
 #include <algorithm>
 #include <cmath>

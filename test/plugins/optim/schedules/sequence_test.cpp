@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sequences of schedules against values computed by hand, and Praxis' schedules that they express.
-#include "optim/sequence.h"
+#include "optim/schedules/sequence.h"
 
 #include <cmath>
 #include <cstdint>

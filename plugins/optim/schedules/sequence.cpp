@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sequence.h"
+#include "optim/schedules/sequence.h"
 
 #include <algorithm>
 #include <string>
 
-#include "schedules.h"
+#include "optim/schedules/schedules.h"
 #include "trivet/plugin/registry.h"
 
 namespace trivet::optim {

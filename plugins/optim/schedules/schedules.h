@@ -31,7 +31,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "warmed_schedule.h"
+#include "optim/schedules/warmed_schedule.h"
 
 namespace trivet::optim {
 

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "regularized.h"
+
+#include <utility>
+
+#include "moments.h"
+#include "trivet/error.h"
+#include "trivet/ops.h"
+#include "trivet/plugin/registry.h"
+#include "trivet/train/optim_update.h"
+
+namespace trivet::optim {
+namespace {
+
+// Smaller than the last digit of any weight above 1e-30.
+constexpr float kTiny = 1.2e-38F;
+
+// What the filter selects by: it makes one group of all when nothing decays.
+DecayConfig selection(const RegularizedConfig& config) {
+  DecayConfig decay = config;
+  decay.weight_decay = config.weight_decay + config.l1 + config.l2;
+  return decay;
+}
+
+Tensor sign(const Tensor& x) {
+  return ops::div(x, ops::add(ops::abs(x), kTiny));
+}
+
+}  // namespace
+
+void RegularizedConfig::validate(Diagnostics& diagnostics) const {
+  DecayConfig::validate(diagnostics);
+  if (weight_decay == 0 && l1 == 0 && l2 == 0) {
+    diagnostics.add("optimizer", "is not regularized: set weight_decay, l1 or l2");
+  }
+}
+
+Regularized::Regularized(const Config& config)
+    : config_(config), filter_(selection(config)), optimizer_(make(config.optimizer)) {}
+
+// Two groups for each of the optimizer's own.
+std::int64_t Regularized::group_of(const Parameter& parameter) const {
+  return 2 * optimizer_->group_of(parameter) + filter_.group_of(parameter);
+}
+
+void Regularized::check_variables(std::span<const Parameter* const> variables) const {
+  filter_.check_variables(variables);
+  try {
+    optimizer_->check_variables(variables);
+  } catch (const ConfigError& error) {
+    std::vector<Diagnostic> problems = error.diagnostics();
+    for (Diagnostic& problem : problems) problem.path = "optimizer." + problem.path;
+    throw ConfigError(std::move(problems));
+  }
+}
+
+void Regularized::update(const OptimizerStep& step, std::span<OptimizerSegment> segments) {
+  for (const OptimizerSegment& segment : segments) update(step, segment);
+}
+
+void Regularized::update(const OptimizerStep& step, const OptimizerSegment& segment) const {
+  OptimizerStep inner_step = step;
+  std::vector<OptimizerSegment> inner{segment};
+  OptimizerSegment& part = inner.front();
+  part.group = segment.group / 2;
+  const bool decays = segment.group % 2 == DecayFilter::kDecays;
+  if (decays && (config_.l1 > 0 || config_.l2 > 0)) {
+    part.gradient = scaled(segment.gradient, step.gradient_scale);
+    inner_step.gradient_scale = 1;
+    if (config_.l1 > 0) {
+      part.gradient = ops::add(part.gradient, scaled(sign(segment.value), config_.l1));
+    }
+    if (config_.l2 > 0) part.gradient = ops::add(part.gradient, scaled(segment.value, config_.l2));
+  }
+  Tensor decay;
+  if (decays && config_.weight_decay > 0) {
+    decay = scaled(segment.value, step.learning_rate * config_.weight_decay);
+  }
+  optimizer_->update(inner_step, inner);
+  if (decay.defined()) assign(part.value, ops::sub(part.value, decay));
+}
+
+}  // namespace trivet::optim
