@@ -19,6 +19,7 @@
 #include "launch/plan/unit_config.h"
 #include "launch/store/experiment_store.h"
 #include "launch/store/launch_record.h"
+#include "launch/store/requested_sweep.h"
 #include "trivet/config/enums.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
@@ -58,7 +59,8 @@ struct Launcher::Impl {
   ExperimentLocation location_of(std::int64_t xid) const;
   fs::path directory_of(std::int64_t xid) const;
   UnitBuilder builder(const ExperimentLocation& location) const;
-  PlannedLaunch planned(const ExperimentLocation& location, std::vector<WorkUnit> recorded) const;
+  PlannedLaunch planned(const ExperimentLocation& location, std::vector<WorkUnit> recorded,
+                        std::int64_t last_wid) const;
   UnitCheck unit_check(const ExperimentLocation& location) const;
   void check_units(const PlannedLaunch& planned, const ExperimentLocation& location) const;
   void check_with_orchestrator(const std::vector<WorkUnit>& units,
@@ -74,6 +76,7 @@ struct Launcher::Impl {
 
   static LaunchRequest start_from_record(LaunchRequest request) {
     trivet::start_from_record(request.config);
+    request.recorded_sweeps = recorded_sweeps(request.config);
     return request;
   }
 
@@ -111,7 +114,7 @@ ExperimentLocation Launcher::Impl::location_of(std::int64_t xid) const {
 }
 
 PlannedLaunch Launcher::Impl::planned(const ExperimentLocation& location,
-                                      std::vector<WorkUnit> recorded) const {
+                                      std::vector<WorkUnit> recorded, std::int64_t last_wid) const {
   PlannedLaunch planned;
   planned.xid = location.xid;
   planned.name = told.name;
@@ -120,8 +123,8 @@ PlannedLaunch Launcher::Impl::planned(const ExperimentLocation& location,
   planned.directory = location.directory;
   planned.tags = tag_list(told.launch.experiment.tags);
   planned.tags.insert(planned.tags.end(), told.sweep.tags.begin(), told.sweep.tags.end());
-  MissingUnits missing =
-      missing_units(builder(location), told.sweep, told.launch.experiment.repeats, recorded);
+  MissingUnits missing = missing_units(builder(location), told.sweep,
+                                       told.launch.experiment.repeats, recorded, last_wid);
   planned.units = std::move(missing.units);
   planned.items = std::move(missing.items);
   planned.duplicates = missing.duplicates;
@@ -183,6 +186,10 @@ void Launcher::Impl::write_configs(const ExperimentLocation& location) const {
 
 void Launcher::Impl::write_facts(const ExperimentLocation& location,
                                  const std::vector<std::string>& tags) const {
+  std::vector<RequestedSweep> sweeps = recorded_sweeps(location.directory);
+  for (const RequestedSweep& sweep : told.sweeps) {
+    if (std::ranges::find(sweeps, sweep) == sweeps.end()) sweeps.push_back(sweep);
+  }
   const Value facts = Value::table({{"xid", location.xid},
                                     {"name", told.name},
                                     {"author", told.author},
@@ -200,6 +207,7 @@ void Launcher::Impl::write_facts(const ExperimentLocation& location,
                                     {"plugin_dirs", Value::array_of(request.plugin_dirs)},
                                     {"files", told.files.to_value()},
                                     {"overrides", Value::array_of(told.config.words)},
+                                    {"sweeps", sweeps_value(sweeps)},
                                     {"orchestrator", told.launch.experiment.orchestrator.key()}});
   replace_file(location.directory / "experiment.json", to_json(facts, JsonStyle::indented),
                Durability::synced);
@@ -239,7 +247,7 @@ PlannedLaunch Launcher::Impl::record(const ExperimentLocation& location,
   const bool is_expected =
       location.directory == expected.directory && location.config_file == expected.config_file &&
       location.unit_file == expected.unit_file && recorded.size() == planned.there.size();
-  if (!is_expected) planned = this->planned(location, std::move(recorded));
+  if (!is_expected) planned = this->planned(location, std::move(recorded), records.last_wid());
   // Before the files that replace others, because the copies need the most space.
   told.files.copy_into(location.directory);
   write_configs(location);
@@ -257,8 +265,13 @@ ExperimentLocation Launcher::Impl::expected_location() const {
 
 PlannedLaunch Launcher::Impl::plan(const ExperimentLocation& location) const {
   std::vector<WorkUnit> recorded;
-  if (holds_experiment(location.directory)) recorded = DiskRecords(location.directory).all_units();
-  PlannedLaunch planned = this->planned(location, std::move(recorded));
+  std::int64_t last_wid = 0;
+  if (holds_experiment(location.directory)) {
+    const DiskRecords records(location.directory);
+    recorded = records.all_units();
+    last_wid = records.last_wid();
+  }
+  PlannedLaunch planned = this->planned(location, std::move(recorded), last_wid);
   check_units(planned, location);
   check_with_orchestrator(planned.units, location);
   return planned;

@@ -122,12 +122,11 @@ WorkUnit LaunchedExperiment::Impl::add(DiskRecords& to, const launch::SweepItem&
   check.throw_if_any();
   const UniqueFd lock = lock_units(directory);
   to.refresh();
-  std::int64_t last = 0;
   for (const WorkUnit& unit : to.all_units()) {
     if (unit.identity == work.identity) return unit;
-    last = std::max(last, unit.wid);
   }
-  const WorkUnit unit = builder.build(work, last + 1, last + 1);
+  const std::int64_t wid = to.last_wid() + 1;
+  const WorkUnit unit = builder.build(work, wid, wid);
   to.append(std::vector{unit});
   return unit;
 }

@@ -29,16 +29,33 @@ std::string user_name() {
   return name != nullptr && *name != '\0' ? name : "unknown";
 }
 
+bool sweeps_as_recorded(const LaunchRequest& request) {
+  return !request.recorded_sweeps.empty() && request.sweeps.empty() &&
+         std::none_of(request.config.overrides.begin(), request.config.overrides.end(),
+                      [](const Override& given) { return given.text.starts_with("xp.sweep="); });
+}
+
 void resolve_as(const ConfigRequest& told, const LaunchRequest& request, ConfigCatalog& catalog,
                 LaunchPlan& plan) {
   plan.launch = resolve_launch(told, catalog);
   plan.jobs = plan_jobs(plan.launch, plan.files);
-  if (!request.sweeps.empty()) imply_sweep(plan.launch);
-  plan.sweep = sweep_items(plan.launch, request.sweeps);
+  plan.sweeps = sweeps_as_recorded(request)
+                    ? request.recorded_sweeps
+                    : std::vector{RequestedSweep{plan.launch.experiment.sweep, request.sweeps}};
+  const bool has_options = std::any_of(plan.sweeps.begin(), plan.sweeps.end(),
+                                       [](const auto& sweep) { return !sweep.options.empty(); });
+  if (has_options) imply_sweep(plan.launch);
+  plan.sweep = sweep_items(plan.launch, plan.sweeps);
 }
 
 void resolve(const LaunchRequest& request, ConfigCatalog& catalog, LaunchPlan& plan) {
-  const ConfigRequest base = without_swept(request.config, request.sweeps);
+  std::vector<std::string> options = request.sweeps;
+  if (sweeps_as_recorded(request)) {
+    for (const RequestedSweep& sweep : request.recorded_sweeps) {
+      options.insert(options.end(), sweep.options.begin(), sweep.options.end());
+    }
+  }
+  const ConfigRequest base = without_swept(request.config, options);
   resolve_as(base, request, catalog, plan);
   // If --sweep varies arguments, the config that all units share has every override.
   const bool is_left_out = base.overrides.size() != request.config.overrides.size();

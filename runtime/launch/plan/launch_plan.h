@@ -22,9 +22,13 @@ struct LaunchRequest {
   std::vector<std::string> plugin_dirs;
   // PATH=V1,V2 and so on, from --sweep.
   std::vector<std::string> sweeps;
+  // Of the launches of the experiment from whose record this one starts. They are swept again
+  // unless --sweep or xp.sweep says something else.
+  std::vector<RequestedSweep> recorded_sweeps{};
 };
 
 struct LaunchPlan {
+  std::vector<RequestedSweep> sweeps;  // what is swept
   ResolvedLaunch launch;
   std::vector<JobPlan> jobs;
   SweepItems sweep;   // no items if the orchestrator generates the units

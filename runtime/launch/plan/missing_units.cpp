@@ -10,13 +10,10 @@
 namespace trivet {
 
 MissingUnits missing_units(const UnitBuilder& builder, const SweepItems& sweep,
-                           std::int64_t repeats, const std::vector<launch::WorkUnit>& recorded) {
+                           std::int64_t repeats, const std::vector<launch::WorkUnit>& recorded,
+                           std::int64_t last_wid) {
   std::set<std::string> known, wanted;
-  std::int64_t last = 0;
-  for (const launch::WorkUnit& unit : recorded) {
-    known.insert(unit.identity);
-    last = std::max(last, unit.wid);
-  }
+  for (const launch::WorkUnit& unit : recorded) known.insert(unit.identity);
   std::vector<UnitWork> lacking;
   MissingUnits missing;
   for (std::size_t item = 0; item < sweep.items.size(); ++item) {
@@ -30,8 +27,10 @@ MissingUnits missing_units(const UnitBuilder& builder, const SweepItems& sweep,
       }
     }
   }
-  const std::int64_t units = last + std::ssize(lacking);
-  for (const UnitWork& work : lacking) missing.units.push_back(builder.build(work, ++last, units));
+  const std::int64_t units = last_wid + std::ssize(lacking);
+  for (const UnitWork& work : lacking) {
+    missing.units.push_back(builder.build(work, ++last_wid, units));
+  }
   return missing;
 }
 

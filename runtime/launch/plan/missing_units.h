@@ -19,8 +19,9 @@ struct MissingUnits {
   std::size_t duplicates = 0;      // items equal to another item
 };
 
-// Numbers continue after the recorded units. Each item is repeated `repeats` times.
+// Numbers continue after `last_wid`. Each item is repeated `repeats` times.
 MissingUnits missing_units(const UnitBuilder& builder, const SweepItems& sweep,
-                           std::int64_t repeats, const std::vector<launch::WorkUnit>& recorded);
+                           std::int64_t repeats, const std::vector<launch::WorkUnit>& recorded,
+                           std::int64_t last_wid);
 
 }  // namespace trivet

@@ -123,8 +123,25 @@ bool vary_config(const std::vector<launch::SweepItem>& items) {
   });
 }
 
-SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::string>& further) {
-  const std::optional<SweepChoice> chosen = parse_choice(launch.experiment.sweep);
+SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<RequestedSweep>& requested) {
+  SweepItems all;
+  for (const RequestedSweep& each : requested) {
+    SweepItems found = sweep_items(launch, each);
+    for (launch::SweepItem& item : found.items) {
+      const bool is_new = std::none_of(all.items.begin(), all.items.end(),
+                                       [&](const auto& known) { return known.args == item.args; });
+      if (is_new) all.items.push_back(std::move(item));
+    }
+    for (std::string& tag : found.tags) {
+      if (std::ranges::find(all.tags, tag) == all.tags.end()) all.tags.push_back(std::move(tag));
+    }
+  }
+  return all;
+}
+
+SweepItems sweep_items(const ResolvedLaunch& launch, const RequestedSweep& requested) {
+  const std::vector<std::string>& further = requested.options;
+  const std::optional<SweepChoice> chosen = parse_choice(requested.choice);
   const bool asked = (chosen && chosen->on) || !further.empty();
   const Value* at = launch.xp.find("sweep");
   const Origin where = at != nullptr ? at->origin() : Origin();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/resolver.h"
+#include "launch/store/requested_sweep.h"
 #include "trivet/launch/sweep_info.h"
 
 namespace trivet {
@@ -19,10 +20,12 @@ struct SweepItems {
 bool vary_config(const std::vector<launch::SweepItem>& items);
 
 // A sweep that is given in full runs unless xp.sweep is false; named sweeps run if xp.sweep names
-// them. Each PATH=V1,V2 in `further`, from the command line, adds a dimension. Throws ConfigError
-// for a missing sweep, an empty sweep, and arguments that are both swept and set on the command
-// line.
-SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<std::string>& further);
+// them. Each option adds a dimension. Throws ConfigError for a missing sweep, an empty sweep, and
+// arguments that are both swept and set on the command line.
+SweepItems sweep_items(const ResolvedLaunch& launch, const RequestedSweep& requested);
+
+// The items of several launches, each item once.
+SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<RequestedSweep>& requested);
 
 // Throws ConfigError for a value of the run's config that items change and the command line sets:
 // it would have no effect.

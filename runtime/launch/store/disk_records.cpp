@@ -138,6 +138,14 @@ void DiskRecords::take_event(const JobEvent& event) {
   statuses_[{event.wid, event.job}] = event.status;
 }
 
+std::int64_t DiskRecords::last_wid() const {
+  std::int64_t last = 0;
+  for (const WorkUnit& unit : units_) last = std::max(last, unit.wid);
+  if (!statuses_.empty()) last = std::max(last, statuses_.rbegin()->first.first);
+  if (!cancelled_.empty()) last = std::max(last, cancelled_.rbegin()->first);
+  return last;
+}
+
 WorkUnit DiskRecords::add(const launch::SweepItem& item) {
   if (!add_) throw Error("these records cannot add units");
   return add_(*this, item);

@@ -67,6 +67,9 @@ class DiskRecords final : public launch::UnitRecords {
   void refresh() override;
 
   const std::vector<launch::WorkUnit>& all_units() const { return units_; }
+  // The highest number that a unit has, or had: events and requests outlive a damaged line of
+  // units.jsonl, and must not be taken for those of a new unit. 0 if there is none.
+  std::int64_t last_wid() const;
   // Null if there is none.
   const launch::WorkUnit* find_unit(std::int64_t wid) const;
 

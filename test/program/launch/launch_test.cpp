@@ -211,6 +211,38 @@ TEST_CASE("an experiment can be launched again from its record") {
   INFO(again.output);
   CHECK_THAT(again.output,
              Contains("experiment 1  1 work unit ") && Contains("2 work units already existed"));
+  // The record has the sweeps of both launches.
+  const ShellResult third = at.launch(record + " --xid=1");
+  INFO(third.output);
+  CHECK_THAT(third.output, Contains("0 work units") && Contains("3 work units already existed"));
+  const ShellResult other = at.launch(record + " --xid=1 --xp.sweep=false");
+  CHECK_THAT(other.output, Contains("1 work unit ") && Contains("3 work units already existed"));
+}
+
+TEST_CASE("launching a record again adds the units whose lines are damaged, with new numbers") {
+  const Launching at;
+  const std::string cfg = "--cfg=" + quoted(trivet::test::config("vision/local.toml").string());
+  REQUIRE(at.launch(cfg + " --sweep seed=1,2,3").exit_code == 0);
+  const std::string record = quoted((at.folder / "root/1/launch.toml").string());
+  const fs::path units = at.folder / "root/1/units.jsonl";
+  const auto damage = [&](int wid) {
+    std::string text = read_file(units);
+    const std::size_t line = text.find("{\"wid\":" + std::to_string(wid) + ",");
+    REQUIRE(line != std::string::npos);
+    at.write("root/1/units.jsonl", text.replace(line, 1, "X"));
+  };
+  const auto added = [&] {
+    const Json units_of = Json::parse(at.launch(record + " --xid=1 --json").output).at("units");
+    REQUIRE(units_of.size() == 1);
+    return std::pair(units_of.at(0).at("wid").get<int>(),
+                     units_of.at(0).at("sweep").at("seed").get<int>());
+  };
+  damage(2);
+  CHECK(added() == std::pair(4, 2));
+  // The events of the last unit are not those of the one that takes over its work.
+  damage(4);
+  CHECK(added() == std::pair(5, 2));
+  CHECK_THAT(at.launch(record + " --xid=1").output, Contains("3 work units already existed"));
 }
 
 TEST_CASE("errors are reported before anything is created") {
