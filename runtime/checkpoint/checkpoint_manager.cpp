@@ -139,9 +139,10 @@ std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::find_requested() {
   if (all.empty() && !options_.step) return nullptr;
   const std::int64_t step = options_.step.value_or(all.empty() ? 0 : all.back());
   if (std::find(all.begin(), all.end(), step) == all.end()) {
-    throw UnusableCheckpoint(
-        fmt::format("{} has no checkpoint for step {}", directory_.string(), step),
-        {.hint = fmt::format("it has checkpoints for the steps {}", fmt::join(all, ", "))});
+    throw UsageError(fmt::format("{} has no checkpoint for step {}", directory_.string(), step),
+                     {.hint = all.empty() ? "the run has no checkpoints"
+                                          : fmt::format("the run has checkpoints for the steps {}",
+                                                        fmt::join(all, ", "))});
   }
   try {
     return open(step);

@@ -40,7 +40,7 @@ std::vector<fs::path> steps_in(const fs::path& directory) {
 [[noreturn]] void throw_none(const fs::path& path) {
   std::error_code ignored;
   const bool there = fs::exists(path, ignored);
-  throw RunError(
+  throw UsageError(
       fmt::format("{} {}", path.string(), there ? "contains no checkpoint" : "does not exist"),
       {.hint = "give a run's directory, or a step_NUMBER directory in its checkpoints/"});
 }

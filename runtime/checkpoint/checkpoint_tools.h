@@ -17,7 +17,7 @@
 namespace trivet {
 
 // All checkpoints that a path refers to, by step: the path itself, those in it, or those of its run
-// (the best ones last). Throws RunError if there is none.
+// (the best ones last). Throws UsageError if there is none.
 std::vector<std::filesystem::path> checkpoints_at(const std::filesystem::path& path);
 // The newest of them that is not a best one.
 std::filesystem::path checkpoint_at(const std::filesystem::path& path);

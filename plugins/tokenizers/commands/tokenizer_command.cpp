@@ -67,11 +67,20 @@ bool asks_for_help(std::span<const std::string> words) {
 
 }  // namespace
 
+// The words name the files, so bad input is a wrong command line.
+void TokenizerCommand::run_action(std::span<const std::string> words) {
+  try {
+    action_of(words).run(words.subspan(1), context_);
+  } catch (const InputError& failure) {
+    throw UsageError(failure.message(), failure.details());
+  }
+}
+
 int TokenizerCommand::run(std::span<const std::string> words) {
   if (asks_for_help(words)) {
     std::fputs(manual().c_str(), stdout);
   } else {
-    action_of(words).run(words.subspan(1), context_);
+    run_action(words);
   }
   return 0;
 }

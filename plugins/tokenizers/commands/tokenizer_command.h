@@ -14,6 +14,8 @@ class TokenizerCommand final : public Command {
   int run(std::span<const std::string> words) override;
 
  private:
+  void run_action(std::span<const std::string> words);
+
   CommandContext& context_;
 };
 

@@ -22,6 +22,10 @@ int run_index(std::span<const std::string> words) {
     throw UsageError("'trivet index' takes one word: rebuild");
   }
   const std::filesystem::path root = experiments_root(arguments.last("root"));
+  std::error_code ignored;
+  if (arguments.has("root") && !std::filesystem::is_directory(root, ignored)) {
+    throw UsageError(fmt::format("--root {} is not a directory", root.string()));
+  }
   ExperimentIndex index(root);
   index.rebuild();
   std::int64_t experiments = 0, units = 0;

@@ -79,7 +79,10 @@ Listing parse_listing(const Arguments& arguments) {
   if (is_there && !fs::exists(fs::path(plain[0]) / "experiment.json", ignored)) {
     return {fs::path(plain[0]).lexically_normal(), {}, {}, {}};
   }
-  if (!is_there && !is_experiment_name(plain[0])) return {plain[0], {}, {}, {}};
+  if (!is_there && !is_experiment_name(plain[0])) {
+    throw UsageError("'" + plain[0] + "' is neither a directory nor an experiment's number",
+                     {.hint = "trivet ls lists the runs and experiments in runs/"});
+  }
   return {root, find_experiment(plain[0], root), {}, {}};
 }
 

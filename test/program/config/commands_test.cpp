@@ -350,3 +350,17 @@ TEST_CASE("explain --config reports errors in a path or a config") {
   fails("seed seed=3", "takes one key");
   fails("task.model.hidden_dims", "--config FILE");
 }
+
+TEST_CASE("a file or folder that is not there is a wrong command line") {
+  const Workplace place;
+  for (const char* words :
+       {"ckpt info nothing", "ckpt ls nothing", "ckpt verify nothing", "ckpt diff nothing nothing",
+        "ls nothing", "diff nothing nothing", "index rebuild --root nothing",
+        "status 1 --root nothing", "generate nothing x", "summary nothing.toml",
+        "check nothing.toml", "data show nothing.toml"}) {
+    const ShellResult result = place.run(words);
+    INFO(words << ": " << result.output);
+    CHECK(result.exit_code == 2);
+    CHECK_THAT(result.output, Contains("nothing"));
+  }
+}

@@ -318,7 +318,7 @@ TEST_CASE("ckpt lists, compares, averages and finds damage") {
   CHECK(damaged.exit_code == 1);
   CHECK_THAT(damaged.output,
              Contains("damaged") && Contains("step_00000300") && Contains("bytes instead of"));
-  CHECK(test::trivet("ckpt info " + quoted((temp / "gone").string())).exit_code == 1);
+  CHECK(test::trivet("ckpt info " + quoted((temp / "gone").string())).exit_code == 2);
   CHECK(test::trivet("ckpt lst x").exit_code == 2);
 }
 

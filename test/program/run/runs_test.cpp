@@ -101,8 +101,9 @@ TEST_CASE("trivet ls reports an empty directory, and a missing one is an error")
   CHECK(none.output == "No runs in runs.\n");
   CHECK(trivet_in(folder.path(), "ls --json").output == "[]\n");
   const ShellResult missing = trivet_in(folder.path(), "ls nowhere");
-  CHECK(missing.exit_code == 1);
-  CHECK_THAT(missing.output, Contains("nowhere: No such file or directory"));
+  CHECK(missing.exit_code == 2);
+  CHECK_THAT(missing.output,
+             Contains("'nowhere' is neither a directory nor an experiment's number"));
   CHECK(trivet_in(folder.path(), "ls a b").exit_code == 2);
 }
 
