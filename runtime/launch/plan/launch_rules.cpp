@@ -9,12 +9,35 @@
 
 #include <fmt/core.h>
 
+#include "trivet/config/schema.h"
 #include "trivet/error.h"
 
 namespace trivet {
 
 namespace fs = std::filesystem;
 using launch::WorkUnit;
+
+namespace {
+
+// A job may name what only other launches sweep; a name that is almost one of this sweep is a typo.
+void refuse_misspelled(const JobPlan& plan, const std::vector<std::string>& swept) {
+  if (!plan.config.swept.is_array()) return;
+  for (const Value& item : plan.config.swept.items()) {
+    const std::string& name = item.as_string();
+    if (std::ranges::find(swept, name) != swept.end()) continue;
+    std::vector<std::string> others;
+    for (const std::string& other : swept) {
+      if (!plan.gets(other)) others.push_back(other);
+    }
+    if (nearest_names(name, others).empty()) continue;
+    throw ConfigError(Diagnostic{.where = item.origin(),
+                                 .path = "xp.jobs." + plan.name + ".swept",
+                                 .what = "'" + name + "' is not swept",
+                                 .hint = suggestion(name, others)});
+  }
+}
+
+}  // namespace
 
 void imply_sweep(ResolvedLaunch& launch) {
   if (launch.experiment.sweep_info.has_value()) return;
@@ -24,6 +47,13 @@ void imply_sweep(ResolvedLaunch& launch) {
 }
 
 void refuse_lost_names(const SweepItems& sweep, const std::vector<JobPlan>& plans) {
+  std::vector<std::string> swept;
+  for (const launch::SweepItem& item : sweep.items) {
+    for (const auto& arg : item.args) {
+      if (std::ranges::find(swept, arg.first) == swept.end()) swept.push_back(arg.first);
+    }
+  }
+  for (const JobPlan& plan : plans) refuse_misspelled(plan, swept);
   for (const launch::SweepItem& item : sweep.items) {
     for (const auto& swept : item.args) {
       const std::string& name = swept.first;

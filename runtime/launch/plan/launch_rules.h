@@ -14,7 +14,8 @@ namespace trivet {
 // Chooses a sweep_info for --sweep, so that the config need not set one.
 void imply_sweep(ResolvedLaunch& launch);
 
-// Throws ConfigError for a swept name that no job takes: different units would do the same work.
+// Throws ConfigError for a swept name that no job takes, as different units would do the same work,
+// and for a job that takes a name that is almost a swept one.
 void refuse_lost_names(const SweepItems& sweep, const std::vector<JobPlan>& plans);
 
 // Throws ConfigError for two units in one directory, which would overwrite each other.

@@ -2,6 +2,7 @@
 #include "launch/plan/sweep_items.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -127,11 +128,11 @@ SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<Requested
   SweepItems all;
   for (const RequestedSweep& each : requested) {
     SweepItems found = sweep_items(launch, each);
-    for (launch::SweepItem& item : found.items) {
-      const bool is_new = std::none_of(all.items.begin(), all.items.end(),
-                                       [&](const auto& known) { return known.args == item.args; });
-      if (is_new) all.items.push_back(std::move(item));
-    }
+    std::erase_if(found.items, [&](const launch::SweepItem& item) {
+      return std::any_of(all.items.begin(), all.items.end(),
+                         [&](const auto& known) { return known.args == item.args; });
+    });
+    std::move(found.items.begin(), found.items.end(), std::back_inserter(all.items));
     for (std::string& tag : found.tags) {
       if (std::ranges::find(all.tags, tag) == all.tags.end()) all.tags.push_back(std::move(tag));
     }

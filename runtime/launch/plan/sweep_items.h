@@ -24,7 +24,7 @@ bool vary_config(const std::vector<launch::SweepItem>& items);
 // arguments that are both swept and set on the command line.
 SweepItems sweep_items(const ResolvedLaunch& launch, const RequestedSweep& requested);
 
-// The items of several launches, each item once.
+// The items of several launches; those that an earlier one has, too, are left out.
 SweepItems sweep_items(const ResolvedLaunch& launch, const std::vector<RequestedSweep>& requested);
 
 // Throws ConfigError for a value of the run's config that items change and the command line sets:

@@ -26,7 +26,9 @@ std::string launch_text(const ResolvedLaunch& launch, const std::string& config_
   escape_references(file);
   // References in a sweep are paths of the run's config.
   if (launch.sweeps.is_table()) file.set("sweep", launch.sweeps);
-  return write_toml(file, {.header = "What trivet launch was given; experiment.json has its overrides and --sweep."});
+  return write_toml(
+      file,
+      {.header = "What trivet launch was given; experiment.json has its overrides and --sweep."});
 }
 
 std::vector<std::string> texts_in(const Value& facts, std::string_view key) {

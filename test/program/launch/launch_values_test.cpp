@@ -135,6 +135,13 @@ TEST_CASE("a job can ignore the swept values") {
   CHECK_THAT(at.refusal(at.xp(xp) + "--xp.jobs.train.swept=false --sweep lr=1,2"),
              Contains("'lr' is swept, but no job takes it"));
   CHECK_THAT(at.refusal(at.xp(xp) + "--xp.jobs.train.swept=3"), Contains("a list of names"));
+  // A name of another sweep is fine, one that is almost swept is a typo.
+  CHECK(at.plan(at.xp(xp) + "'--xp.jobs.plot.swept=[\"seed\",\"units\"]' --sweep seed=2")
+            .at("units")
+            .size() == 1);
+  CHECK_THAT(
+      at.refusal(at.xp(xp) + "'--xp.jobs.plot.swept=[\"sed\"]' --sweep lr=1 --sweep seed=2"),
+      Contains("xp.jobs.plot.swept: 'sed' is not swept") && Contains("did you mean 'seed'?"));
 }
 
 TEST_CASE("a sweep on the command line needs no sweep_info") {
