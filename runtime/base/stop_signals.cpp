@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <string_view>
 
 #include "base/process_end.h"
 
@@ -37,15 +38,24 @@ bool is_second_term() {
   return !first_term.compare_exchange_strong(none, now()) && now() - none >= kSameRequest;
 }
 
+// The exit code of a request to stop says that the run has saved.
+void tell_unsaved(std::string_view text) {
+  (void)!::write(STDERR_FILENO, text.data(), text.size());
+}
+
 extern "C" void trivet_stop_signal(int number) {
   int none = 0;
   first_signal.compare_exchange_strong(none, number);
   if (number == SIGINT && interrupts.fetch_add(1) > 0) {
     // The live line may be on the screen: the shell's prompt must go below it.
     if (::isatty(STDOUT_FILENO) != 0) (void)!::write(STDOUT_FILENO, "\n", 1);
+    tell_unsaved("trivet: ended by a second SIGINT, before it had saved\n");
     end_process(kInterrupted);
   }
-  if (number == SIGTERM && is_second_term()) end_process(kPreempted);
+  if (number == SIGTERM && is_second_term()) {
+    tell_unsaved("trivet: ended by a second SIGTERM, before it had saved\n");
+    end_process(kPreempted);
+  }
 }
 
 }  // namespace

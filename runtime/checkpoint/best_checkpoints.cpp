@@ -119,8 +119,9 @@ void BestCheckpoints::rebuild(const std::string& damage) {
     }
   }
   std::string text =
-      fmt::format("{} {}; it is rebuilt from {}", record_.string(), damage,
+      fmt::format("{} {}; {} found by their manifests", record_.string(), damage,
                   count_of(static_cast<std::int64_t>(entries_.size()), "best checkpoint"));
+  rebuilt_ = true;
   if (!unknown.empty()) text += "; those of step " + unknown + " lack their value";
   warn_(text);
 }
@@ -163,6 +164,18 @@ std::filesystem::path BestCheckpoints::keep(Entry entry, const std::filesystem::
   insert(entry);
   while (std::cmp_greater(entries_.size(), config_.keep)) entries_.pop_back();
 
+  // Saves the checkpoint, then the record, then removes: a kill in between leaves one checkpoint
+  // too many.
+  write_record();
+  remove_others();
+  return checkpoints_.path_of(entry.step);
+}
+
+void BestCheckpoints::repair() {
+  if (rebuilt_) write_record();
+}
+
+void BestCheckpoints::write_record() {
   Value checkpoints = Value::array();
   for (const Entry& kept : entries_) {
     checkpoints.push_back(Value::table({{"step", kept.step}, {"value", kept.value}}));
@@ -170,11 +183,8 @@ std::filesystem::path BestCheckpoints::keep(Entry entry, const std::filesystem::
   const Value record = Value::table({{"metric", config_.metric},
                                      {"goal", enum_name(config_.goal)},
                                      {"checkpoints", std::move(checkpoints)}});
-  // Saves the checkpoint, then the record, then removes: a kill in between leaves one checkpoint
-  // too many.
   replace_file(record_, to_json(record, JsonStyle::indented), Durability::synced);
-  remove_others();
-  return checkpoints_.path_of(entry.step);
+  rebuilt_ = false;
 }
 
 // After equally good checkpoints: the first stays the best.

@@ -46,11 +46,15 @@ class BestCheckpoints {
   std::filesystem::path keep(Entry entry, const std::filesystem::path& source,
                              const CheckpointManager::Fill& fill);
 
+  // Writes the record again if it was missing or damaged.
+  void repair();
+
   const std::vector<Entry>& entries() const { return entries_; }  // best first
 
  private:
   void check_rule(const Value& kept, const std::filesystem::path& source) const;
   void read_record();
+  void write_record();
   std::string take_record(const std::string& text);
   std::optional<Value> said_by(std::int64_t step) const;
   void rebuild(const std::string& damage);
@@ -62,6 +66,7 @@ class BestCheckpoints {
   CheckpointManager::Warn warn_;
   CheckpointManager checkpoints_;
   std::vector<Entry> entries_;
+  bool rebuilt_ = false;  // from the manifests, and not written yet
 };
 
 }  // namespace trivet

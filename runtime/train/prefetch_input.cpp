@@ -5,10 +5,12 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "trivet/backend/thread_pool.h"
+#include "trivet/error.h"
 #include "trivet/plugin/plugin_call.h"
 
 namespace trivet {
@@ -107,7 +109,13 @@ void PrefetchInput::start() {
 void PrefetchInput::work_ahead() {
   if (producer_ || ended_ || error_) return;
   consumed_ = input_->save_state();
-  producer_ = std::make_unique<Producer>(*input_, depth_, path_);
+  try {
+    producer_ = std::make_unique<Producer>(*input_, depth_, path_);
+  } catch (const std::system_error& failure) {
+    throw RunError(
+        "cannot start the thread that prefetches batches: " + failure.code().message(),
+        {.path = path_, .hint = "the process needs more memory or threads, or set prefetch = 0"});
+  }
 }
 
 std::optional<Batch> PrefetchInput::get_next() {

@@ -161,7 +161,7 @@ TEST_CASE("an evaluation stops at a damaged checkpoint unless another one is req
   CHECK(read_file(workdir / "metrics.jsonl").starts_with(metrics));
 
   CHECK_THAT(train(workdir, 60, "mode=eval --step 30").output,
-             Contains("it has checkpoints for the steps 20, 40"));
+             Contains("the run has checkpoints for the steps 20, 40"));
   CHECK(train(workdir, 60, "--step 40").exit_code == 2);
   CHECK(train(workdir, 60, "mode=eval --step x").exit_code == 2);
 }
@@ -279,11 +279,15 @@ TEST_CASE("the best checkpoints are known even if best.json is damaged or missin
     fs::copy(temp / "whole", workdir, fs::copy_options::recursive);
     write_file(workdir / "best" / "best.json", damaged);
     if (damaged.empty()) fs::remove(workdir / "best" / "best.json");
-    const auto again = train(workdir, 100, best);
+    // Also a run with nothing to train writes the record again.
+    const auto again = train(workdir, 80, best);
     INFO(again.output);
     CHECK(again.exit_code == 0);
-    CHECK_THAT(again.output, Contains("best.json") && Contains("rebuilt from 2 best"));
+    CHECK(read_file(workdir / "best" / "best.json") == text);
+    CHECK_THAT(again.output,
+               Contains("best.json") && Contains("2 best checkpoints found by their manifests"));
     CHECK(trivet::test::trivet("ckpt verify " + quoted(workdir.string())).exit_code == 0);
+    REQUIRE(train(workdir, 100, best).exit_code == 0);
     // The result of an undisturbed run.
     CHECK(json_of(workdir / "best" / "best.json").at("checkpoints") == undisturbed);
   }

@@ -6,6 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <string>
+
 #include <catch2/catch.hpp>
 
 using trivet::StopSignals;
@@ -75,8 +78,11 @@ TEST_CASE("a second SIGINT ends the process at once") {
 }
 
 TEST_CASE("SIGTERM again ends the process at once, but not as part of the same request") {
+  std::array<int, 2> pipe{};
+  REQUIRE(::pipe(pipe.data()) == 0);
   const pid_t child = ::fork();
   if (child == 0) {
+    ::dup2(pipe[1], STDERR_FILENO);
     const StopSignals signals;
     ::raise(SIGTERM);
     ::raise(SIGTERM);
@@ -90,6 +96,11 @@ TEST_CASE("SIGTERM again ends the process at once, but not as part of the same r
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
   CHECK(WEXITSTATUS(status) == 75);
+  ::close(pipe[1]);
+  std::array<char, 200> text{};
+  CHECK(::read(pipe[0], text.data(), text.size() - 1) > 0);
+  ::close(pipe[0]);
+  CHECK(std::string(text.data()) == "trivet: ended by a second SIGTERM, before it had saved\n");
 }
 
 TEST_CASE("a run under nohup survives its terminal") {
