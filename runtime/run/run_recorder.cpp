@@ -56,7 +56,12 @@ bool RunRecorder::wants_loss() const {
   return parts_.view.is_due(parts_.stats.steps() + 1);
 }
 
+void RunRecorder::take_first_result() {
+  if (const auto act = std::exchange(before_first_result_, {})) act();
+}
+
 void RunRecorder::on_train_step(std::int64_t step, double loss, std::int64_t examples) {
+  take_first_result();
   parts_.process.check_processor();
   parts_.stats.on_step(examples, std::exchange(step_tokens_, 0));
   parts_.status.set_step(step);
@@ -228,6 +233,7 @@ void RunRecorder::on_eval_begin(std::int64_t) {
 }
 
 void RunRecorder::on_eval_logs(std::int64_t step, const Logs& logs) {
+  take_first_result();
   parts_.process.check();
   const double seconds = eval_seconds_ = steady_seconds() - eval_start_;
   eval_logs_ = logs;
@@ -259,6 +265,7 @@ void RunRecorder::on_eval_done(std::int64_t step, const Logs& logs) {
 }
 
 void RunRecorder::on_save_begin(std::int64_t) {
+  take_first_result();
   parts_.status.set_state("saving");
   // Records before a checkpoint must be on the disk before the checkpoint.
   parts_.metrics.sync();

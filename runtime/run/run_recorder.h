@@ -48,6 +48,11 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   const Logs& last_eval_logs() const { return eval_logs_; }
   std::int64_t last_eval_step() const { return eval_step_; }  // -1: none
 
+  // Called once, before the first step, evaluation or checkpoint of this process is recorded.
+  void before_first_result(std::function<void()> act) { before_first_result_ = std::move(act); }
+  // Calls it now, if that has not happened yet.
+  void take_first_result();
+
   // Called before every training step: whether the trainer should return.
   void set_pause(std::function<bool()> pause) { pause_ = std::move(pause); }
 
@@ -96,6 +101,7 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   const std::int64_t target_;
   const Value state_;
   std::function<bool()> pause_;
+  std::function<void()> before_first_result_;
   bool training_ = false;
   Logs train_logs_, eval_logs_;
   std::string metric_;  // metric of train_logs_ for the progress line

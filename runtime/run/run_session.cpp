@@ -95,11 +95,16 @@ int RunSession::execute() {
     print_header();
     start();
     begun_ = true;
-    if (!changes_.empty()) {
-      recorder_.warn("the config changed since the run started:\n" + to_string(changes_));
+    if (trains(experiment_.mode)) best_.repair();
+    if (changes_.empty()) {
+      keep_config();
+    } else {
+      recorder_.warn("the config differs from that of the run, config.toml:\n" +
+                     to_string(changes_));
+      recorder_.before_first_result([this] { keep_config(); });
     }
-    keep_config();
     outcome = work();
+    recorder_.take_first_result();
   });
   if (outcome == Controller::Outcome::done) {
     finish("done");
@@ -184,6 +189,9 @@ ConfigError RunSession::other_weights(const std::string& reason) const {
   for (const ConfigChange& change : changes_) {
     if (change.breaks || !reason.empty()) breaking.push_back(change);
   }
+  // Those of the weights are the likely cause.
+  std::stable_partition(breaking.begin(), breaking.end(),
+                        [](const ConfigChange& change) { return change.breaks; });
   return ConfigError(Diagnostic{
       .path = breaking.front().path,
       .what = fmt::format("{} contains checkpoints of another task or model:\n{}{}{}", shown_run(),
@@ -192,8 +200,8 @@ ConfigError RunSession::other_weights(const std::string& reason) const {
               "trivet explain KEY says which fields may change when a run continues"});
 }
 
-// After the checkpoint is restored: a rejected config changes nothing. An evaluation has its own
-// config next to its results.
+// After the checkpoint is restored: a rejected config changes nothing. A changed one replaces that
+// of the run only once it has given a result. An evaluation has its own config next to its results.
 void RunSession::keep_config() {
   const std::filesystem::path path = directory_.file("config.toml");
   if (follows(experiment_.mode) && is_there(path)) return;

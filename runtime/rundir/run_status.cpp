@@ -149,6 +149,10 @@ RunStatus run_info(const fs::path& directory) {
   try {
     read_status(status, info);
     info.last = last_records(directory / "metrics.jsonl", kMostMetricsBytes);
+    // A process that was killed had not yet written its last steps to status.json.
+    for (const auto& record : {info.last.train, info.last.eval}) {
+      if (record) info.step = std::max(info.step, record->step);
+    }
   } catch (const Error& unreadable) {
     info.problem = unreadable.message();
   }

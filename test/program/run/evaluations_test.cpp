@@ -85,6 +85,11 @@ TEST_CASE("a rejected evaluation leaves nothing in the directory of the run") {
                                  Contains("hidden_0/w f32 [256, 16] in the file"));
   CHECK(files_of(workdir) == trained);
   CHECK_FALSE(fs::exists(workdir / "evals/1"));
+  // A change that fits is not blamed.
+  const std::string both = evaluate(workdir, "task.top_k=3 task.model.hidden_dims=[8]").output;
+  const std::string error = both.substr(both.find("error: "));
+  INFO(both);
+  CHECK_THAT(error.substr(0, error.find('\n')), Contains("task.model.hidden_dims: "));
 }
 
 TEST_CASE("fields without effect on weights may change in an evaluation and when a run continues") {
@@ -146,6 +151,34 @@ TEST_CASE("a run continues with other values of adjustable fields, but not with 
           "trainer.optimizer.learning_rate_in_momentum: false -> true");
   // A missing slot is found by restoring.
   refused("task.model.dropout=0.2 trainer.optimizer.momentum=0", "/momentum f32");
+}
+
+TEST_CASE("a config that gives no result does not replace the run's") {
+  const TempDir temp;
+  const fs::path file = config("vision/local.toml"), workdir = temp / "run";
+  REQUIRE(run(file, workdir, kLocal).exit_code == 0);
+  const std::string kept = read_file(workdir / "config.toml");
+  // The model has ten logits, which only the first step finds.
+  const auto failed =
+      run(workdir / "config.toml", workdir, "task.num_classes=11 trainer.train_steps=60");
+  INFO(failed.output);
+  CHECK(failed.exit_code != 0);
+  CHECK(read_file(workdir / "config.toml") == kept);
+  const auto longer = run(workdir / "config.toml", workdir, "trainer.train_steps=60");
+  INFO(longer.output);
+  CHECK(longer.exit_code == 0);
+  CHECK_THAT(read_file(workdir / "config.toml"), Contains("train_steps = 60"));
+}
+
+TEST_CASE("an evaluation of a step without a checkpoint is refused and leaves no trace") {
+  const TempDir temp;
+  const fs::path file = config("vision/local.toml"), workdir = temp / "run";
+  REQUIRE(run(file, workdir, kLocal).exit_code == 0);
+  const auto missing = run(file, workdir, "--mode eval --step 7");
+  INFO(missing.output);
+  CHECK(missing.exit_code == 2);
+  CHECK_THAT(missing.output, Contains("has no checkpoint for step 7"));
+  CHECK_FALSE(fs::exists(workdir / "evals/1"));
 }
 
 TEST_CASE("an evaluation from a checkpoint is recorded at the checkpoint's step") {

@@ -65,6 +65,23 @@ using Names = std::vector<std::string>;
 
 }  // namespace
 
+TEST_CASE("the step of a killed run is that of its last record") {
+  const TempDir temp;
+  temp.write("runs/killed/status.json",
+             R"({"state":"running","step":0,"target":100,"mode":"train","attempt":1,"time":1.0,)"
+             R"("started":1.0,"pid":4194304,"host":"elsewhere","boot_id":"x","message":""})");
+  temp.write("runs/killed/metrics.jsonl",
+             R"({"step":40,"kind":"train","values":{"training_loss":1.0},"rates":{},"time":1.0})"
+             "\n");
+  const ShellResult result = trivet::test::trivet("ls --json " + quoted((temp / "runs").string()));
+  INFO(result.output);
+  REQUIRE(result.exit_code == 0);
+  const Json rows = Json::parse(result.output);
+  REQUIRE(rows.size() == 1);
+  CHECK(rows.at(0).at("step") == 40);
+  CHECK(rows.at(0).at("target") == 100);
+}
+
 TEST_CASE("trivet ls shows work units with their sweep and best values") {
   const Listed at;
   const std::string table = at.shown("ls");

@@ -58,7 +58,7 @@ TRIVET_CONFIG(EmaConfig, trivet::NoBase,
               (dynamic_decay, "A smaller share at first: (1 + s) / (10 + s)."),
               (start_step, "Until this update the average is a copy.", at_least(0)),
               (before_update,
-               "Averages the weights before each update, as Pax, and not those after it."))
+               "Averages the weights before each update, as Pax, instead of the updated weights."))
 
 // Variational noise (Graves 2011), as Praxis' vn_scale, vn_regex and vn_start_step: in training the
 // forward and the backward pass use

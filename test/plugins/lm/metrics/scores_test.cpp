@@ -180,7 +180,7 @@ TEST_CASE("tag scores match seqeval's documentation", "[lm-scores]") {
   again.scores.restore_state(scored.scores.save_state());
   CHECK(again.value("f1") == 0.5);
   CHECK(again.value("accuracy") == 0.8);
-  CHECK_THROWS_WITH(again.scores.restore_state(Value::table()), Contains("has no counts"));
+  CHECK_THROWS_WITH(again.scores.restore_state(Value::table()), Contains("lacks 'counts'"));
   scored.scores.reset_state();
   CHECK(scored.scores.result().find("f1") == nullptr);
   Scored lenient({"O", "B-NP", "I-NP"});

@@ -268,7 +268,7 @@ TEST_CASE("metrics of tokens by hand") {
   TokenMetrics again({});
   again.restore_state(metrics.save_state());
   CHECK(*again.result().find("bits_per_byte") == *metrics.result().find("bits_per_byte"));
-  CHECK_THROWS_WITH(again.restore_state(Value::table()), Contains("has no xent"));
+  CHECK_THROWS_WITH(again.restore_state(Value::table()), Contains("lacks 'xent'"));
   metrics.reset_state();
   CHECK(*metrics.result().find("num_predictions") == 0);
 }
