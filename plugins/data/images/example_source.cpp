@@ -2,7 +2,6 @@
 #include "data/images/example_source.h"
 
 #include <algorithm>
-#include <future>
 #include <utility>
 
 namespace trivet::data {
@@ -16,31 +15,18 @@ Shape with_batch(std::int64_t batch, const Shape& example) {
 
 }  // namespace
 
-// Shared, because each get() of a shared future throws the same error again.
-struct ExampleInput::Loading {
-  std::shared_future<void> done;
-};
-
 ExampleInput::ExampleInput(const DatasetConfig& config, const InputContext& context,
                            std::unique_ptr<ExampleSource> source)
     : name_(context.name),
       source_(std::move(source)),
-      loading_(std::make_unique<Loading>()),
       order_(config, context.phase, source_->examples(), source_->name()),
       batch_shape_(with_batch(config.batch_size, source_->example_shape())) {
   Augmenter augmenter(config, source_->example_shape(), source_->name());
   if (context.phase == Phase::training && augmenter.active()) augmenter_ = std::move(augmenter);
-  const auto when = context.phase == Phase::training ? std::launch::async : std::launch::deferred;
-  loading_->done = std::async(when, [from = source_.get()] { from->load(); }).share();
-}
-
-// Waits for the loading thread, which uses the source.
-ExampleInput::~ExampleInput() {
-  loading_.reset();
+  source_->load();
 }
 
 std::optional<Batch> ExampleInput::get_next() {
-  loading_->done.get();
   if (!order_.next(samples_)) return std::nullopt;
   Tensor image = Tensor::host(batch_shape_);
   const auto pixels = image.mutable_span<float>();

@@ -29,8 +29,8 @@ class ExampleSource {
   virtual const Shape& example_shape() const = 0;  // NHWC without N, or any
   virtual bool has_labels() const = 0;
 
-  // Reads the data into memory and checks all of it. Called once, from any thread, before the
-  // functions below. Throws InputError.
+  // Reads the data into memory and checks all of it. Called once, before the functions below.
+  // Throws InputError.
   virtual void load() = 0;
   // Writes one example, normalized.
   virtual void read(std::int64_t example, std::span<float> out) = 0;
@@ -40,11 +40,10 @@ class ExampleSource {
   ExampleSource() = default;
 };
 
-// In training a thread starts to load the data at once, while the model is built. In evaluation the
-// first get_next loads it, so that loading does not slow the first training step.
+// The constructor loads the data, also of an evaluation: a run must not train for hours before it
+// finds a wrong file.
 class ExampleInput : public Input {
  public:
-  ~ExampleInput() override;
   std::optional<Batch> get_next() override;
   void reset() override;
   Value save_state() const override;
@@ -56,12 +55,10 @@ class ExampleInput : public Input {
                std::unique_ptr<ExampleSource> source);
 
  private:
-  struct Loading;
   void read(const ExampleSampler::Sample& sample, std::span<float> out);
 
   std::string name_;
   std::unique_ptr<ExampleSource> source_;
-  std::unique_ptr<Loading> loading_;
   std::optional<Augmenter> augmenter_;  // in training, if augmentation is on
   ExampleSampler order_;
   Shape batch_shape_;

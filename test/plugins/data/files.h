@@ -52,14 +52,14 @@ std::string input_error(F&& body) {
   }
 }
 
-// The error message of making the input and taking its first batch. Training and evaluation must
-// give the same message.
+// The error message of opening the input as a run does before its first step. Training and
+// evaluation must give the same message.
 template <class T>
 std::string complaint(const typename T::Config& config) {
   std::vector<std::string> texts;
   for (const Phase phase : {Phase::training, Phase::evaluation}) {
     InputContext context{.phase = phase, .name = "task.train_input"};
-    texts.push_back(input_error([&] { T(config, context).get_next(); }));
+    texts.push_back(input_error([&] { T(config, context).batches_per_epoch(); }));
   }
   return texts[0] == texts[1] ? texts[0] : "differs: " + texts[0] + " / " + texts[1];
 }

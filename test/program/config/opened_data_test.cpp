@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data of training and evaluations is opened before training: errors in it are config errors at the
 // location of the field, and a run that cannot start leaves nothing behind.
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -48,6 +49,57 @@ threads = 1
 std::string word_of(const std::string& field, const fs::path& file) {
   return field + "=" + quoted(file.string()) + " ";
 }
+
+// Bytes, with their zeros.
+template <std::size_t N>
+std::string bytes(const char (&text)[N]) {
+  return std::string(text, N - 1);
+}
+
+// A .npy file of bytes with a header of 70 bytes.
+std::string npy(const std::string& shape, const std::string& elements) {
+  std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': " + shape + ", }";
+  header.resize(69, ' ');
+  return bytes("\x93NUMPY\1\0\x46\0") + header + "\n" + elements;
+}
+
+// An input of images with two classes.
+std::string image_input(const std::string& type, const fs::path& images, const fs::path& labels) {
+  return "{type = \"" + type + "\", images = \"" + images.string() + "\", labels = \"" +
+         labels.string() + "\", num_classes = 2, batch_size = 2}";
+}
+
+// Four images of 2 x 2 pixels with labels of two classes, in IDX and NumPy files, and invalid
+// replacements.
+struct Images {
+  TempDir dir;
+  std::string idx = bytes("\0\0\x08\3\0\0\0\4\0\0\0\2\0\0\0\2") + "0123456789abcdef";
+  fs::path images = dir.write("images.idx", idx);
+  fs::path labels = dir.write("labels.idx", bytes("\0\0\x08\1\0\0\0\4\0\1\0\1"));
+  fs::path wrong = dir.write("wrong.idx", bytes("\0\0\x08\1\0\0\0\4\0\1\2\1"));
+  fs::path array = dir.write("images.npy", npy("(4, 2, 2)", "0123456789abcdef"));
+  fs::path wrong_array = dir.write("wrong.npy", npy("(4,)", bytes("\0\1\2\1")));
+  // gzip of 32 stored bytes, of which the last four are missing: the header alone is readable.
+  fs::path cut =
+      dir.write("cut.gz", bytes("\x1F\x8B\x08\0\0\0\0\0\0\3\1\x20\0\xDF\xFF") + idx.substr(0, 28));
+  fs::path workdir = dir / "made/for/run";
+  std::string input = image_input("data/Idx", images, labels);
+  fs::path config = dir.write("c.toml", R"(
+[task]
+type = "vision/ImageClassification"
+num_classes = 2
+model = { type = "vision/Mlp", image_shape = [2, 2, 1], hidden_dims = [4], num_classes = 2 }
+train_input = )" + input + R"(
+eval_input = )" + input + R"(
+[trainer]
+train_steps = 4
+validation_interval = 2
+learning_rate = 0.01
+optimizer = "optim/Sgd"
+[runtime]
+threads = 1
+)");
+};
 
 // In any position of the output.
 void check_refused(const ShellResult& result, const std::string& field) {
@@ -102,6 +154,33 @@ TEST_CASE("an empty text is rejected before training, in every input") {
                               "task.*_input.prefetch=" + prefetch),
                       path);
         CHECK_FALSE(fs::exists(dir / "made"));
+      }
+    }
+  }
+}
+
+TEST_CASE("damaged images and labels that are no class are rejected before training") {
+  const Images images;
+  const ShellResult good = run(images.config, images.dir / "good");
+  INFO(good.output);
+  REQUIRE(good.exit_code == 0);
+  for (const std::string input : {"task.train_input", "task.eval_input"}) {
+    const struct {
+      std::string field, words, what;
+    } cases[] = {
+        {".labels", word_of(input + ".labels", images.wrong), "wrong.idx: label 2 of record 2"},
+        {".images", word_of(input + ".images", images.cut), "cut.gz: the gzip data is cut off"},
+        {".labels", quoted(input + "=" + image_input("data/Npy", images.array, images.wrong_array)),
+         "wrong.npy: label 2 of record 2"},
+    };
+    for (const auto& [field, words, what] : cases) {
+      INFO(words);
+      for (const ShellResult& result :
+           {run(images.config, images.workdir, words),
+            trivet::test::trivet("check " + quoted(images.config.string()) + " " + words)}) {
+        check_refused(result, input + field);
+        CHECK_THAT(result.output, Contains(what));
+        CHECK_FALSE(fs::exists(images.dir / "made"));
       }
     }
   }

@@ -221,14 +221,4 @@ TEST_CASE("labels that do not fit the images are refused") {
   CHECK_THAT(wrong_labels(cyclic_labels(10, 4).substr(0, 12)), Contains("labels.idx: cut off"));
 }
 
-TEST_CASE("an input that failed fails again, with the same words") {
-  Files files(numbered_images(10), cyclic_labels(10, 4));
-  files.config.num_classes = 3;
-  InputContext context;
-  data::IdxInput input(files.config, context);
-  const std::string first = input_error([&] { input.get_next(); });
-  CHECK_THAT(first, Contains("label 3"));
-  CHECK(input_error([&] { input.get_next(); }) == first);
-}
-
 }  // namespace data_idx_test
