@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/tables/csv_input.h"
 
-#include <algorithm>
 #include <cmath>
 #include <span>
 #include <string_view>
@@ -37,25 +36,6 @@ class NumbersEncoder final : public RowEncoder {
   std::vector<Array> arrays_;
 };
 
-std::size_t width_of(const RowEncoder::Array& array) {
-  return static_cast<std::size_t>(std::max<std::int64_t>(array.width, 1));
-}
-
-// Gathers columns from `begin` on of the rows of the samples.
-template <class T>
-Tensor gather(const std::vector<T>& rows, std::size_t row_width, std::size_t begin,
-              const RowEncoder::Array& array, const std::vector<ExampleSampler::Sample>& samples) {
-  const auto batch = static_cast<std::int64_t>(samples.size());
-  Tensor tensor =
-      Tensor::host(array.width == 0 ? Shape{batch} : Shape{batch, array.width}, dtype_of<T>);
-  auto to = tensor.template mutable_span<T>().begin();
-  for (const auto& sample : samples) {
-    const T* from = rows.data() + static_cast<std::size_t>(sample.example) * row_width + begin;
-    to = std::copy_n(from, width_of(array), to);
-  }
-  return tensor;
-}
-
 }  // namespace
 
 void CsvConfig::validate(Diagnostics& diagnostics) const {
@@ -82,9 +62,19 @@ const void* CsvInput::extension(std::string_view id) const noexcept {
   return Input::extension(id);
 }
 
-CsvTable& CsvInput::table() {
+const CsvTable& CsvInput::table() const {
   if (!table_) throw Error(name_ + ": the rows of " + file_ + " are encoded already");
   return *table_;
+}
+
+void CsvInput::encode(const RowEncoder& encoder) const {
+  encoded_.emplace(table(), encoder);
+  table_.reset();
+}
+
+const EncodedRows& CsvInput::encoded() const {
+  if (!encoded_) encode(NumbersEncoder(columns_));
+  return *encoded_;
 }
 
 void CsvInput::scan(const std::function<void(const TableRow&)>& visit) {
@@ -92,41 +82,18 @@ void CsvInput::scan(const std::function<void(const TableRow&)>& visit) {
 }
 
 void CsvInput::set_encoder(std::shared_ptr<const RowEncoder> encoder) {
-  table();
-  encoder_ = std::move(encoder);
+  encode(*encoder);
 }
 
-void CsvInput::encode() {
-  if (!encoder_) encoder_ = std::make_shared<NumbersEncoder>(columns_);
-  for (const RowEncoder::Array& array : encoder_->arrays()) {
-    (array.dtype == DType::i32 ? integer_width_ : float_width_) += width_of(array);
-  }
-  const auto rows = static_cast<std::size_t>(order_.examples());
-  floats_.resize(rows * float_width_);
-  integers_.resize(rows * integer_width_);
-  std::size_t i = 0;
-  table_->scan([&](const TableRow& row) {
-    encoder_->encode(row, std::span(floats_).subspan(i * float_width_, float_width_),
-                     std::span(integers_).subspan(i * integer_width_, integer_width_));
-    ++i;
-  });
-  table_.reset();
+std::optional<std::int64_t> CsvInput::batches_per_epoch() const {
+  encoded();
+  return order_.batches_per_epoch();
 }
 
 std::optional<Batch> CsvInput::get_next() {
-  if (table_) encode();
+  const EncodedRows& rows = encoded();
   if (!order_.next(samples_)) return std::nullopt;
-  Batch batch;
-  std::size_t next_float = 0, next_integer = 0;
-  for (const RowEncoder::Array& array : encoder_->arrays()) {
-    if (array.dtype == DType::i32) {
-      batch.set(array.name, gather(integers_, integer_width_, next_integer, array, samples_));
-      next_integer += width_of(array);
-    } else {
-      batch.set(array.name, gather(floats_, float_width_, next_float, array, samples_));
-      next_float += width_of(array);
-    }
-  }
+  Batch batch = rows.batch(samples_);
   batch.set("weight", order_.weights(samples_));
   return batch;
 }

@@ -2,8 +2,9 @@
 // data/Csv: batches of a CSV file's rows. The task's encoder decides what a batch holds; without an
 // encoder all columns must be numbers.
 //
-// The constructor reads and checks the file. The first get_next encodes it and frees the text;
-// batches are then gathered from 4 bytes per number.
+// The constructor reads and checks the file. set_encoder encodes it and frees the text; batches are
+// then gathered from 4 bytes per number. Without an encoder, the first of batches_per_epoch and
+// get_next does this: an input that is opened has no row that cannot be encoded.
 #pragma once
 
 #include <functional>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "data/tables/csv_table.h"
+#include "data/tables/encoded_rows.h"
 #include "trivet/data/example_sampler.h"
 #include "trivet/extensions/table.h"
 #include "trivet/input.h"
@@ -27,9 +29,7 @@ class CsvInput final : public Input, public TableInput {
   void reset() override { order_.reset(); }
   Value save_state() const override { return order_.save_state(); }
   void restore_state(const Value& state) override { order_.restore_state(state, name_); }
-  std::optional<std::int64_t> batches_per_epoch() const override {
-    return order_.batches_per_epoch();
-  }
+  std::optional<std::int64_t> batches_per_epoch() const override;
   const void* extension(std::string_view id) const noexcept override;
 
   const std::string& file() const override { return file_; }
@@ -39,18 +39,17 @@ class CsvInput final : public Input, public TableInput {
   void set_encoder(std::shared_ptr<const RowEncoder> encoder) override;
 
  private:
-  CsvTable& table();
-  void encode();
+  const CsvTable& table() const;
+  void encode(const RowEncoder& encoder) const;
+  const EncodedRows& encoded() const;
 
   std::string name_;
-  std::optional<CsvTable> table_;  // until it is encoded
+  // Mutable for batches_per_epoch; the runtime calls an input from one thread at a time.
+  mutable std::optional<CsvTable> table_;  // until it is encoded
+  mutable std::optional<EncodedRows> encoded_;
   std::string file_;
   std::vector<std::string> columns_;
   ExampleSampler order_;
-  std::shared_ptr<const RowEncoder> encoder_;
-  std::size_t float_width_ = 0, integer_width_ = 0;  // numbers in a row
-  std::vector<float> floats_;                        // [rows, float_width_]
-  std::vector<std::int32_t> integers_;               // [rows, integer_width_]
   std::vector<ExampleSampler::Sample> samples_;
 };
 

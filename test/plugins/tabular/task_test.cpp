@@ -158,6 +158,25 @@ TEST_CASE("the model applies its layers to embeddings and numbers") {
         Approx(30 + std::sqrt(350.0) * 421.5).epsilon(1e-6));  // f32
 }
 
+TEST_CASE("rows for evaluation that do not suit the training rows are refused when opened") {
+  Fixture<Classification> fixture;
+  fixture.config.label = "city";
+  fixture.config.train_input =
+      csv(fixture.file.path(), Value::table({{"drop_missing", Value::array({"city"})}}));
+  fixture.start();
+  const TempDir dir;
+  for (const auto& [row, what] :
+       {std::pair{"e,old,Ulm,1,1", "table.csv:3: row 2, column 'age': 'old' is not a number"},
+        std::pair{"e,1,Rome,1,1",
+                  "table.csv:3: row 2, column 'city': no training row has the "
+                  "label 'Rome'"},
+        std::pair{"e,1,,1,1", "table.csv:3: row 2, column 'city': the label is missing"}}) {
+    const std::string text = "id,age,city,code,income\na,1,Ulm,1,1\n" + std::string(row) + "\n";
+    fixture.config.eval_input = csv(dir.write("table.csv", text));
+    CHECK_THAT(complaint_of([&] { fixture.input(Phase::evaluation); }), Contains(what));
+  }
+}
+
 TEST_CASE("a classification has as many logits as the training rows have labels") {
   Fixture<Classification> fixture;
   fixture.config.label = "city";

@@ -159,6 +159,19 @@ TEST_CASE("an empty text is rejected before training, in every input") {
   }
 }
 
+TEST_CASE("a row that the training rows do not prepare for is rejected before training") {
+  const Tables tables;
+  const fs::path text = tables.dir.write("text.csv", "x,y\n1,2\ntwo,4\n");
+  const std::string words = word_of("task.eval_input.file", text);
+  for (const ShellResult& result :
+       {run(tables.config, tables.workdir, words),
+        trivet::test::trivet("check " + quoted(tables.config.string()) + " " + words)}) {
+    check_refused(result, "task.eval_input.file");
+    CHECK_THAT(result.output, Contains("text.csv:3: row 2, column 'x': 'two' is not a number"));
+    CHECK_FALSE(fs::exists(tables.dir / "made"));
+  }
+}
+
 TEST_CASE("damaged images and labels that are no class are rejected before training") {
   const Images images;
   const ShellResult good = run(images.config, images.dir / "good");

@@ -86,10 +86,12 @@ class TableInput {
   virtual std::int64_t rows() const = 0;
 
   // Calls `visit` with each of the rows that this input reads, in the order of the file: those
-  // of all hosts, without the rows it leaves out. Before the first get_next. [run-thread]
+  // of all hosts, without the rows it leaves out. Before set_encoder, batches_per_epoch and
+  // get_next. [run-thread]
   virtual void scan(const std::function<void(const TableRow&)>& visit) = 0;
-  // Before the first get_next. Without one, all columns must be numbers, and batches have
-  // "numbers" f32 [batch, columns]. [run-thread]
+  // Once, before batches_per_epoch and get_next. Encodes all rows at once, so that a row that
+  // cannot be encoded is found before the run trains. Without an encoder all columns must be
+  // numbers, and batches have "numbers" f32 [batch, columns]. [run-thread]
   virtual void set_encoder(std::shared_ptr<const RowEncoder> encoder) = 0;
 
  protected:

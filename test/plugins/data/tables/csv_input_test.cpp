@@ -90,10 +90,31 @@ TEST_CASE("without an encoder the columns are the numbers of a batch, padded at 
 
 TEST_CASE("without an encoder a cell that is not a number is refused by row and column") {
   CsvFile file("n,tens\n0,0\n1,ten\n");
-  CHECK_THAT(complaint_of([&] { file.input().get_next(); }),
+  CHECK_THAT(complaint_of([&] { file.input().batches_per_epoch(); }),
              Contains("table.csv:3: row 2, column 'tens': 'ten' is not a number"));
+  CHECK_THAT(complaint_of([&] { file.input().get_next(); }), Contains("'ten' is not a number"));
   file.rewrite("n,tens\n0,1e39\n");
-  CHECK_THAT(complaint_of([&] { file.input().get_next(); }), Contains("'1e39' is not a number"));
+  CHECK_THAT(complaint_of([&] { file.input().batches_per_epoch(); }),
+             Contains("'1e39' is not a number"));
+}
+
+TEST_CASE("a row that its encoder refuses is found when the input gets the encoder") {
+  class Refusing final : public RowEncoder {
+   public:
+    const std::vector<Array>& arrays() const override { return arrays_; }
+    void encode(const TableRow& row, std::span<float>, std::span<std::int32_t>) const override {
+      if (row.number == 2) throw row.error("tens", "too odd");
+    }
+
+   private:
+    std::vector<Array> arrays_ = {{"x", DType::f32, 0}};
+  };
+  const CsvFile file(numbered_rows(3));
+  for (const Phase phase : {Phase::training, Phase::evaluation}) {
+    auto input = file.input(phase);
+    CHECK_THAT(complaint_of([&] { input.set_encoder(std::make_shared<Refusing>()); }),
+               Contains("table.csv:3: row 2, column 'tens': too odd"));
+  }
 }
 
 TEST_CASE("shuffled rows come once an epoch, and from a saved location as they would have") {
@@ -204,9 +225,13 @@ TEST_CASE("rows are read and encoded only once") {
   const CsvFile file(numbered_rows(4));
   auto input = file.input();
   CHECK(table_of(input) == &input);
-  input.get_next();
+  input.set_encoder(std::make_shared<Pairs>());
   CHECK_THROWS_WITH(input.scan([](const TableRow&) {}), Contains("encoded already"));
   CHECK_THROWS_WITH(input.set_encoder(std::make_shared<Pairs>()), Contains("encoded already"));
+  CHECK(input.get_next()->contains("pair"));
+  auto plain = file.input();
+  plain.batches_per_epoch();
+  CHECK_THROWS_WITH(plain.set_encoder(std::make_shared<Pairs>()), Contains("encoded already"));
 }
 
 TEST_CASE("the config of data/Csv survives the way to a file, and its rules hold") {
