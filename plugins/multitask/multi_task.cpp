@@ -8,6 +8,7 @@
 #include "metric_group.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
+#include "trivet/plugin/plugin_call.h"
 #include "trivet/plugin/registry.h"
 
 namespace trivet::multitask {
@@ -119,7 +120,15 @@ std::vector<Source> MultiTask::sources(Phase phase) const {
     InputContext context{.phase = phase,
                          .name = "task.tasks[" + std::to_string(i) + "].task." +
                                  (training ? "train_input" : "eval_input")};
-    sources.push_back({own.name, config, task->build_inputs(config, context), own.eval_steps});
+    std::unique_ptr<Input> input;
+    in_plugin(item_of(*task), "build_inputs", context.name, [&] {
+      input = task->build_inputs(config, context);
+      if (!input) throw PluginError("its build_inputs returned nothing");
+    });
+    // Some inputs read their data now; later, the run would already train.
+    in_plugin(item_of(*input), "batches_per_epoch", context.name,
+              [&] { input->batches_per_epoch(); });
+    sources.push_back({own.name, config, std::move(input), own.eval_steps});
   }
   return sources;
 }

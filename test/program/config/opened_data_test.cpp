@@ -199,6 +199,18 @@ TEST_CASE("damaged images and labels that are no class are rejected before train
   }
 }
 
+TEST_CASE("the data of each of several tasks is opened before training") {
+  const TempDir dir;
+  const fs::path binary = dir.write("binary.txt", bytes("ELF\x7F\0\0\x01"));
+  const std::string input = "task.tasks[1].task.eval_input";
+  const std::string text = "={type = \"data/Text\", files = [\"" + binary.string() +
+                           "\"], tokenizer = {type = \"tokenizers/Bytes\"}, seq_len = 4, "
+                           "batch_size = 1}";
+  check_refused(run(config("vision/multitask.toml"), dir / "made", quoted(input + text)),
+                input + ".files");
+  CHECK_FALSE(fs::exists(dir / "made"));
+}
+
 TEST_CASE("check finds unreadable data like run") {
   const Tables tables;
   for (const std::string field : {"task.train_input.file", "task.eval_input.file"}) {
