@@ -121,8 +121,9 @@ std::vector<Source> MultiTask::sources(Phase phase) const {
                          .name = "task.tasks[" + std::to_string(i) + "].task." +
                                  (training ? "train_input" : "eval_input")};
     std::unique_ptr<Input> input;
-    in_plugin(item_of(*task), "build_inputs", context.name, [&] {
-      input = task->build_inputs(config, context);
+    Task& built = *task;
+    in_plugin(item_of(built), "build_inputs", context.name, [&] {
+      input = built.build_inputs(config, context);
       if (!input) throw PluginError("its build_inputs returned nothing");
     });
     // Some inputs read their data now; later, the run would already train.
