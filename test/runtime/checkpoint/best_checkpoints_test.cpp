@@ -291,12 +291,18 @@ TEST_CASE("a record of another metric is an error, and a damaged one is rebuilt"
   for (const char* text : {"{}", "[", "{\"metric\": 1}", "{\"metric\": \"accuracy\"}"}) {
     replace_file(temp / "best" / "best.json", text, Durability::cached);
     std::string warned;
-    const BestCheckpoints best(temp / "best", {"accuracy"},
-                               [&](const std::string& warning) { warned += warning; });
-    CHECK_THAT(warned, Contains("best.json") && Contains("is rebuilt"));
+    BestCheckpoints best(temp / "best", {"accuracy"},
+                         [&](const std::string& warning) { warned += warning; });
+    CHECK_THAT(warned, Contains("best.json") && Contains("found by their manifests"));
     REQUIRE(best.entries().size() == 1);
     CHECK(best.entries()[0].step == 10);
     CHECK(best.entries()[0].value == 0.9);
+    best.repair();
+    warned.clear();
+    const BestCheckpoints again(temp / "best", {"accuracy"},
+                                [&](const std::string& warning) { warned += warning; });
+    CHECK(warned.empty());
+    CHECK(again.entries().size() == 1);
   }
 }
 
