@@ -6,12 +6,16 @@
 #include <algorithm>
 #include <charconv>
 #include <csignal>
+#include <cstdio>
 #include <string>
+
+#include <fmt/core.h>
 
 #include "base/terminal.h"
 #include "cli/command_info.h"
 #include "launch/store/disk_records.h"
 #include "trivet/config/arguments.h"
+#include "trivet/config/enums.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
 #include "trivet/launch/job_array.h"
@@ -63,6 +67,12 @@ int run_array_job(std::span<const std::string> words) {
   const std::int64_t wid = array.wids[task_number(plain[1], array.wids.size())];
   DiskRecords records(array.experiment);
   const launch::Job job = job_of(records, wid, array.job);
+  const launch::JobState state = records.status(wid, job.name).state;
+  if (launch::is_final(state) && state != launch::JobState::lost) {
+    const std::string text = fmt::format("job '{}' of unit {} is {} and does not start again\n",
+                                         job.name, wid, enum_name(state));
+    std::fputs(text.c_str(), stderr);
+  }
   launch::JobRunOptions options{.attempt = launch::attempt_options(array)};
   if (const std::string* detail = arguments.last("detail")) options.detail = *detail;
   return launch::run_job(records, wid, job, options);

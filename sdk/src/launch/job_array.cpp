@@ -89,6 +89,9 @@ class JobRunner {
     const HeldSignals signals;
     records_.refresh();
     status_ = records_.status(wid_, job_.name);
+    // Whoever recorded a lost job only knew that its attempt had ended: it starts again, as it does
+    // if nobody has looked.
+    if (status_.state == JobState::lost) status_.state = JobState::queued;
     if (is_final(status_.state)) return exit_code_of(status_);
     take_up();
     int short_runs = 0;
