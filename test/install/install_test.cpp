@@ -239,7 +239,13 @@ TEST_CASE("the test of the README's plugin builds outside of this tree and passe
   const TempDir dir;
   dir.write("mish.cpp", readme_source("mish.cpp"));
   dir.write("mish_test.cpp", readme_source("mish_test.cpp"));
-  const std::string here = tree().environment() + "cd " + quoted(dir.path().string()) + " && ";
+  // pkg-config prefers the files of the build tree where it finds them.
+  const std::filesystem::path build = trivet::test::build_root();
+  const std::string of_build =
+      "export PKG_CONFIG_PATH=" + quoted((build / "meson-uninstalled").string()) +
+      " LD_LIBRARY_PATH=" + quoted((build / "sdk").string()) + " && ";
+  const std::string environment = GENERATE_COPY(as<std::string>(), tree().environment(), of_build);
+  const std::string here = environment + "cd " + quoted(dir.path().string()) + " && ";
   const ShellResult built =
       shell(here + "g++ -shared mish.cpp -o acme.so $(pkg-config --cflags --libs trivet-sdk)");
   INFO(built.output);
