@@ -104,7 +104,7 @@ int RunSession::execute() {
       recorder_.before_first_result([this] { keep_config(); });
     }
     outcome = work();
-    recorder_.take_first_result();
+    if (outcome == Controller::Outcome::done) recorder_.take_first_result();
   });
   if (outcome == Controller::Outcome::done) {
     finish("done");
