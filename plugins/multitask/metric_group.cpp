@@ -42,6 +42,14 @@ void MetricGroup::restore_state(const Value& state) {
   }
 }
 
+void MetricGroup::merge(const Value& state) {
+  const std::string owner = "the state of the metrics of task '" + name_ + "'";
+  const Value::Array& states = state.at("metrics", owner).items();
+  if (states.size() != metrics_.size()) throw Error(owner + " has another form");
+  used_ = used_ || state.at("used", owner).as_boolean();
+  for (std::size_t i = 0; i < metrics_.size(); ++i) metrics_[i]->merge(states[i]);
+}
+
 Logs with_prefix(const std::string& name, const Logs& logs) {
   Logs out;
   for (const auto& [key, value] : logs) out.set(name + "/" + key, value);

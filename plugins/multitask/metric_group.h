@@ -27,6 +27,7 @@ class MetricGroup final : public Metric {
   void reset_state() override;
   Value save_state() const override;
   void restore_state(const Value& state) override;
+  void merge(const Value& state) override;
 
  private:
   std::string name_;

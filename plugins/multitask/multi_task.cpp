@@ -25,7 +25,41 @@ struct EvaluationState final : AggregatedLogs {
     std::unique_ptr<AggregatedLogs> own;
   };
   std::vector<OfTask> tasks;
+
+  Value save_state() const override;
+  void merge(const Value& state) override;
 };
+
+constexpr const char* kEvaluationState = "the state of an evaluation of several tasks";
+
+Value EvaluationState::save_state() const {
+  Value states = Value::array();
+  for (const OfTask& task : tasks) {
+    states.push_back(
+        Value::table({{"loss", task.loss},
+                      {"weight", task.weight},
+                      {"own", task.own != nullptr ? task.own->save_state() : Value()}}));
+  }
+  return Value::table({{"tasks", std::move(states)}});
+}
+
+// A task makes its own state with its first batch, so states of others need one here.
+void EvaluationState::merge(const Value& state) {
+  const Value::Array& states = state.at("tasks", kEvaluationState).items();
+  if (states.size() != tasks.size()) {
+    throw Error(std::string(kEvaluationState) + " is of another number of tasks");
+  }
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    tasks[i].loss += states[i].at("loss", kEvaluationState).as_float();
+    tasks[i].weight += states[i].at("weight", kEvaluationState).as_float();
+    const Value& own = states[i].at("own", kEvaluationState);
+    if (own.is_null()) continue;
+    if (tasks[i].own == nullptr) {
+      throw Error(std::string(kEvaluationState) + " cannot be merged into one without batches");
+    }
+    tasks[i].own->merge(own);
+  }
+}
 
 bool is_scope_name(const std::string& name) {
   const auto fits = [](char c) {
@@ -48,6 +82,14 @@ void MultiTaskConfig::validate(Diagnostics& diagnostics) const {
         field == std::string_view("train_input") ? train_input.has_value() : eval_input.has_value();
     if (set) diagnostics.add(field, "is not used: each of the tasks has its own", "remove it");
   }
+  if (!eval_inputs.empty()) {
+    diagnostics.add("eval_inputs", "are not used: each of the tasks has its own eval_input",
+                    "remove them");
+  }
+  if (!metrics.empty()) {
+    diagnostics.add("metrics", "are not used: each of the tasks has its own",
+                    "move them into the task that they measure");
+  }
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const std::string path = "tasks[" + std::to_string(i) + "]";
     const SubtaskConfig& task = tasks[i];
@@ -63,6 +105,11 @@ void MultiTaskConfig::validate(Diagnostics& diagnostics) const {
     if (task.eval_steps == 0) {
       diagnostics.add(path + ".eval_steps", "is 0: the task would not be evaluated",
                       "-1 takes all batches");
+    }
+    const Value* sets = task.task.fields().find("eval_inputs");
+    if (sets != nullptr && sets->is_array() && !sets->items().empty()) {
+      diagnostics.add(path + ".task.eval_inputs", "are not used when tasks are trained together",
+                      "its eval_input is evaluated; remove them");
     }
     const Value* checkpoint = task.task.fields().find("init_checkpoint");
     if (checkpoint != nullptr && checkpoint->is_string() && !checkpoint->as_string().empty()) {
@@ -138,7 +185,7 @@ Metrics MultiTask::build_metrics(Phase phase) {
   Metrics groups;
   for (const Subtask& subtask : subtasks_) {
     groups.push_back(
-        std::make_unique<MetricGroup>(subtask.config.name, subtask.task->build_metrics(phase)));
+        std::make_unique<MetricGroup>(subtask.config.name, all_metrics(*subtask.task, phase)));
   }
   return groups;
 }

@@ -12,7 +12,8 @@ Classification::Classification(const Config& config, TaskContext& context)
     : TabularTask(config, Target::classes, context) {}
 
 std::int64_t Classification::output_dims() {
-  classes_ = static_cast<std::int64_t>(encoding().classes.size());
+  names_ = encoding().classes;
+  classes_ = std::ssize(names_);
   return classes_;
 }
 
@@ -51,7 +52,12 @@ Logs Classification::reduce_aggregated_logs(AggregatedLogs& state, std::int64_t)
 
 const void* Classification::extension(std::string_view id) const noexcept {
   if (id == kTaskExpectedInitialLoss) return static_cast<const ExpectedInitialLoss*>(this);
+  if (id == kTaskPredictor) return static_cast<const Predictor*>(this);
   return Task::extension(id);
+}
+
+std::vector<Value> Classification::predictions(const Batch& batch, const NestedMap& outputs) const {
+  return class_predictions(batch, outputs.at("logits"), names_);
 }
 
 }  // namespace trivet::tabular

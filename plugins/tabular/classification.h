@@ -6,13 +6,14 @@
 
 #include "tabular_task.h"
 #include "trivet/extensions/expected_initial_loss.h"
+#include "trivet/extensions/predictor.h"
 
 namespace trivet::tabular {
 
 struct ClassificationConfig : TabularConfig {};
 TRIVET_CONFIG(ClassificationConfig, TabularConfig)
 
-class Classification final : public TabularTask, public ExpectedInitialLoss {
+class Classification final : public TabularTask, public ExpectedInitialLoss, public Predictor {
  public:
   using Config = ClassificationConfig;
   Classification(const Config& config, TaskContext& context);
@@ -26,12 +27,15 @@ class Classification final : public TabularTask, public ExpectedInitialLoss {
   const void* extension(std::string_view id) const noexcept override;
   // Valid after build_model.
   Range expected_initial_loss() const override { return chance_of(classes_); }
+  // Valid after build_model. The classes are texts of the label's column.
+  std::vector<Value> predictions(const Batch& batch, const NestedMap& outputs) const override;
 
  protected:
   std::int64_t output_dims() override;
 
  private:
   std::int64_t classes_ = 2;
+  std::vector<std::string> names_;
 };
 
 }  // namespace trivet::tabular

@@ -60,4 +60,13 @@ NestedMap Regression::inference_step(const Batch& batch, Model& model, FpropCont
   return outputs;
 }
 
+const void* Regression::extension(std::string_view id) const noexcept {
+  if (id == kTaskPredictor) return static_cast<const Predictor*>(this);
+  return TabularTask::extension(id);
+}
+
+std::vector<Value> Regression::predictions(const Batch& batch, const NestedMap& outputs) const {
+  return number_predictions(batch, outputs.at("prediction"), "prediction");
+}
+
 }  // namespace trivet::tabular

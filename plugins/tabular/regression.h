@@ -7,6 +7,7 @@
 #pragma once
 
 #include "tabular_task.h"
+#include "trivet/extensions/predictor.h"
 
 namespace trivet::tabular {
 
@@ -28,7 +29,7 @@ TRIVET_CONFIG(RegressionConfig, TabularConfig,
               (huber_delta, "Where Huber's loss becomes linear, in standard deviations.",
                more_than(0), adjustable))
 
-class Regression final : public TabularTask {
+class Regression final : public TabularTask, public Predictor {
  public:
   using Config = RegressionConfig;
   Regression(const Config& config, TaskContext& context);
@@ -37,6 +38,9 @@ class Regression final : public TabularTask {
                               const FpropContext& context) override;
   Metrics build_metrics(Phase phase) override;
   NestedMap inference_step(const Batch& batch, Model& model, FpropContext& context) override;
+  const void* extension(std::string_view id) const noexcept override;
+  // "prediction", in the unit of the label.
+  std::vector<Value> predictions(const Batch& batch, const NestedMap& outputs) const override;
 
  protected:
   std::int64_t output_dims() override { return 1; }

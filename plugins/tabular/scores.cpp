@@ -71,6 +71,16 @@ void RegressionScores::restore_state(const Value& state) {
            read("squared_labels")};
 }
 
+void RegressionScores::merge(const Value& state) {
+  RegressionScores other{Config()};
+  other.restore_state(state);
+  sums_.weight += other.sums_.weight;
+  sums_.absolute += other.sums_.absolute;
+  sums_.squared += other.sums_.squared;
+  sums_.labels += other.sums_.labels;
+  sums_.squared_labels += other.sums_.squared_labels;
+}
+
 Accuracy::Accuracy(const Config& config) : name_(config.name.empty() ? "accuracy" : config.name) {}
 
 void Accuracy::update_state(const Batch& batch, const NestedMap& outputs) {
@@ -96,6 +106,37 @@ Value Accuracy::save_state() const {
 void Accuracy::restore_state(const Value& state) {
   hits_ = read_saved(state, "hits", name_);
   total_ = read_saved(state, "total", name_);
+}
+
+void Accuracy::merge(const Value& state) {
+  hits_ += read_saved(state, "hits", name_);
+  total_ += read_saved(state, "total", name_);
+}
+
+Value RocCurve::save_state() const {
+  Value::Array scores, weights, second;
+  for (const Example& example : examples_) {
+    scores.emplace_back(static_cast<double>(example.score));
+    weights.emplace_back(static_cast<double>(example.weight));
+    second.emplace_back(example.second);
+  }
+  return Value::table({{"scores", std::move(scores)},
+                       {"weights", std::move(weights)},
+                       {"second", std::move(second)}});
+}
+
+void RocCurve::merge(const Value& state) {
+  constexpr const char* kOwner = "the state of a ROC curve";
+  const Value::Array& scores = state.at("scores", kOwner).items();
+  const Value::Array& weights = state.at("weights", kOwner).items();
+  const Value::Array& second = state.at("second", kOwner).items();
+  if (weights.size() != scores.size() || second.size() != scores.size()) {
+    throw Error(std::string(kOwner) + " has lists of different lengths");
+  }
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    examples_.push_back({static_cast<float>(scores[i].as_float()),
+                         static_cast<float>(weights[i].as_float()), second[i].as_boolean()});
+  }
 }
 
 void RocCurve::add(const Predictions& predictions) {

@@ -37,6 +37,7 @@ class RegressionScores final : public Metric {
   void reset_state() override { sums_ = {}; }
   Value save_state() const override;
   void restore_state(const Value& state) override;
+  void merge(const Value& state) override;
 
  private:
   struct Sums {
@@ -61,6 +62,7 @@ class Accuracy final : public Metric {
   void reset_state() override { hits_ = total_ = 0; }
   Value save_state() const override;
   void restore_state(const Value& state) override;
+  void merge(const Value& state) override;
 
  private:
   std::string name_;
@@ -76,6 +78,8 @@ class RocCurve final : public AggregatedLogs {
   void add(const Predictions& predictions);
   // NaN if one of the classes does not occur or a score is NaN.
   double area() const;
+  Value save_state() const override;
+  void merge(const Value& state) override;
 
  private:
   struct Example {

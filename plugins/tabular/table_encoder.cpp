@@ -48,10 +48,11 @@ float single(const TableRow& row, const std::string& column, double value) {
                   "models work with 32-bit numbers, up to 3.4e38");
 }
 
-TableEncoder::TableEncoder(std::shared_ptr<const Encoding> encoding, const TableInput& table)
+TableEncoder::TableEncoder(std::shared_ptr<const Encoding> encoding, const TableInput& table,
+                           Label label)
     : encoding_(std::move(encoding)), classes_(number_texts(encoding_->classes, 0)) {
   const ColumnIndex columns(table);
-  label_ = columns.of(encoding_->label);
+  if (label == Label::encoded) label_ = columns.of(encoding_->label);
   for (const NumberColumn& column : encoding_->numbers) numbers_.push_back(columns.of(column.name));
   for (const CategoryColumn& column : encoding_->categories) {
     categories_.push_back(columns.of(column.name));
@@ -63,7 +64,7 @@ TableEncoder::TableEncoder(std::shared_ptr<const Encoding> encoding, const Table
   if (!categories_.empty()) {
     arrays_.push_back({"categories", DType::i32, static_cast<std::int64_t>(categories_.size())});
   }
-  arrays_.push_back({"label", classes_.empty() ? DType::f32 : DType::i32, 0});
+  if (label_) arrays_.push_back({"label", classes_.empty() ? DType::f32 : DType::i32, 0});
 }
 
 float TableEncoder::number(const TableRow& row, std::size_t column, const NumberColumn& by) const {
@@ -80,7 +81,7 @@ float TableEncoder::number(const TableRow& row, std::size_t column, const Number
 }
 
 std::int32_t TableEncoder::class_of(const TableRow& row) const {
-  const std::string_view text = row.cells[label_].text;
+  const std::string_view text = row.cells[*label_].text;
   const auto found = classes_.find(text);
   if (found != classes_.end()) return found->second;
   throw row.error(encoding_->label, "no training row has the label " + shown_cell(text),
@@ -88,10 +89,10 @@ std::int32_t TableEncoder::class_of(const TableRow& row) const {
 }
 
 float TableEncoder::label_of(const TableRow& row) const {
-  const auto number = row.number_in(label_);
+  const auto number = row.number_in(*label_);
   if (!number) {
     throw row.error(encoding_->label,
-                    "the label " + shown_cell(row.cells[label_].text) + " is not a number");
+                    "the label " + shown_cell(row.cells[*label_].text) + " is not a number");
   }
   single(row, encoding_->label, *number);  // predictions are as large
   return single(row, encoding_->label, (*number - encoding_->label_mean) / encoding_->label_std);
@@ -113,7 +114,8 @@ void TableEncoder::encode(const TableRow& row, std::span<float> floats,
     const auto found = values_[i].find(cell.text);
     integers[i] = cell.missing ? kMissingId : found == values_[i].end() ? kUnseenId : found->second;
   }
-  if (row.cells[label_].missing) {
+  if (!label_) return;
+  if (row.cells[*label_].missing) {
     throw row.error(encoding_->label, "the label is missing",
                     "drop_missing = [\"" + encoding_->label + "\"] skips such rows");
   }

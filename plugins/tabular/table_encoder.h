@@ -23,8 +23,11 @@ float single(const TableRow& row, const std::string& column, double value);
 
 class TableEncoder final : public RowEncoder {
  public:
+  enum class Label { encoded, ignored };
   // Finds the encoding's columns in the table; ignores others. Throws InputError if one is missing.
-  TableEncoder(std::shared_ptr<const Encoding> encoding, const TableInput& table);
+  // If the label is ignored, its column need not exist, and batches have no "label".
+  TableEncoder(std::shared_ptr<const Encoding> encoding, const TableInput& table,
+               Label label = Label::encoded);
 
   const std::vector<Array>& arrays() const override { return arrays_; }
   void encode(const TableRow& row, std::span<float> floats,
@@ -38,7 +41,7 @@ class TableEncoder final : public RowEncoder {
 
   std::shared_ptr<const Encoding> encoding_;
   std::vector<Array> arrays_;
-  std::size_t label_ = 0;
+  std::optional<std::size_t> label_;               // its column
   std::vector<std::size_t> numbers_, categories_;  // column indices in the table
   Ids classes_;
   std::vector<Ids> values_;  // for each categorical column

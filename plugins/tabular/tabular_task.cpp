@@ -126,7 +126,9 @@ std::unique_ptr<Input> TabularTask::build_inputs(const ConfigOf<Input>& config,
   fitted_.reset();  // a run that only evaluates needs no training rows
   TableInput& table = table_in(*input, config, context.name);
   if (own_rows && !looked_at) check_training(table);
-  table.set_encoder(std::make_shared<TableEncoder>(encoding_, table));
+  const auto label =
+      context.examples.empty() ? TableEncoder::Label::encoded : TableEncoder::Label::ignored;
+  table.set_encoder(std::make_shared<TableEncoder>(encoding_, table, label));
   return input;
 }
 

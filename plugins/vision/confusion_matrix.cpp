@@ -72,4 +72,17 @@ void ConfusionMatrix::write_csv(const std::filesystem::path& file) const {
   replace_file(file, text);
 }
 
+Value ConfusionMatrix::save_state() const {
+  return Value::table({{"counts", Value::Array(counts_.begin(), counts_.end())}});
+}
+
+void ConfusionMatrix::merge(const Value& state) {
+  const Value::Array& counts = state.at("counts", "the state of a confusion matrix").items();
+  if (counts.size() != counts_.size()) {
+    throw Error("the state of a confusion matrix is not of " + std::to_string(classes_) +
+                " classes");
+  }
+  for (std::size_t i = 0; i < counts.size(); ++i) counts_[i] += counts[i].as_float();
+}
+
 }  // namespace trivet::vision

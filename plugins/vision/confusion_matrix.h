@@ -28,6 +28,10 @@ class ConfusionMatrix final : public AggregatedLogs {
   // Rows are labels, columns predictions, with a header line. Replaces the file atomically.
   void write_csv(const std::filesystem::path& file) const;
 
+  Value save_state() const override;
+  // Throws Error if the state has another number of classes.
+  void merge(const Value& state) override;
+
  private:
   double& at(std::int64_t label, std::int64_t predicted) {
     return counts_[static_cast<std::size_t>(label * classes_ + predicted)];

@@ -32,6 +32,10 @@ void ImageClassificationConfig::validate(Diagnostics& diagnostics) const {
         "is " + std::to_string(top_k) + " with only " + std::to_string(num_classes) + " classes",
         "set it to num_classes or less");
   }
+  if (!class_names.empty() && std::ssize(class_names) != num_classes) {
+    diagnostics.add("class_names", "has " + std::to_string(class_names.size()) +
+                                       " names, but num_classes is " + std::to_string(num_classes));
+  }
 }
 
 ImageClassification::ImageClassification(const Config& config, TaskContext& context)
@@ -39,6 +43,7 @@ ImageClassification::ImageClassification(const Config& config, TaskContext& cont
       num_classes_(config.num_classes),
       label_smoothing_(static_cast<float>(config.label_smoothing)),
       top_k_(std::min(config.top_k, config.num_classes)),
+      class_names_(config.class_names),
       confusion_matrix_(config.confusion_matrix &&
                         config.num_classes <= ConfusionMatrix::kMostClasses) {}
 
@@ -85,7 +90,13 @@ std::unique_ptr<AggregatedLogs> ImageClassification::aggregate_logs(
 
 const void* ImageClassification::extension(std::string_view id) const noexcept {
   if (id == kTaskExpectedInitialLoss) return static_cast<const ExpectedInitialLoss*>(this);
+  if (id == kTaskPredictor) return static_cast<const Predictor*>(this);
   return Task::extension(id);
+}
+
+std::vector<Value> ImageClassification::predictions(const Batch& batch,
+                                                    const NestedMap& outputs) const {
+  return class_predictions(batch, outputs.at("logits"), class_names_);
 }
 
 Logs ImageClassification::reduce_aggregated_logs(AggregatedLogs& state, std::int64_t) {

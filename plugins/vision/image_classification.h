@@ -7,6 +7,7 @@
 #pragma once
 
 #include "trivet/extensions/expected_initial_loss.h"
+#include "trivet/extensions/predictor.h"
 #include "trivet/task.h"
 
 namespace trivet::vision {
@@ -15,6 +16,7 @@ struct ImageClassificationConfig : TaskConfig {
   std::int64_t num_classes = 10;
   double label_smoothing = 0;
   std::int64_t top_k = 5;
+  std::vector<std::string> class_names;
   bool confusion_matrix = true;  // up to ConfusionMatrix::kMostClasses; none for more classes
 
   void validate(Diagnostics& diagnostics) const;
@@ -27,12 +29,14 @@ TRIVET_CONFIG(ImageClassificationConfig, trivet::TaskConfig,
                "Also reports the accuracy over the top k logits. 1: off. The default is limited to "
                "num_classes.",
                at_least(1), adjustable),
+              (class_names, "Names of the classes in predictions; none: their numbers.",
+               adjustable),
               (confusion_matrix,
                "Evaluations write confusion_matrix.csv into the run's directory and report "
                "macro_precision and macro_recall; with more than 2,048 classes they never do.",
                adjustable))
 
-class ImageClassification final : public Task, public ExpectedInitialLoss {
+class ImageClassification final : public Task, public ExpectedInitialLoss, public Predictor {
  public:
   using Config = ImageClassificationConfig;
   ImageClassification(const Config& config, TaskContext& context);
@@ -48,11 +52,13 @@ class ImageClassification final : public Task, public ExpectedInitialLoss {
   Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) override;
   const void* extension(std::string_view id) const noexcept override;
   Range expected_initial_loss() const override { return chance_of(num_classes_); }
+  std::vector<Value> predictions(const Batch& batch, const NestedMap& outputs) const override;
 
  private:
   std::int64_t num_classes_;
   float label_smoothing_;
   std::int64_t top_k_;
+  std::vector<std::string> class_names_;
   bool confusion_matrix_;
 };
 

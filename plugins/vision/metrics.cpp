@@ -46,6 +46,13 @@ void HitRate::restore_state(const Value& state) {
   total_ = state.at("total", owner).as_float();
 }
 
+void HitRate::merge(const Value& state) {
+  HitRate other(name_, k_);
+  other.restore_state(state);
+  hits_ += other.hits_;
+  total_ += other.total_;
+}
+
 Accuracy::Accuracy(const Config& config) : HitRate(name_or(config.name, "accuracy"), 1) {}
 
 TopK::TopK(const Config& config)

@@ -18,8 +18,8 @@ Actions build_actions(const std::vector<ConfigOf<Action>>& configs, ActionContex
   return actions;
 }
 
-bool is_met(const WhenConfig& config, const Logs& logs) {
-  const std::optional<double> value = logged_number(logs, config.metric, "trivet/When");
+bool is_met(const WhenConfig& config, const ActionEvent& event) {
+  const std::optional<double> value = logged_number(event, config.metric, "trivet/When");
   // NaN is neither above nor below.
   return value && (!config.above || *value > *config.above) &&
          (!config.below || *value < *config.below);
@@ -46,7 +46,7 @@ void WhenConfig::validate(Diagnostics& diagnostics) const {
 }
 
 When::When(const Config& config, ActionContext& context)
-    : ConditionalAction([config](const ActionEvent& event) { return is_met(config, event.logs); },
+    : ConditionalAction([config](const ActionEvent& event) { return is_met(config, event); },
                         build_actions(config.actions, context)) {}
 
 NewBest::NewBest(const Config& config, ActionContext& context)
@@ -62,7 +62,7 @@ void NewBest::restore_state(const Value& state) {
 }
 
 void NewBest::run(const ActionEvent& event) {
-  if (!best_.test(event.logs)) return;
+  if (event.is_skipped(best_.metric()) || !best_.test(event.logs)) return;
   for (const auto& action : actions_) action->run(event);
   best_.commit(event.logs);
 }

@@ -47,7 +47,7 @@ bool EarlyStop::improves(double value) const {
 
 void EarlyStop::run(const ActionEvent& event) {
   if (!request_stop_ || event.step < config_.start_step) return;
-  const auto value = logged_number(event.logs, config_.metric, "trivet/EarlyStop");
+  const auto value = logged_number(event, config_.metric, "trivet/EarlyStop");
   if (!value) return;
   if (improves(*value)) {
     best_ = *value;

@@ -37,6 +37,7 @@ class BestCheckpoints {
                   CheckpointManager::Warn warn);
 
   bool enabled() const { return !config_.metric.empty(); }
+  const std::string& metric() const { return config_.metric; }
   // The value of this step in `logs`, if the step must be kept. Throws RunError if `logs` lack the
   // metric.
   std::optional<double> wanted(std::int64_t step, const Logs& logs) const;

@@ -15,9 +15,9 @@
 /* clang-format off */
 #define TRIVET_FOR_EACH_COMMAND(X)                                              \
   X(Run) X(Launch) X(Check) X(Summary) X(Data) X(Config) X(Experiments)         \
-  X(Plugins) X(Explain) X(Ls) X(Plot) X(Diff) X(Generate) X(Ckpt) X(Schema)     \
-  X(Status) X(Show) X(Logs) X(Cancel) X(Retry) X(Resume) X(Top) X(Index)        \
-  X(Doctor) X(Completions) X(Help) X(Complete) X(Supervise) X(Job)
+  X(Plugins) X(Explain) X(Ls) X(Plot) X(Diff) X(Generate) X(Predict) X(Ckpt)    \
+  X(Schema) X(Status) X(Show) X(Logs) X(Cancel) X(Retry) X(Resume) X(Top)       \
+  X(Index) X(Doctor) X(Completions) X(Help) X(Complete) X(Supervise) X(Job)
 /* clang-format on */
 
 namespace trivet {

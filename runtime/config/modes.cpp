@@ -16,6 +16,7 @@ constexpr ModeTraits kModes[] = {
     {.mode = Mode::eval,
      .trains = false,
      .evaluates = Evaluates::checkpoints,
+     .program = EvalProgram::eval,
      .doc = "Evaluates the run's newest checkpoint, or that of --step N"},
     {.mode = Mode::train_and_eval,
      .trains = true,
@@ -39,6 +40,17 @@ constexpr ModeTraits kModes[] = {
      .target = ModeTarget::restarts,
      .doc = "Follows the run that task.init_checkpoint names and trains from\n"
             "each of its checkpoints, in from_step_N/ of its own directory"},
+    {.mode = Mode::decode,
+     .trains = false,
+     .evaluates = Evaluates::checkpoints,
+     .program = EvalProgram::decode,
+     .doc = "As eval, but the model writes texts for the data, which go to\n"
+            "outputs_step_N.jsonl of the evaluation"},
+    {.mode = Mode::infer,
+     .trains = false,
+     .evaluates = Evaluates::checkpoints,
+     .program = EvalProgram::infer,
+     .doc = "As eval, but without labels: predictions alone, likewise"},
 };
 
 constexpr bool is_complete() {

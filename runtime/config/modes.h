@@ -2,6 +2,7 @@
 // The modes of `trivet run`: the one table that all other code reads.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,7 +33,8 @@ struct ModeTraits {
   ModeTarget target = ModeTarget::own;
   // The directory below the followed run. Empty if the mode uses its own run.
   std::string_view directory = {};
-  std::string_view doc;  // for the help page, with line breaks
+  std::optional<EvalProgram> program = {};  // the only one that runs
+  std::string_view doc;                     // for the help page, with line breaks
 };
 
 const ModeTraits& traits_of(Mode mode);

@@ -10,6 +10,7 @@
 #include "config/experiment_loader.h"
 #include "config/layer_loader.h"
 #include "config/overrides/apply_overrides.h"
+#include "config/program_set.h"
 #include "config/toml/toml_reader.h"
 #include "config/toml/toml_writer.h"
 #include "config/tree/defaults_filler.h"
@@ -129,6 +130,7 @@ void Resolution::merge_layers(std::vector<Value> layers) {
   add_restrictions();
   from_files_ = root_;
   apply_overrides(root_, tree_, request_.overrides, diagnostics_);
+  add_program_set(root_);
 }
 
 void Resolution::add_experiment(const Value& name) {

@@ -19,6 +19,9 @@ bool has_eval_input(const Value& value) {
   }
   if (!value.is_table()) return false;
   return std::any_of(value.members().begin(), value.members().end(), [](const auto& member) {
+    if (member.key == "eval_inputs" && member.value.is_array() && !member.value.items().empty()) {
+      return true;
+    }
     return member.key == "eval_input" ? is_set(member.value) : has_eval_input(member.value);
   });
 }

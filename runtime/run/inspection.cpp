@@ -7,10 +7,12 @@
 
 #include <fmt/core.h>
 
+#include "config/modes.h"
 #include "config/registered_schemas.h"
+#include "evaluation/eval_plan.h"
 #include "run/run_command.h"
 #include "run/run_start.h"
-#include "train/config_faults.h"
+#include "step/config_faults.h"
 #include "trivet/backend/thread_pool.h"
 #include "trivet/error.h"
 #include "trivet/plugin/registry.h"
@@ -88,10 +90,7 @@ class Inspector {
  public:
   Inspector(const ResolvedConfig& config, const TrainerConfig& fields, std::size_t stage,
             bool abstract, const MetricUses& metrics)
-      : config_(config),
-        fields_(fields),
-        metrics_(metrics),
-        mode_(config.tree.find("mode")->as_string()) {
+      : config_(config), fields_(fields), metrics_(metrics), mode_(config.experiment.mode) {
     result_.stage = stage;
     result_.abstract = abstract;
     result_.mesh = config.experiment.mesh;
@@ -102,24 +101,27 @@ class Inspector {
 
  private:
   void look();
-  bool does(std::string_view what) const { return mode_.find(what) != std::string::npos; }
+  bool trains() const { return trivet::trains(mode_); }
   // On a meta device, an evaluation batch needs less than a training batch.
-  bool evaluates() const { return does("eval") && !(result_.abstract && does("train")); }
+  bool evaluates() const { return trivet::evaluates(mode_) && !(result_.abstract && trains()); }
   void open();
   void build();
   void enter_stage();
   void take_weights();
   void train();
   void evaluate();
+  enum class Batches { first, all };
+  Logs evaluate_sets(Batches batches);
   void name_numbers();
 
   const ResolvedConfig& config_;
   const TrainerConfig& fields_;
   const MetricUses& metrics_;
-  const std::string mode_;  // its name tells which halves a run has
+  const Mode mode_;
   std::string stage_path_;
   Inspection result_;
   FirstStep observer_;
+  EvalPlan plan_;
   std::optional<LayerTrace> trace_{std::in_place};
   std::unique_ptr<Task> task_;
   std::unique_ptr<Trainer> trainer_;
@@ -142,7 +144,7 @@ void Inspector::look() {
   build();
   enter_stage();
   take_weights();
-  if (does("train")) train();
+  if (trains()) train();
   if (evaluates()) evaluate();
   if (!result_.abstract) name_numbers();
   result_.examples = observer_.examples();
@@ -177,9 +179,12 @@ void Inspector::build() {
   TrainerContext context{.task = *task_,
                          .device = *result_.device,
                          .key = RngKey(static_cast<std::uint64_t>(experiment.seed)),
-                         .train = does("train"),
+                         .train = trains(),
                          .eval = evaluates(),
                          .observer = observer_};
+  plan_ = eval_plan(mode_, task_->config(), fields_);
+  context.eval_main = plan_.has_main();
+  context.eval_sets = plan_.indexes();
   build_from_config("", experiment.trainer.origin(),
                     [&] { trainer_ = make(experiment.trainer, context); });
   build_from_config("task.init_checkpoint", experiment.task.origin(),
@@ -208,7 +213,7 @@ void Inspector::enter_stage() {
 void Inspector::take_weights() {
   ParameterStore& store = trainer_->parameters();
   for (const auto& parameter : store.parameters()) {
-    const bool wants = does("train") && parameter->trainable();
+    const bool wants = trains() && parameter->trainable();
     result_.weights.push_back(
         {parameter->path(), parameter->shape(), parameter->trainable(), !wants});
   }
@@ -238,11 +243,25 @@ void Inspector::train() {
 void Inspector::evaluate() {
   trace_->reset_calls();
   const FlopCount before = result_.device->flop_count();
-  result_.eval_logs = trainer_->evaluate(1);
+  result_.eval_logs = evaluate_sets(Batches::first);
   result_.evaluated = true;
   if (result_.trained) return;
   result_.flops = since(before, *result_.device);
   result_.layers = trace_->layers();
+}
+
+// All: as many batches as an evaluation takes.
+Logs Inspector::evaluate_sets(Batches batches) {
+  Logs logs;
+  for (const EvalPlan::Set& set : plan_.sets) {
+    const std::int64_t steps = batches == Batches::all ? set.steps : 1;
+    const Logs own =
+        set.is_main() ? trainer_->evaluate(steps) : trainer_->evaluate_set(set.index, steps);
+    for (const auto& [name, value] : own) {
+      logs.set(set.is_main() ? name : set.name + "/" + name, value);
+    }
+  }
+  return logs;
 }
 
 // An evaluation of one batch may not give every metric, for example with several tasks. If one is
@@ -250,12 +269,12 @@ void Inspector::evaluate() {
 void Inspector::name_numbers() {
   if (metrics_.empty()) return;
   MetricNames& names = result_.names = known_names(*task_, fields_, metrics_);
-  if (!does("train")) names.training.clear();
-  if (!does("eval")) names.evaluation.clear();
+  if (!trains()) names.training.clear();
+  if (!trivet::evaluates(mode_)) names.evaluation.clear();
   if (result_.trained) add_names(names.training, trainer_->train_logs());
   add_names(names.evaluation, result_.eval_logs);
   if (!result_.evaluated || unknown_metrics({{}, metrics_.evaluation}, names).empty()) return;
-  add_names(names.evaluation, trainer_->evaluate(fields_.validation_steps));
+  add_names(names.evaluation, evaluate_sets(Batches::all));
 }
 
 std::string names_of(const std::vector<std::string>& paths) {

@@ -11,7 +11,7 @@
 #include "config/file_schema.h"
 #include "config/modes.h"
 #include "config/tree/typed_tree.h"
-#include "train/step_parts.h"
+#include "step/step_parts.h"
 #include "trivet/config/enums.h"
 #include "trivet/config/schema.h"
 
@@ -78,6 +78,19 @@ void add_problems(const std::vector<MetricUse>& uses, const std::set<std::string
   }
 }
 
+// The names of a set's metrics, as Logs. `own`: those of the task's evaluations.
+Logs names_of_set(const EvalInputConfig& set, const Logs& own) {
+  Logs names;
+  if (set.program == EvalProgram::eval) {
+    names = own;
+    for (const char* name : kOfEvaluation) names.set(name, 0);
+    return names;
+  }
+  for (const ConfigOf<TextMetric>& metric : set.text_metrics) names.merge(make(metric)->result());
+  names.set("examples", 0);
+  return names;
+}
+
 }  // namespace
 
 MetricUses metric_uses(const Value& config, SchemaLookup& schemas) {
@@ -88,7 +101,8 @@ MetricUses metric_uses(const Value& config, SchemaLookup& schemas) {
     UseCollector(config_file_schema(), schemas, uses.training)
         .collect(config, "trainer.train_actions");
   }
-  if (!evaluates(*mode)) return uses;
+  const std::optional<EvalProgram>& program = traits_of(*mode).program;
+  if (!evaluates(*mode) || (program && *program != EvalProgram::eval)) return uses;
   UseCollector evaluated(config_file_schema(), schemas, uses.evaluation);
   // A standalone evaluation keeps no best checkpoints.
   if (!evaluates_once(*mode)) evaluated.collect(config, "trainer.best_checkpoint");
@@ -106,8 +120,8 @@ void add_searched_metrics(const Value& config, SchemaLookup& schemas, MetricUses
   }
 }
 
-void add_names(std::set<std::string>& names, const Logs& logs) {
-  for (const Logs::Entry& entry : logs) names.insert(entry.first);
+void add_names(std::set<std::string>& names, const Logs& logs, const std::string& prefix) {
+  for (const Logs::Entry& entry : logs) names.insert(prefix + entry.first);
 }
 
 MetricNames known_names(Task& task, const TrainerConfig& trainer, const MetricUses& uses) {
@@ -117,10 +131,14 @@ MetricNames known_names(Task& task, const TrainerConfig& trainer, const MetricUs
     names.training.insert("learning_rate/" + learner.name);
   }
   if (!uses.training.empty()) {
-    add_names(names.training, results(task.build_metrics(Phase::training)));
+    add_names(names.training, results(all_metrics(task, Phase::training)));
   }
   if (!uses.evaluation.empty()) {
-    add_names(names.evaluation, results(task.build_metrics(Phase::evaluation)));
+    const Logs own = results(all_metrics(task, Phase::evaluation));
+    add_names(names.evaluation, own);
+    for (const EvalInputConfig& set : task.config().eval_inputs) {
+      add_names(names.evaluation, names_of_set(set, own), set.name + "/");
+    }
   }
   return names;
 }

@@ -37,7 +37,7 @@ void add_searched_metrics(const Value& config, SchemaLookup& schemas, MetricUses
 struct MetricNames {
   std::set<std::string> training, evaluation;
 };
-void add_names(std::set<std::string>& names, const Logs& logs);
+void add_names(std::set<std::string>& names, const Logs& logs, const std::string& prefix = {});
 // The names of the task's metrics before any step, and of `trainer`.
 MetricNames known_names(Task& task, const TrainerConfig& trainer, const MetricUses& uses);
 

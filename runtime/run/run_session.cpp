@@ -15,13 +15,14 @@
 #include "config/modes.h"
 #include "config/resolver.h"
 #include "device/peak_flops.h"
+#include "evaluation/eval_plan.h"
 #include "host/loaded_plugins.h"
 #include "run/continuous_eval.h"
 #include "run/inspection.h"
 #include "run/recorded_config.h"
 #include "run/schedule_check.h"
 #include "rundir/metrics_reader.h"
-#include "train/config_faults.h"
+#include "step/config_faults.h"
 #include "trivet/backend/thread_pool.h"
 #include "trivet/config/enums.h"
 #include "trivet/config/json.h"
@@ -43,6 +44,12 @@ std::string config_id(const std::string& text) {
 // Continuous evaluation keeps only the checkpoint that it evaluates.
 std::int64_t kept_by(Mode mode, const TrainerConfig& fields) {
   return follows(mode) ? 1 : fields.max_to_keep;
+}
+
+// They compare the metrics of evaluations.
+bool runs_eval_actions(Mode mode) {
+  const std::optional<EvalProgram>& program = traits_of(mode).program;
+  return !program || *program == EvalProgram::eval;
 }
 
 }  // namespace
@@ -136,6 +143,9 @@ void RunSession::make_parts() {
                                  .train = trains(experiment_.mode),
                                  .eval = evaluates(experiment_.mode),
                                  .observer = recorder_};
+  const EvalPlan plan = eval_plan(experiment_.mode, task_->config(), fields_);
+  trainer_context.eval_main = plan.has_main();
+  trainer_context.eval_sets = plan.indexes();
   build_from_config("", experiment_.trainer.origin(),
                     [&] { trainer_ = make(experiment_.trainer, trainer_context); });
   ActionContext action_context{.task = *task_,
@@ -153,7 +163,9 @@ void RunSession::make_parts() {
                             .warn = [this](const std::string& text) { recorder_.warn(text); }});
   };
   train_actions_ = actions(fields_.train_actions, "trainer.train_actions", RunLog::Of::training);
-  eval_actions_ = actions(fields_.eval_actions, "trainer.eval_actions", RunLog::Of::evaluation);
+  if (runs_eval_actions(experiment_.mode)) {
+    eval_actions_ = actions(fields_.eval_actions, "trainer.eval_actions", RunLog::Of::evaluation);
+  }
   controller_.emplace(Controller::Parts{.trainer = *trainer_,
                                         .checkpoints = checkpoints_,
                                         .events = recorder_,
@@ -162,8 +174,7 @@ void RunSession::make_parts() {
                                         .eval_actions = eval_actions_.get()},
                       ControllerOptions{.train_steps = fields_.train_steps,
                                         .steps_per_loop = fields_.steps_per_loop,
-                                        .validation_steps = fields_.validation_steps,
-                                        .validation_interval = fields_.validation_interval,
+                                        .evaluations = plan,
                                         .checkpoint_interval = fields_.checkpoint_interval,
                                         .recovers = fields_.recovery == Recovery::restore &&
                                                     fields_.recovery_max_trials > 0});
@@ -178,6 +189,12 @@ void RunSession::check_config() {
                                            : followed_ / "config.toml";
   changes_ = changes_since_start(before, checkpoints_, plain_config(request_.config),
                                  [this](const std::string& text) { recorder_.warn(text); });
+  // A mode of one program adds its data set.
+  if (!runs_eval_actions(experiment_.mode)) {
+    std::erase_if(changes_, [](const ConfigChange& change) {
+      return change.path.starts_with("task.eval_inputs");
+    });
+  }
   const bool breaks = std::any_of(changes_.begin(), changes_.end(),
                                   [](const ConfigChange& change) { return change.breaks; });
   if (breaks && trains(experiment_.mode)) throw other_weights("");

@@ -7,7 +7,7 @@
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_tools.h"
 #include "run/run_start.h"
-#include "train/step_parts.h"
+#include "step/step_parts.h"
 #include "trivet/error.h"
 #include "trivet/plugin/registry.h"
 

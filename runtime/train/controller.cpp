@@ -24,10 +24,13 @@ void check(const ControllerOptions& options) {
   };
   if (options.train_steps < 0) fail("train_steps", "must be at least 0");
   if (options.steps_per_loop < 1) fail("steps_per_loop", "must be at least 1");
-  if (options.validation_steps < -1 || options.validation_steps == 0) {
-    fail("validation_steps", "must be at least 1, or -1 for all batches");
+  for (const EvalPlan::Set& set : options.evaluations.sets) {
+    if (!set.is_main()) continue;
+    if (set.steps < -1 || set.steps == 0) {
+      fail("validation_steps", "must be at least 1, or -1 for all batches");
+    }
+    if (set.interval < 0) fail("validation_interval", "must be at least 0");
   }
-  if (options.validation_interval < 0) fail("validation_interval", "must be at least 0");
   if (options.checkpoint_interval.steps < 0 || options.checkpoint_interval.time.seconds < 0) {
     fail("checkpoint_interval", "must be at least 0");
   }
@@ -105,8 +108,8 @@ Controller::Outcome Controller::loop(With with) {
     report_saved();
     ended = ended || step >= options_.train_steps || stopped_by_action();
     // First completes the work of an earlier process: it may have been killed during an evaluation.
-    const bool eval_due = evaluates && (ended || is_due(step, options_.validation_interval)) &&
-                          step > 0 && !events.is_evaluated(step);
+    const std::vector<EvalPlan::Set> due = ended ? options_.evaluations.sets : due_sets(step);
+    const bool eval_due = evaluates && !due.empty() && step > 0 && !events.is_evaluated(step);
     const auto stop = [&] { return fresh ? stop_trained() : Outcome::stopped; };
     if (events.must_stop() && (eval_due || !ended)) return stop();
     Outcome evaluated = Outcome::done;
@@ -114,7 +117,7 @@ Controller::Outcome Controller::loop(With with) {
       step = trainer.global_step();
       ended = false;
     };
-    if (eval_due && !holds([&] { evaluated = evaluate_safely(step); })) {
+    if (eval_due && !holds([&] { evaluated = evaluate_safely(step, due); })) {
       go_back();
       continue;
     }
@@ -188,14 +191,24 @@ std::int64_t Controller::next_boundary(std::int64_t step, With with) const {
   if (options_.checkpoint_interval.steps > 0) {
     boundary = std::min(boundary, next_multiple(step, options_.checkpoint_interval.steps));
   }
-  if (with == With::evaluation && options_.validation_interval > 0) {
-    boundary = std::min(boundary, next_multiple(step, options_.validation_interval));
+  for (const EvalPlan::Set& set : options_.evaluations.sets) {
+    if (with == With::evaluation && set.interval > 0) {
+      boundary = std::min(boundary, next_multiple(step, set.interval));
+    }
   }
   return boundary;
 }
 
 bool Controller::is_due(std::int64_t step, std::int64_t interval) const {
   return interval > 0 && step % interval == 0;
+}
+
+std::vector<EvalPlan::Set> Controller::due_sets(std::int64_t step) const {
+  std::vector<EvalPlan::Set> due;
+  for (const EvalPlan::Set& set : options_.evaluations.sets) {
+    if (is_due(step, set.interval)) due.push_back(set);
+  }
+  return due;
 }
 
 bool Controller::is_save_due(std::int64_t step) const {
@@ -286,10 +299,11 @@ void Controller::end_loop(std::int64_t step) {
 }
 
 // Saves before an evaluation that may fail, according to the interval, or else after it has failed.
-Controller::Outcome Controller::evaluate_safely(std::int64_t step) {
+Controller::Outcome Controller::evaluate_safely(std::int64_t step,
+                                                const std::vector<EvalPlan::Set>& sets) {
   if (step > last_save_step_ && options_.checkpoint_interval.is_time()) save(step);
   try {
-    return evaluate();
+    return evaluate(sets, {});
   } catch (const DivergedError&) {
     throw;
   } catch (...) {
@@ -307,25 +321,49 @@ void Controller::save_after_failure(std::int64_t step) noexcept {
 }
 
 Controller::Outcome Controller::evaluate(const std::filesystem::path& source) {
+  return evaluate(options_.evaluations.sets, source);
+}
+
+Controller::Outcome Controller::evaluate(const std::vector<EvalPlan::Set>& sets,
+                                         const std::filesystem::path& source) {
   const std::int64_t step = parts_.trainer.global_step();
   parts_.events.on_eval_begin(step);
-  const Logs logs = parts_.trainer.evaluate(options_.validation_steps);
-  if (logs.empty() && parts_.events.must_stop()) return Outcome::stopped;
-  parts_.events.on_eval_logs(step, logs);
-  if (parts_.eval_actions != nullptr) {
-    parts_.eval_actions->run({.step = step, .previous_step = last_evaluation_, .logs = logs});
+  Logs logs;
+  for (const EvalPlan::Set& set : sets) {
+    const Logs own = set.is_main() ? parts_.trainer.evaluate(set.steps)
+                                   : parts_.trainer.evaluate_set(set.index, set.steps);
+    if (own.empty() && parts_.events.must_stop()) return Outcome::stopped;
+    for (const auto& [name, value] : own) {
+      logs.set(set.is_main() ? name : set.name + "/" + name, value);
+    }
   }
-  keep_if_best(step, logs, source);
+  parts_.events.on_eval_logs(step, logs);
+  const ActionEvent event{.step = step,
+                          .previous_step = last_evaluation_,
+                          .logs = logs,
+                          .skipped_sets = other_sets(sets)};
+  if (parts_.eval_actions != nullptr) parts_.eval_actions->run(event);
+  keep_if_best(event, source);
   parts_.events.on_eval_done(step, logs);
   // Only now: a checkpoint saved after a failure above was not evaluated.
   last_evaluation_ = step;
   return Outcome::done;
 }
 
-void Controller::keep_if_best(std::int64_t step, const Logs& logs,
-                              const std::filesystem::path& source) {
-  if (parts_.best == nullptr) return;
-  const std::optional<double> value = parts_.best->wanted(step, logs);
+std::vector<std::string> Controller::other_sets(const std::vector<EvalPlan::Set>& sets) const {
+  std::vector<std::string> others;
+  for (const std::string& name : options_.evaluations.names) {
+    const bool is_due = std::any_of(sets.begin(), sets.end(),
+                                    [&](const EvalPlan::Set& set) { return set.name == name; });
+    if (!is_due) others.push_back(name);
+  }
+  return others;
+}
+
+void Controller::keep_if_best(const ActionEvent& event, const std::filesystem::path& source) {
+  const std::int64_t step = event.step;
+  if (parts_.best == nullptr || event.is_skipped(parts_.best->metric())) return;
+  const std::optional<double> value = parts_.best->wanted(step, event.logs);
   if (!value) return;
   std::filesystem::path from = source;
   if (from.empty()) {

@@ -7,7 +7,9 @@
 //   step 250 of a run with steps_per_loop 100, checkpoint_interval 250, validation_interval 500:
 //   train to 300, metrics; to 400, metrics; to 500, metrics, checkpoint, evaluation; ...
 //
-// The last step always gets metrics, a checkpoint and (train_and_evaluate) an evaluation; the first
+// Each data set has its own interval. The sets that are due at a step are one evaluation with one
+// record. The last step always gets metrics, a checkpoint and (train_and_evaluate) an evaluation of
+// all sets, unless an action of an evaluation has ended the training; the first
 // checkpoint comes at the first multiple of its interval. An interval in time counts from the start
 // of the process and from the last save, on a monotonic clock. It interrupts training between any
 // two steps, and a checkpoint is saved before every evaluation. With any interval, an evaluation
@@ -30,10 +32,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/process_info.h"
 #include "checkpoint/best_checkpoints.h"
 #include "checkpoint/checkpoint_manager.h"
+#include "evaluation/eval_plan.h"
 #include "train/action_list.h"
 #include "trivet/train/logs.h"
 #include "trivet/trainer.h"
@@ -44,8 +48,7 @@ namespace trivet {
 struct ControllerOptions {
   std::int64_t train_steps = 0;
   std::int64_t steps_per_loop = 100;
-  std::int64_t validation_steps = -1;
-  std::int64_t validation_interval = 0;
+  EvalPlan evaluations;
   Interval checkpoint_interval;
   // The trainer may throw DivergedError, so a checkpoint must always exist: one is saved before the
   // first step.
@@ -115,8 +118,8 @@ class Controller {
   // Trains to options.train_steps, an absolute target. Does nothing if it is already reached.
   Outcome train();
   Outcome train_and_evaluate();
-  // Evaluates the restored state once. `source` is the checkpoint directory from which best
-  // checkpoints are kept; empty: the trainer saves them.
+  // Evaluates the restored state once, on all sets. `source` is the checkpoint directory from which
+  // best checkpoints are kept; empty: the trainer saves them.
   Outcome evaluate(const std::filesystem::path& source = {});
 
   // Why an action has ended the training at the trainer's step; nothing if none did.
@@ -133,18 +136,21 @@ class Controller {
   Outcome loop(With with);
   std::int64_t next_boundary(std::int64_t step, With with) const;
   bool is_due(std::int64_t step, std::int64_t interval) const;
+  std::vector<EvalPlan::Set> due_sets(std::int64_t step) const;
+  Outcome evaluate(const std::vector<EvalPlan::Set>& sets, const std::filesystem::path& source);
+  std::vector<std::string> other_sets(const std::vector<EvalPlan::Set>& sets) const;
   bool is_save_due(std::int64_t step) const;
   bool train_to(std::int64_t boundary);
   bool holds(const std::function<void()>& work);
   Outcome stop_trained();
-  Outcome evaluate_safely(std::int64_t step);
+  Outcome evaluate_safely(std::int64_t step, const std::vector<EvalPlan::Set>& sets);
   void recover(const DivergedError& bad);
   std::unique_ptr<CheckpointDirectoryReader> checkpoint_to_try();
   void write_last_logs() noexcept;
   void save_after_failure(std::int64_t step) noexcept;
   void take_up(const CheckpointReader& checkpoint);
   void end_loop(std::int64_t step);
-  void keep_if_best(std::int64_t step, const Logs& logs, const std::filesystem::path& source);
+  void keep_if_best(const ActionEvent& event, const std::filesystem::path& source);
   void fill(CheckpointWriter& writer);
   void save(std::int64_t step);
   void save_and_wait(std::int64_t step);

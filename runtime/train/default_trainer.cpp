@@ -8,11 +8,11 @@
 #include <string_view>
 #include <utility>
 
-#include "train/batch_size.h"
+#include "evaluation/evaluations.h"
+#include "step/batch_size.h"
+#include "step/step_parts.h"
 #include "train/default_trainer_training.h"
-#include "train/evaluation.h"
 #include "train/learner_setup.h"
-#include "train/step_parts.h"
 #include "train/weight_summaries.h"
 #include "trivet/backend/thread_pool.h"
 #include "trivet/error.h"
@@ -25,7 +25,7 @@ DefaultTrainer::DefaultTrainer(Config config, TrainerContext& context)
     : DefaultTrainer(std::move(config), TrainingParts(context.task.config()), context, nullptr) {}
 
 DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContext& context,
-                               std::unique_ptr<Evaluation> evaluation)
+                               std::unique_ptr<Evaluations> evaluations)
     : config_(std::move(config)),
       parts_(std::move(parts)),
       task_(context.task),
@@ -42,9 +42,17 @@ DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContex
   // Data that is missing is found before a large model is filled.
   if (context.train) build_training();
   if (context.eval) {
-    evaluation_ = evaluation ? std::move(evaluation)
-                             : std::make_unique<Evaluation>(task_, parts_.eval_input,
-                                                            config_.validation_data);
+    const Evaluations::Options options{.eval_input = parts_.eval_input,
+                                       .main = context.eval_main,
+                                       .sets = context.eval_sets,
+                                       .data = config_.validation_data,
+                                       .seed = key_.fold("decode").value()};
+    evaluations_ = std::move(evaluations);
+    if (evaluations_) {
+      evaluations_->use_main(options);
+    } else {
+      evaluations_ = std::make_unique<Evaluations>(task_, options);
+    }
   }
   store_.build();
   if (context.train) build_learner();
@@ -54,9 +62,9 @@ DefaultTrainer::~DefaultTrainer() = default;
 
 void DefaultTrainer::build_training() {
   training_ = std::make_unique<Training>(device_, config_);
-  training_->metrics = build_metrics(task_, Phase::training);
+  training_->metrics = all_metrics(task_, Phase::training);
   training_->metric_names = metric_names(training_->metrics);
-  training_->input = build_input(task_, parts_.train_input, Phase::training);
+  training_->input = build_input(task_, parts_.train_input, Phase::training, "task.train_input");
 }
 
 void DefaultTrainer::build_learner() {
@@ -71,13 +79,13 @@ DefaultTrainer::Training& DefaultTrainer::training() {
   return *training_;
 }
 
-Evaluation& DefaultTrainer::evaluation() {
-  if (!evaluation_) throw Error("this trainer was built for training only");
-  return *evaluation_;
+Evaluations& DefaultTrainer::evaluations() {
+  if (!evaluations_) throw Error("this trainer was built for training only");
+  return *evaluations_;
 }
 
-std::unique_ptr<Evaluation> DefaultTrainer::release_evaluation() {
-  return std::move(evaluation_);
+std::unique_ptr<Evaluations> DefaultTrainer::release_evaluations() {
+  return std::move(evaluations_);
 }
 
 FpropContext DefaultTrainer::step_context() const {
@@ -237,8 +245,15 @@ Logs DefaultTrainer::train_logs() {
 }
 
 Logs DefaultTrainer::evaluate(std::int64_t steps) {
+  return run(evaluations().main(), steps);
+}
+
+Logs DefaultTrainer::evaluate_set(std::size_t set, std::int64_t steps) {
+  return run(evaluations().set(set), steps);
+}
+
+Logs DefaultTrainer::run(Evaluation& evaluation, std::int64_t steps) {
   const FlushDenormals flush;
-  Evaluation& evaluation = this->evaluation();
   std::optional<Learner::UseAverages> averages;
   if (training_) averages.emplace(*training_->learner);
   FpropContext context = step_context();

@@ -19,6 +19,7 @@
 namespace trivet {
 
 class Evaluation;
+class Evaluations;
 
 // The model and data to train: those of a task or of a stage.
 struct TrainingParts {
@@ -37,10 +38,10 @@ class DefaultTrainer final : public Trainer {
   // evaluations, in this order and as requested by `context`: unreadable data is found before
   // training starts. `context` is consumed; objects that it refers to must outlive the trainer.
   DefaultTrainer(Config config, TrainerContext& context);
-  // The same with other parts than those of the task. `evaluation`, if not null, is of the same
-  // task and parts.eval_input, and is not built again.
+  // The same with other parts than those of the task. `evaluations`, if not null, are of the same
+  // task, and are built again only if their eval_input differs.
   DefaultTrainer(Config config, TrainingParts parts, TrainerContext& context,
-                 std::unique_ptr<Evaluation> evaluation);
+                 std::unique_ptr<Evaluations> evaluations);
   ~DefaultTrainer() override;
 
   std::int64_t global_step() const override { return global_step_; }
@@ -48,6 +49,7 @@ class DefaultTrainer final : public Trainer {
   Logs train_logs() override;
   bool exhausted() const override { return exhausted_; }
   Logs evaluate(std::int64_t steps) override;
+  Logs evaluate_set(std::size_t set, std::int64_t steps) override;
   void initialize() override;
   void save(CheckpointWriter& writer) override;
   void restore(const CheckpointReader& reader) override;
@@ -65,7 +67,7 @@ class DefaultTrainer final : public Trainer {
   void take_over(const CheckpointReader& last, TakeOver what);
 
   // For the next trainer; this one evaluates no more. Null if it never did.
-  std::unique_ptr<Evaluation> release_evaluation();
+  std::unique_ptr<Evaluations> release_evaluations();
 
   // Only while training.
   Input& train_input();
@@ -77,7 +79,8 @@ class DefaultTrainer final : public Trainer {
 
   void build_training();
   void build_learner();
-  Evaluation& evaluation();
+  Evaluations& evaluations();
+  Logs run(Evaluation& evaluation, std::int64_t steps);
   Training& training();
   bool train_one();
   Tensor train_on(const std::vector<Batch>& parts, Learner::Step& update, Summaries& summaries);
@@ -91,6 +94,7 @@ class DefaultTrainer final : public Trainer {
   void restore_sums(const CheckpointReader& reader);
   void restore_metric_sums(const Value& state);
   void restore_averages(const CheckpointReader& reader);
+  void restore_evaluations(const CheckpointReader& reader);
   FpropContext step_context() const;
   NamedTensors model_tensors() const;
 
@@ -102,10 +106,11 @@ class DefaultTrainer final : public Trainer {
   const RngKey key_;
   ParameterStore store_;
   std::unique_ptr<Model> model_;
-  const TokenCount* token_count_;           // null if the task counts none
-  std::unique_ptr<Training> training_;      // null if this run only evaluates
-  std::unique_ptr<Evaluation> evaluation_;  // null if this run only trains
-  std::optional<Value> next_evaluation_;    // state in the checkpoint, of a run that only trains
+  const TokenCount* token_count_;             // null if the task counts none
+  std::unique_ptr<Training> training_;        // null if this run only evaluates
+  std::unique_ptr<Evaluations> evaluations_;  // null if this run only trains
+  // States in the checkpoint, of a run that only trains.
+  std::optional<Value> next_evaluation_, next_set_evaluations_;
   std::int64_t global_step_ = 0;
   bool exhausted_ = false;
   bool averages_told_ = false;  // whether evaluations use the averages

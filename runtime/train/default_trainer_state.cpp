@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "checkpoint/state_value.h"
+#include "evaluation/evaluations.h"
+#include "step/step_parts.h"
 #include "train/default_trainer.h"
 #include "train/default_trainer_training.h"
-#include "train/evaluation.h"
-#include "train/step_parts.h"
 #include "trivet/error.h"
 #include "trivet/train/optim_update.h"
 
@@ -50,8 +50,10 @@ void DefaultTrainer::save(CheckpointWriter& writer) {
                                         {"metric_names", training.metric_names}}));
   writer.state("train_input", training.input->save_state());
   if (config_.validation_data == ValidationData::restart) return;
-  if (evaluation_) next_evaluation_ = evaluation_->save_state();
+  if (evaluations_ && evaluations_->has_main()) next_evaluation_ = evaluations_->save_main();
+  if (evaluations_ && evaluations_->has_sets()) next_set_evaluations_ = evaluations_->save_sets();
   if (next_evaluation_) writer.state("eval_input", *next_evaluation_);
+  if (next_set_evaluations_) writer.state("eval_inputs", *next_set_evaluations_);
 }
 
 // Without training, the averages are used as weights, as in evaluations during training.
@@ -83,11 +85,19 @@ void DefaultTrainer::restore_averages(const CheckpointReader& reader) {
 
 void DefaultTrainer::restore(const CheckpointReader& reader) {
   restore_all_but_input(reader);
-  if (config_.validation_data == ValidationData::continue_ && reader.has_state("eval_input")) {
-    next_evaluation_ = reader.state("eval_input");
-    if (evaluation_) evaluation_->restore_state(*next_evaluation_);
-  }
+  if (config_.validation_data == ValidationData::continue_) restore_evaluations(reader);
   if (training_) training_->input->restore_state(reader.state("train_input"));
+}
+
+void DefaultTrainer::restore_evaluations(const CheckpointReader& reader) {
+  if (reader.has_state("eval_input")) {
+    next_evaluation_ = reader.state("eval_input");
+    if (evaluations_ && evaluations_->has_main()) evaluations_->restore_main(*next_evaluation_);
+  }
+  if (reader.has_state("eval_inputs")) {
+    next_set_evaluations_ = reader.state("eval_inputs");
+    if (evaluations_) evaluations_->restore_sets(*next_set_evaluations_);
+  }
 }
 
 void DefaultTrainer::recover(const CheckpointReader& reader) {

@@ -7,7 +7,7 @@
 
 #include <fmt/core.h>
 
-#include "train/step_parts.h"
+#include "step/step_parts.h"
 #include "trivet/error.h"
 
 namespace trivet {

@@ -9,7 +9,7 @@
 
 #include "checkpoint/checkpoint_snapshot.h"
 #include "checkpoint/state_value.h"
-#include "train/evaluation.h"
+#include "evaluation/evaluations.h"
 #include "train/learner_setup.h"
 #include "trivet/error.h"
 #include "trivet/tape.h"
@@ -97,16 +97,14 @@ std::int64_t ProgressiveTrainer::global_step() const {
   return trainer_ ? trainer_->global_step() : last_step_;
 }
 
-// Evaluation data that both stages share stays open.
+// Evaluation data that both stages share stays open; task.eval_inputs are those of all stages.
 void ProgressiveTrainer::make_trainer(std::size_t stage) {
   last_step_ = global_step();
-  std::unique_ptr<Evaluation> evaluation;
-  if (trainer_ && parts(stage).eval_input == parts(stage_).eval_input) {
-    evaluation = trainer_->release_evaluation();
-  }
+  std::unique_ptr<Evaluations> evaluations;
+  if (trainer_) evaluations = trainer_->release_evaluations();
   trainer_.reset();  // frees its memory before the next one is built
   trainer_ = std::make_unique<DefaultTrainer>(trainer_config(stage), parts(stage), context_,
-                                              std::move(evaluation));
+                                              std::move(evaluations));
   stage_ = stage;
 }
 

@@ -24,7 +24,8 @@ inline trivet::ExperimentConfig wave() {
   RegressorConfig model;
   model.hidden_dims = {16};
   task.model = model;
-  task.metrics = {{"examples/RSquared", trivet::Value::table({{"name", "fit"}})}};
+  task.metrics = {
+      {"examples/RSquared", trivet::Value::table({{"name", "fit"}, {"in_training", true}})}};
   // [/parts]
   trivet::ExperimentConfig config;
   config.mode = trivet::Mode::train;

@@ -55,6 +55,19 @@ class RSquared final : public trivet::Metric {
     spread_ = number(state, "spread");
     errors_ = number(state, "errors");
   }
+
+  void merge(const trivet::Value& state) override {
+    RSquared other{Config()};
+    other.restore_state(state);
+    const double weight = weight_ + other.weight_;
+    if (weight == 0) return;
+    // Chan, Golub and LeVeque 1979: the spread of two parts around their common mean.
+    const double apart = other.mean_ - mean_;
+    spread_ += other.spread_ + apart * apart * weight_ * other.weight_ / weight;
+    mean_ += apart * other.weight_ / weight;
+    errors_ += other.errors_;
+    weight_ = weight;
+  }
   // [/methods]
 
  private:

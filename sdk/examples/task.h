@@ -3,9 +3,6 @@
 // of the batch. Examples whose "weight" is 0 count neither in the loss nor in the metrics.
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include <trivet/error.h>
 #include <trivet/ops.h>
 #include <trivet/task.h>
@@ -14,18 +11,14 @@
 namespace acme {
 
 // [class]
-struct RegressionConfig : trivet::TaskConfig {
-  std::vector<trivet::ConfigOf<trivet::Metric>> metrics;
-};
-TRIVET_CONFIG(RegressionConfig, trivet::TaskConfig,
-              (metrics, "Reported for training and evaluation."))
+struct RegressionConfig : trivet::TaskConfig {};
+TRIVET_CONFIG(RegressionConfig, trivet::TaskConfig)
 
 class Regression final : public trivet::Task {
  public:
   using Config = RegressionConfig;
 
-  Regression(const Config& config, trivet::TaskContext& context)
-      : Task(config, context), metrics_(config.metrics) {}
+  Regression(const Config& config, trivet::TaskContext& context) : Task(config, context) {}
 
   trivet::WeightedScalar build_losses(const trivet::Batch& batch, const trivet::NestedMap& outputs,
                                       const trivet::FpropContext& context) override {
@@ -40,16 +33,6 @@ class Regression final : public trivet::Task {
     const trivet::Tensor loss = ops::weighted_mean(per_example, batch.at("weight"));
     return {trivet::add_aux_losses(loss, context), trivet::sum_of_weights(batch)};
   }
-
-  // Called once for training and once for evaluation: each has its own sums.
-  trivet::Metrics build_metrics(trivet::Phase) override {
-    trivet::Metrics made;
-    for (const auto& metric : metrics_) made.push_back(trivet::make(metric));
-    return made;
-  }
-
- private:
-  std::vector<trivet::ConfigOf<trivet::Metric>> metrics_;
 };
 // [/class]
 

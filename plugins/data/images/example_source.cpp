@@ -65,6 +65,14 @@ void ExampleInput::restore_state(const Value& state) {
   order_.restore_state(state, name_);
 }
 
+std::vector<std::string> ExampleInput::locations() const {
+  std::vector<std::string> locations;
+  for (const ExampleSampler::Sample& sample : samples_) {
+    locations.push_back(source_->name() + ":" + std::to_string(sample.example));
+  }
+  return locations;
+}
+
 std::optional<std::int64_t> ExampleInput::batches_per_epoch() const {
   return order_.batches_per_epoch();
 }

@@ -12,6 +12,7 @@
 #include "data/images/augmenter.h"
 #include "data/images/image_config.h"
 #include "trivet/data/example_sampler.h"
+#include "trivet/extensions/example_locations.h"
 #include "trivet/input.h"
 
 namespace trivet::data {
@@ -42,13 +43,14 @@ class ExampleSource {
 
 // The constructor loads the data, also of an evaluation: a run must not train for hours before it
 // finds a wrong file.
-class ExampleInput : public Input {
+class ExampleInput : public Input, public ExampleLocations {
  public:
   std::optional<Batch> get_next() override;
   void reset() override;
   Value save_state() const override;
   void restore_state(const Value& state) override;
   std::optional<std::int64_t> batches_per_epoch() const override;
+  std::vector<std::string> locations() const override;
 
  protected:
   ExampleInput(const DatasetConfig& config, const InputContext& context,

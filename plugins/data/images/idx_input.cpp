@@ -95,6 +95,12 @@ class IdxSource final : public ExampleSource {
 }  // namespace
 
 IdxInput::IdxInput(const Config& config, InputContext& context)
-    : ExampleInput(config, context, std::make_unique<IdxSource>(config)) {}
+    : ExampleInput(config_for(config, context), context,
+                   std::make_unique<IdxSource>(config_for(config, context))) {}
+
+const void* IdxInput::extension(std::string_view id) const noexcept {
+  if (id == kInputExamples) return static_cast<const ExampleLocations*>(this);
+  return Input::extension(id);
+}
 
 }  // namespace trivet::data

@@ -10,6 +10,7 @@ class IdxInput final : public ExampleInput {
  public:
   using Config = IdxConfig;
   IdxInput(const Config& config, InputContext& context);
+  const void* extension(std::string_view id) const noexcept override;
 };
 
 }  // namespace trivet::data

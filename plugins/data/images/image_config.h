@@ -46,6 +46,21 @@ TRIVET_CONFIG(
     (num_classes, "Number of classes: labels must be lower. 0: any label.", at_least(0)),
     (augment, "Random changes of the images, in training only."))
 
+// The config of an input of `images` and `labels` that reads `examples` in place of them, once and
+// in order: InputContext::examples.
+template <class Config>
+Config config_for(Config config, const InputContext& context) {
+  if (context.examples.empty()) return config;
+  if (context.examples == "-") {
+    throw InputError("images are read from a file, not from standard input");
+  }
+  config.images = context.examples;
+  config.labels = Path();
+  config.shuffle = config.drop_remainder = false;
+  config.epochs = 1;
+  return config;
+}
+
 struct IdxConfig : DatasetConfig {
   Path images;
   Path labels;

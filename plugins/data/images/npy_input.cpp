@@ -101,6 +101,12 @@ class NpySource final : public ExampleSource {
 }  // namespace
 
 NpyInput::NpyInput(const Config& config, InputContext& context)
-    : ExampleInput(config, context, std::make_unique<NpySource>(config)) {}
+    : ExampleInput(config_for(config, context), context,
+                   std::make_unique<NpySource>(config_for(config, context))) {}
+
+const void* NpyInput::extension(std::string_view id) const noexcept {
+  if (id == kInputExamples) return static_cast<const ExampleLocations*>(this);
+  return Input::extension(id);
+}
 
 }  // namespace trivet::data

@@ -10,6 +10,7 @@ class NpyInput final : public ExampleInput {
  public:
   using Config = NpyConfig;
   NpyInput(const Config& config, InputContext& context);
+  const void* extension(std::string_view id) const noexcept override;
 };
 
 }  // namespace trivet::data

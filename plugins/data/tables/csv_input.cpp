@@ -51,15 +51,32 @@ void CsvConfig::validate(Diagnostics& diagnostics) const {
 }
 
 CsvInput::CsvInput(const Config& config, InputContext& context)
-    : name_(context.name),
-      table_(std::in_place, config),
-      file_(table_->file()),
-      columns_(table_->columns()),
-      order_(config, context.phase, table_->rows(), file_) {}
+    : name_(context.name), batch_size_(config.batch_size) {
+  if (!context.examples.empty()) {
+    examples_.emplace(config, context.examples);
+    file_ = examples_->name();
+    columns_ = examples_->columns();
+    return;
+  }
+  table_.emplace(config);
+  file_ = table_->file();
+  columns_ = table_->columns();
+  order_.emplace(config, context.phase, table_->rows(), file_);
+}
 
 const void* CsvInput::extension(std::string_view id) const noexcept {
   if (id == kInputTable) return static_cast<const TableInput*>(this);
+  if (id == kInputExamples) return static_cast<const ExampleLocations*>(this);
   return Input::extension(id);
+}
+
+ExampleSampler& CsvInput::order() {
+  if (!order_) throw Error(name_ + ": examples to predict come once, in their order");
+  return *order_;
+}
+
+const ExampleSampler& CsvInput::order() const {
+  return const_cast<CsvInput&>(*this).order();
 }
 
 const CsvTable& CsvInput::table() const {
@@ -82,20 +99,39 @@ void CsvInput::scan(const std::function<void(const TableRow&)>& visit) {
 }
 
 void CsvInput::set_encoder(std::shared_ptr<const RowEncoder> encoder) {
-  encode(*encoder);
+  if (examples_) {
+    encoder_ = std::move(encoder);
+  } else {
+    encode(*encoder);
+  }
 }
 
 std::optional<std::int64_t> CsvInput::batches_per_epoch() const {
+  if (examples_) return std::nullopt;
   encoded();
-  return order_.batches_per_epoch();
+  return order().batches_per_epoch();
 }
 
 std::optional<Batch> CsvInput::get_next() {
+  if (examples_) return next_examples();
   const EncodedRows& rows = encoded();
-  if (!order_.next(samples_)) return std::nullopt;
+  if (!order_->next(samples_)) return std::nullopt;
   Batch batch = rows.batch(samples_);
-  batch.set("weight", order_.weights(samples_));
+  batch.set("weight", order_->weights(samples_));
   return batch;
+}
+
+std::optional<Batch> CsvInput::next_examples() {
+  if (!encoder_) encoder_ = std::make_shared<NumbersEncoder>(columns_);
+  const std::optional<CsvTable> table = examples_->next(batch_size_);
+  if (!table) return std::nullopt;
+  samples_.clear();
+  locations_.clear();
+  table->scan([&](const TableRow& row) {
+    samples_.push_back({.example = std::ssize(samples_)});
+    locations_.push_back(file_ + ":" + std::to_string(row.line));
+  });
+  return EncodedRows(*table, *encoder_).batch(samples_);
 }
 
 }  // namespace trivet::data

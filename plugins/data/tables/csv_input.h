@@ -12,33 +12,40 @@
 #include <optional>
 #include <vector>
 
+#include "data/tables/csv_examples.h"
 #include "data/tables/csv_table.h"
 #include "data/tables/encoded_rows.h"
 #include "trivet/data/example_sampler.h"
+#include "trivet/extensions/example_locations.h"
 #include "trivet/extensions/table.h"
 #include "trivet/input.h"
 
 namespace trivet::data {
 
-class CsvInput final : public Input, public TableInput {
+class CsvInput final : public Input, public TableInput, public ExampleLocations {
  public:
   using Config = CsvConfig;
   CsvInput(const Config& config, InputContext& context);
 
   std::optional<Batch> get_next() override;
-  void reset() override { order_.reset(); }
-  Value save_state() const override { return order_.save_state(); }
-  void restore_state(const Value& state) override { order_.restore_state(state, name_); }
+  void reset() override { order().reset(); }
+  Value save_state() const override { return order().save_state(); }
+  void restore_state(const Value& state) override { order().restore_state(state, name_); }
   std::optional<std::int64_t> batches_per_epoch() const override;
   const void* extension(std::string_view id) const noexcept override;
 
   const std::string& file() const override { return file_; }
   const std::vector<std::string>& columns() const override { return columns_; }
-  std::int64_t rows() const override { return order_.examples(); }
+  std::int64_t rows() const override { return order().examples(); }
   void scan(const std::function<void(const TableRow&)>& visit) override;
   void set_encoder(std::shared_ptr<const RowEncoder> encoder) override;
 
+  std::vector<std::string> locations() const override { return locations_; }
+
  private:
+  std::optional<Batch> next_examples();
+  ExampleSampler& order();
+  const ExampleSampler& order() const;
   const CsvTable& table() const;
   void encode(const RowEncoder& encoder) const;
   const EncodedRows& encoded() const;
@@ -49,8 +56,13 @@ class CsvInput final : public Input, public TableInput {
   mutable std::optional<EncodedRows> encoded_;
   std::string file_;
   std::vector<std::string> columns_;
-  ExampleSampler order_;
+  std::optional<ExampleSampler> order_;
   std::vector<ExampleSampler::Sample> samples_;
+  // Rows that a user gives, in place of a table of its own.
+  std::optional<CsvExamples> examples_;
+  std::shared_ptr<const RowEncoder> encoder_;  // of the examples
+  std::int64_t batch_size_;
+  std::vector<std::string> locations_;
 };
 
 }  // namespace trivet::data

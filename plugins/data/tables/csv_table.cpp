@@ -20,6 +20,43 @@ std::string unnamed(std::size_t index) {
   return "column_" + std::to_string(index + 1);
 }
 
+CsvReader::Dialect dialect_of(const CsvConfig& config) {
+  return {.delimiter = config.delimiter[0], .trim = config.trim};
+}
+
+void check_names(const std::vector<std::string>& columns, const std::string& file,
+                 std::int64_t line) {
+  std::map<std::string_view, std::size_t> seen;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const auto [other, is_new] = seen.emplace(columns[i], i);
+    if (is_new) continue;
+    throw InputError("columns " + std::to_string(other->second + 1) + " and " +
+                         std::to_string(i + 1) + " are both named " + shown_cell(columns[i]),
+                     {.where = {.file = file, .line = static_cast<int>(line)},
+                      .hint = "rename one of them, or set column_names"});
+  }
+}
+
+std::vector<std::string> names_in(const CsvConfig& config, const CsvRecord& first,
+                                  const std::string& file) {
+  std::vector<std::string> columns;
+  for (std::size_t i = 0; i < first.cells.size(); ++i) {
+    const bool named = config.header && !first.cells[i].empty();
+    columns.push_back(named ? std::string(first.cells[i]) : unnamed(i));
+  }
+  if (!config.column_names.empty()) {
+    if (config.column_names.size() != columns.size()) {
+      throw InputError("column_names has " + count_of(std::ssize(config.column_names), "name") +
+                           ", the table " + count_of(std::ssize(columns), "column"),
+                       {.where = {.file = file, .line = static_cast<int>(first.line)},
+                        .hint = "name all columns, or none"});
+    }
+    columns = config.column_names;
+  }
+  check_names(columns, file, first.line);
+  return columns;
+}
+
 }  // namespace
 
 CsvTable::CsvTable(const CsvConfig& config)
@@ -28,21 +65,44 @@ CsvTable::CsvTable(const CsvConfig& config)
       memory_(read_input(file_, static_cast<std::uint64_t>(config.limit.count))),
       text_(text_in(memory_)),
       split_key_(RngKey(static_cast<std::uint64_t>(config.split_seed)).fold("csv split")) {
-  check_text();
+  check_text(1);
   CsvReader from_start = reader();
   read_header(from_start);
   for (const std::string& name : config.drop_missing) {
     needed_.push_back(column_named(name, columns_, file_));
   }
   if (!config.split_by.empty()) split_by_ = column_named(config.split_by, columns_, file_);
-  find_rows(from_start);
+  find_rows(from_start, 0);
+}
+
+CsvTable::CsvTable(const CsvConfig& config, Rows rows)
+    : config_(config),
+      file_(std::move(rows.name)),
+      rows_text_(std::make_unique<const std::string>(std::move(rows.text))),
+      text_(*rows_text_),
+      columns_(std::move(rows.columns)),
+      split_key_(0) {
+  check_text(rows.first_line);
+  CsvReader from_first = reader();
+  from_first.seek(0, rows.first_line);
+  find_rows(from_first, rows.rows_before);
+}
+
+std::vector<std::string> CsvTable::columns_of(const CsvConfig& config, std::string_view first,
+                                              std::int64_t line, const std::string& file) {
+  if (line == 1 && first.starts_with(kUtf8Mark)) first.remove_prefix(kUtf8Mark.size());
+  CsvReader reader(first, dialect_of(config), file);
+  reader.seek(0, line);
+  CsvRecord record;
+  reader.next(record);
+  return names_in(config, record, file);
 }
 
 CsvReader CsvTable::reader() const {
-  return {text_, {.delimiter = config_.delimiter[0], .trim = config_.trim}, file_};
+  return {text_, dialect_of(config_), file_};
 }
 
-void CsvTable::check_text() {
+void CsvTable::check_text(std::int64_t first_line) {
   if (text_.starts_with("\xFF\xFE") || text_.starts_with("\xFE\xFF")) {
     throw InputError(file_ + ": is UTF-16", {.hint = "save it as UTF-8"});
   }
@@ -52,7 +112,7 @@ void CsvTable::check_text() {
                      {.hint = "save the file as UTF-8 without a byte order mark"});
   }
   const auto fail_at = [&](std::size_t offset, const std::string& what, const std::string& hint) {
-    const auto line = 1 + std::count(text_.begin(), text_.begin() + offset, '\n');
+    const auto line = first_line + std::count(text_.begin(), text_.begin() + offset, '\n');
     throw InputError(what,
                      {.where = {.file = file_, .line = static_cast<int>(line)}, .hint = hint});
   };
@@ -73,33 +133,8 @@ void CsvTable::read_header(CsvReader& from_start) {
   if (!from_start.next(first)) {
     throw InputError(file_ + ": the file has no rows", {.hint = "is skip_lines right?"});
   }
-  for (std::size_t i = 0; i < first.cells.size(); ++i) {
-    const bool named = config_.header && !first.cells[i].empty();
-    columns_.push_back(named ? std::string(first.cells[i]) : unnamed(i));
-  }
-  if (!config_.column_names.empty()) {
-    if (config_.column_names.size() != columns_.size()) {
-      throw InputError("column_names has " + count_of(std::ssize(config_.column_names), "name") +
-                           ", the table " + count_of(std::ssize(columns_), "column"),
-                       {.where = {.file = file_, .line = static_cast<int>(first.line)},
-                        .hint = "name all columns, or none"});
-    }
-    columns_ = config_.column_names;
-  }
+  columns_ = names_in(config_, first, file_);
   if (!config_.header) from_start.seek(first.offset, first.line);
-  check_names(first.line);
-}
-
-void CsvTable::check_names(std::int64_t line) const {
-  std::map<std::string_view, std::size_t> seen;
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    const auto [other, is_new] = seen.emplace(columns_[i], i);
-    if (is_new) continue;
-    throw InputError("columns " + std::to_string(other->second + 1) + " and " +
-                         std::to_string(i + 1) + " are both named " + shown_cell(columns_[i]),
-                     {.where = {.file = file_, .line = static_cast<int>(line)},
-                      .hint = "rename one of them, or set column_names"});
-  }
 }
 
 void CsvTable::check_width(const CsvRecord& record, std::int64_t number) const {
@@ -116,10 +151,10 @@ void CsvTable::check_width(const CsvRecord& record, std::int64_t number) const {
                     .hint = "a cell that holds the delimiter must be in quotes"});
 }
 
-void CsvTable::find_rows(CsvReader& from_first) {
+// `number`: of the row before the first.
+void CsvTable::find_rows(CsvReader& from_first, std::int64_t number) {
   CsvRecord record;
   std::vector<TableCell> cells;
-  std::int64_t number = 0;
   while (from_first.next(record)) {
     check_width(record, ++number);
     mark_cells(record, cells);

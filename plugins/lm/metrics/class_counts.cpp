@@ -85,4 +85,14 @@ void ClassCounts::restore_state(const Value& state) {
   restore("true", true_);
 }
 
+void ClassCounts::merge(const Value& state) {
+  ClassCounts other(classes());
+  other.restore_state(state);
+  for (std::size_t i = 0; i < true_.size(); ++i) {
+    right_[i] += other.right_[i];
+    told_[i] += other.told_[i];
+    true_[i] += other.true_[i];
+  }
+}
+
 }  // namespace trivet::lm

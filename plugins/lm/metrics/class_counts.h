@@ -31,6 +31,7 @@ class ClassCounts {
   // The state of a metric. Throws Error for a state with another number of classes.
   Value save_state() const;
   void restore_state(const Value& state);
+  void merge(const Value& state);
 
  private:
   std::vector<double> right_, told_, true_;

@@ -18,6 +18,7 @@ class ClassScores final : public Metric {
   void reset_state() override { counts_ = ClassCounts(counts_.classes()); }
   Value save_state() const override { return counts_.save_state(); }
   void restore_state(const Value& state) override { counts_.restore_state(state); }
+  void merge(const Value& state) override { counts_.merge(state); }
 
  private:
   ClassCounts counts_;

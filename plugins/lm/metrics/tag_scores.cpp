@@ -82,4 +82,14 @@ void TagScores::restore_state(const Value& state) {
   true_ = member("true").as_float();
 }
 
+void TagScores::merge(const Value& state) {
+  TagScores other(names_);
+  other.restore_state(state);
+  counts_.merge(other.counts_.save_state());
+  any_ = any_ || other.any_;
+  right_ += other.right_;
+  told_ += other.told_;
+  true_ += other.true_;
+}
+
 }  // namespace trivet::lm

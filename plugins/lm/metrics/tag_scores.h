@@ -28,6 +28,7 @@ class TagScores final : public Metric {
   void reset_state() override;
   Value save_state() const override;
   void restore_state(const Value& state) override;
+  void merge(const Value& state) override;
 
  private:
   void add_entities(const std::vector<std::string_view>& truth,

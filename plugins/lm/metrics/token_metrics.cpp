@@ -66,4 +66,14 @@ void TokenMetrics::restore_state(const Value& state) {
   bytes_ = number("bytes");
 }
 
+void TokenMetrics::merge(const Value& state) {
+  TokenMetrics other{Config()};
+  other.restore_state(state);
+  xent_ += other.xent_;
+  weight_ += other.weight_;
+  correct_ += other.correct_;
+  judged_ += other.judged_;
+  bytes_ += other.bytes_;
+}
+
 }  // namespace trivet::lm

@@ -13,10 +13,20 @@
 namespace trivet::lm {
 namespace {
 
-// Holds the model under evaluation.
+// Holds the model under evaluation, which all parts of the data share.
 struct Evaluated final : AggregatedLogs {
   Model* model = nullptr;
+
+  Value save_state() const override { return Value::table({}); }
+  void merge(const Value&) override {}
 };
+
+// Samples are written once, not for each data set of an evaluation.
+bool is_first_set(const Task& task) {
+  if (task.eval_set().empty()) return true;
+  const TaskConfig& config = task.config();
+  return !config.eval_input.has_value() && task.eval_set() == config.eval_inputs.front().name;
+}
 
 const NextToken& next_token_of(const Model& model) {
   const auto* next = static_cast<const NextToken*>(model.extension(kModelNextToken));
@@ -88,7 +98,7 @@ StepOutput LanguageModeling::validation_step(const Batch& batch, StepState& stat
 
 std::unique_ptr<AggregatedLogs> LanguageModeling::aggregate_logs(
     std::unique_ptr<AggregatedLogs> state, const StepOutput&) {
-  if (samples_ == nullptr) return state;
+  if (samples_ == nullptr || !is_first_set(*this)) return state;
   if (state == nullptr) state = std::make_unique<Evaluated>();
   static_cast<Evaluated&>(*state).model = evaluated_;
   return state;

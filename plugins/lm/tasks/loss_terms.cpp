@@ -77,4 +77,12 @@ void LossTermMeans::restore_state(const Value& state) {
   weight_ = state.at("weight", kSavedState).as_float();
 }
 
+void LossTermMeans::merge(const Value& state) {
+  const std::vector<double> own_sums = sums_;
+  const double own_weight = weight_;
+  restore_state(state);
+  for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i] += own_sums[i];
+  weight_ += own_weight;
+}
+
 }  // namespace trivet::lm

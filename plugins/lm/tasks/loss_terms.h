@@ -34,6 +34,7 @@ class LossTermMeans final : public Metric {
   void reset_state() override;
   Value save_state() const override;
   void restore_state(const Value& state) override;
+  void merge(const Value& state) override;
 
  private:
   std::vector<std::string> names_;

@@ -19,6 +19,21 @@ namespace {
 // Collected during an evaluation.
 struct Pairs final : AggregatedLogs {
   std::vector<double> labels, told;
+
+  Value save_state() const override {
+    return Value::table({{"labels", Value::Array(labels.begin(), labels.end())},
+                         {"told", Value::Array(told.begin(), told.end())}});
+  }
+  void merge(const Value& state) override {
+    constexpr const char* kOwner = "the state of a regression's evaluation";
+    for (const Value& label : state.at("labels", kOwner).items()) {
+      labels.push_back(label.as_float());
+    }
+    for (const Value& number : state.at("told", kOwner).items()) told.push_back(number.as_float());
+    if (labels.size() != told.size()) {
+      throw Error(std::string(kOwner) + " has lists of different lengths");
+    }
+  }
 };
 
 Tensor weights_of(const Batch& batch) {

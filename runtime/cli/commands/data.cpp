@@ -21,7 +21,7 @@
 #include "cli/view/batch_text.h"
 #include "config/config_arguments.h"
 #include "run/run_start.h"
-#include "train/config_faults.h"
+#include "step/config_faults.h"
 #include "trivet/config/json.h"
 #include "trivet/config/schema.h"
 #include "trivet/error.h"
@@ -126,7 +126,8 @@ class ConfiguredInputs {
   Made make(const std::string& path, Phase phase) {
     const ConfigOf<Input> config(ConfigValue::from_value(at(path), Input::kKind, path));
     InputContext context{.phase = phase, .name = path};
-    const bool is_tasks = path == "task.train_input" || path == "task.eval_input";
+    const bool is_tasks = path == "task.train_input" || path == "task.eval_input" ||
+                          (path.starts_with("task.eval_inputs[") && path.ends_with("].input"));
     return {std::string(config.key()),
             is_tasks ? task().build_inputs(config, context) : trivet::make(config, context),
             config};

@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
 #include <trivet/error.h>
 #include <trivet/os/input_file.h>
+#include <trivet/os/line_stream.h>
 #include <trivet/os/text_check.h>
 #include <trivet/task.h>
 #include <trivet/train/run_log.h>
@@ -35,6 +37,16 @@ std::string text_of(const std::string& name) {
   return text;
 }
 
+std::vector<std::string> lines_of(const std::string& name) {
+  std::vector<std::string> all;
+  const auto use = [&](const std::string& line) { all.push_back(line); };
+  // [lines]
+  LineStream lines(name);  // "-" is standard input
+  for (std::string line; lines.next(line);) use(line);
+  // [/lines]
+  return all;
+}
+
 // What gzip makes of "In the beginning.\n".
 constexpr unsigned char kZipped[] = {0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03,
                                      0xf3, 0xcc, 0x53, 0x28, 0xc9, 0x48, 0x55, 0x48, 0x4a, 0x4d,
@@ -50,6 +62,15 @@ TEST_CASE("example: text is read from a plain and from a compressed file") {
   CHECK(text_of(folder.write("books.txt", "In the end.\n")) == "In the end.\n");
   CHECK_THROWS_WITH(text_of(folder.write("image", std::string("a\0b", 3))),
                     Catch::Contains("this wants text"));
+}
+
+TEST_CASE("example: the lines of a file come one by one") {
+  const snippets::Folder folder;
+  using Lines = std::vector<std::string>;
+  CHECK(lines_of(folder.write("end.txt", "a\r\n\nb")) == Lines{"a", "", "b"});
+  CHECK(lines_of(folder.write("empty.txt", "")).empty());
+  const std::string zipped(kZipped, kZipped + sizeof kZipped);
+  CHECK(lines_of(folder.write("books.txt.gz", zipped)) == Lines{"In the beginning."});
 }
 
 TEST_CASE("example: a log of a run has a line for a step") {

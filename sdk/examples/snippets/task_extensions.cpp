@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,7 +12,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <trivet/extensions/batch_decoder.h>
 #include <trivet/extensions/expected_initial_loss.h>
+#include <trivet/extensions/predictor.h>
 #include <trivet/extensions/text_generator.h>
 #include <trivet/extensions/token_count.h>
 #include <trivet/task.h>
@@ -79,6 +82,46 @@ class Echo final : public OwnTask, public TextGenerator {
   }
 };
 
+class Guesses final : public OwnTask, public Predictor {
+ public:
+  using OwnTask::OwnTask;
+
+  // [predictor]
+  const void* extension(std::string_view id) const noexcept override {
+    return id == kTaskPredictor ? static_cast<const Predictor*>(this) : nullptr;
+  }
+  // [/predictor]
+
+  std::vector<Value> predictions(const Batch& batch, const NestedMap& outputs) const override {
+    return class_predictions(batch, outputs.at("logits"), names_);
+  }
+
+ private:
+  std::vector<std::string> names_ = {"cat", "dog"};
+};
+
+class Mirror final : public OwnTask, public BatchDecoder {
+ public:
+  using OwnTask::OwnTask;
+
+  // [batch_decoder]
+  const void* extension(std::string_view id) const noexcept override {
+    return id == kTaskBatchDecoder ? static_cast<const BatchDecoder*>(this) : nullptr;
+  }
+  // [/batch_decoder]
+
+  std::vector<std::optional<DecodedExample>> decode(
+      const Batch& batch, Model&, const BatchDecodeOptions& options) const override {
+    const auto samples = static_cast<std::size_t>(options.num_samples);
+    DecodedExample one{.prompt = "a",
+                       .samples = std::vector<std::string>(samples, "a"),
+                       .scores = std::vector<double>(samples, -1.0),
+                       .references = {}};
+    return std::vector<std::optional<DecodedExample>>(
+        static_cast<std::size_t>(batch.at("ids").dim(0)), one);
+  }
+};
+
 class NoModel final : public Model {
  public:
   NestedMap fprop(const Batch&, FpropContext&) override { return {}; }
@@ -113,6 +156,32 @@ TEST_CASE("example: a task says what it expects, counts tokens and continues tex
       asked<TextGenerator>(echo, kTaskTextGenerator)->generate(model, prompts, {}, {});
   REQUIRE(texts.size() == 2);
   CHECK(texts[1].text == "b");
+}
+
+TEST_CASE("example: a task predicts the examples of a batch, and decodes them") {
+  const auto device = snippets::open_device();
+  TaskContext context{.device = *device, .logging_dir = {}};
+  const Guesses guesses(context);
+  const std::vector<float> logits = {0, 0, 3, 1, 1, 3}, weights = {1, 0, 1};
+  const NestedMap outputs{{"logits", Tensor::from<float>(*device, logits, {3, 2})}};
+  const Batch batch{{"weight", Tensor::from<float>(*device, weights, {3})}};
+  const std::vector<Value> rows =
+      asked<Predictor>(guesses, kTaskPredictor)->predictions(batch, outputs);
+  REQUIRE(rows.size() == 3);
+  // Of equal logits the first counts.
+  CHECK(rows[0].at("class", "row").as_string() == "cat");
+  CHECK(rows[0].at("probability", "row").as_float() == 0.5);
+  CHECK(rows[1].is_null());
+  CHECK(rows[2].at("class", "row").as_string() == "dog");
+  CHECK(rows[2].at("probability", "row").as_float() == Approx(1 / (1 + std::exp(-2.0))));
+
+  const Mirror mirror(context);
+  NoModel model;
+  const Batch ids{{"ids", Tensor::host({2, 5}, DType::i32)}};
+  const auto decoded =
+      asked<BatchDecoder>(mirror, kTaskBatchDecoder)->decode(ids, model, {.num_samples = 3});
+  REQUIRE(decoded.size() == 2);
+  CHECK(decoded[1]->samples.size() == 3);
 }
 
 }  // namespace task_extensions_example

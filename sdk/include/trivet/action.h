@@ -39,11 +39,15 @@ struct ActionEvent {
   std::int64_t step = 0;           // the global step
   std::int64_t previous_step = 0;  // at the event of this kind before; 0 at the first
   const Logs& logs;                // of the loop or the evaluation
+  // Names of the sets of task.eval_inputs, or "" for task.eval_input, that were not due.
+  std::vector<std::string> skipped_sets = {};
 
   // Whether a multiple of `interval` lies in (previous_step, step].
   bool crossed(std::int64_t interval) const {
     return interval > 0 && step / interval > previous_step / interval;
   }
+  // Whether a metric is missing only because its set was not due: "test/accuracy".
+  TRIVET_API bool is_skipped(std::string_view metric) const;
 };
 
 // What an action's constructor gets. The references outlive the action.
@@ -122,10 +126,12 @@ class TRIVET_API NewBestMetric {
   // whole. One that is empty or missing holds no value; one of another metric throws Error.
   NewBestMetric(std::string metric, Goal goal = Goal::max, std::filesystem::path file = {});
 
-  bool operator()(const ActionEvent& event);  // tests, and commits a better one
+  // Tests, and commits a better one. False for a metric whose data set was not due.
+  bool operator()(const ActionEvent& event);
   // Only compares. Throws Error when the metric is not among the logs.
   bool test(const Logs& logs) const;
   void commit(const Logs& logs);
+  const std::string& metric() const { return metric_; }
   bool has_value() const { return has_value_; }
   double value() const { return value_; }  // while has_value()
 

@@ -14,7 +14,8 @@
 //     RegressorConfig model;
 //     model.hidden_dims = {16};
 //     task.model = model;
-//     task.metrics = {{"examples/RSquared", trivet::Value::table({{"name", "fit"}})}};
+//     task.metrics = {
+//         {"examples/RSquared", trivet::Value::table({{"name", "fit"}, {"in_training", true}})}};
 //     trivet::ExperimentConfig config;
 //     config.mode = trivet::Mode::train;
 //     config.task = task;
@@ -76,9 +77,11 @@ enum class Mode {
   continuous_eval,      // evaluates the checkpoints that another process writes
   // A short run of its own from each checkpoint that another process writes.
   continuous_train_and_eval,
+  decode,  // what the run's newest checkpoint writes for task.eval_inputs
+  infer,   // what it predicts for them
 };
 TRIVET_ENUM(Mode, train, eval, train_and_eval, train_and_post_eval, continuous_eval,
-            continuous_train_and_eval)
+            continuous_train_and_eval, decode, infer)
 
 enum class ComputeDType { f32 };
 TRIVET_ENUM(ComputeDType, f32)
@@ -114,8 +117,8 @@ struct ExperimentConfig {
   RuntimeConfig runtime;
   MeshConfig mesh;
 
-  // task.train_input.batch_size % trainer.gradient_accumulation == 0, and the inputs' share of the
-  // batch is that of mesh.percore_batch_size.
+  // task.train_input.batch_size % trainer.gradient_accumulation == 0, the inputs' share of the
+  // batch is that of mesh.percore_batch_size, and task.eval_inputs have different names.
   TRIVET_API void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(ExperimentConfig, trivet::NoBase,

@@ -57,6 +57,10 @@ struct InputContext {
   // The task's, for inputs of text that have none of their own; null where the task has none. An
   // input made of inputs hands it on.
   std::shared_ptr<const Tokenizer> tokenizer{};
+  // A file of examples to predict, or "-" for standard input. If it is set, an input that
+  // implements ExampleLocations (trivet/extensions/example_locations.h) reads these in place of its
+  // own data, which need not exist.
+  std::string examples{};
 };
 
 class TRIVET_API Input : public Object {

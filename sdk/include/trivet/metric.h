@@ -20,8 +20,11 @@ namespace trivet {
 
 struct MetricConfig {
   std::string name;
+  bool in_training = false;
 };
-TRIVET_CONFIG(MetricConfig, trivet::NoBase, (name, "Name in the logs; empty: the metric's own."))
+TRIVET_CONFIG(MetricConfig, trivet::NoBase, (name, "Name in the logs; empty: the metric's own."),
+              (in_training, "In task.metrics: training reports it, too, not evaluations alone.",
+               adjustable))
 
 class TRIVET_API Metric : public Object {
  public:
@@ -42,6 +45,11 @@ class TRIVET_API Metric : public Object {
   // throws Error for a state that it cannot take. [run-thread]
   virtual Value save_state() const = 0;
   virtual void restore_state(const Value& state) = 0;
+  // Adds the sums of another metric of the same config, by its save_state: as if this one had seen
+  // the other's batches after its own. An evaluation that several processes share needs it.
+  // Default: throws Error that names the class; an override throws Error for a state that it cannot
+  // take. [run-thread]
+  virtual void merge(const Value& state);
 };
 
 using Metrics = std::vector<std::unique_ptr<Metric>>;

@@ -71,6 +71,7 @@ class Model;
 class Optimizer;
 class Schedule;
 class Metric;
+class TextMetric;
 class Tokenizer;
 class DataSource;
 class Trainer;
@@ -101,6 +102,7 @@ TRIVET_KIND_(model, Model)
 TRIVET_KIND_(optimizer, Optimizer)
 TRIVET_KIND_(schedule, Schedule)
 TRIVET_KIND_(metric, Metric)
+TRIVET_KIND_(text_metric, TextMetric)
 TRIVET_KIND_(tokenizer, Tokenizer)
 TRIVET_KIND_(data_source, DataSource)
 TRIVET_KIND_(trainer, Trainer)

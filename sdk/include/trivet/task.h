@@ -27,6 +27,7 @@
 #include "trivet/model.h"
 #include "trivet/object.h"
 #include "trivet/tape.h"
+#include "trivet/train/eval_input.h"
 #include "trivet/train/init_load.h"
 #include "trivet/train/learner.h"
 #include "trivet/train/logs.h"
@@ -38,6 +39,8 @@ struct TaskConfig {
   ConfigOf<Model> model;
   ConfigOf<Input> train_input;
   ConfigOf<Input> eval_input;
+  std::vector<EvalInputConfig> eval_inputs;
+  std::vector<ConfigOf<Metric>> metrics;
   Path init_checkpoint;
   InitLoadConfig init_load;
 };
@@ -45,6 +48,13 @@ TRIVET_CONFIG(
     TaskConfig, trivet::NoBase, (name, "Name in logs. Empty: that of the type.", adjustable),
     (model, "Model to train."), (train_input, "Where training batches come from.", adjustable),
     (eval_input, "Where evaluation batches come from.", adjustable),
+    (eval_inputs,
+     "Further data sets, each with a name, an interval and a program: eval, decode or infer.",
+     adjustable),
+    (metrics,
+     "Metrics of evaluations beside the task's own, such as \"metrics/Auc\"; with in_training also "
+     "of training.",
+     adjustable),
     (init_checkpoint,
      "A checkpoint, or a directory of them (the newest), whose weights a new run starts from.",
      adjustable),
@@ -83,6 +93,11 @@ struct StepOutput {
 class TRIVET_API AggregatedLogs {
  public:
   virtual ~AggregatedLogs();
+
+  // All that the state holds, and its union with that of later examples, as Metric::merge has it.
+  // Default: both throw Error. [run-thread]
+  virtual Value save_state() const;
+  virtual void merge(const Value& state);
 };
 
 // A mean and what it is the mean over, as Pax has it.
@@ -104,9 +119,18 @@ class TRIVET_API Task : public Object {
 
   const TaskConfig& config() const { return config_; }
   Device& device() const { return device_; }
-  const std::string& logging_dir() const { return logging_dir_; }
+  // The folder of TaskContext. While a set of eval_inputs is evaluated, eval_inputs/NAME in it,
+  // which exists.
+  const std::string& logging_dir() const { return eval_set_.empty() ? logging_dir_ : eval_dir_; }
   const std::string& followed_dir() const { return followed_dir_; }
   std::string name() const { return config_.name; }
+  // The name of the set of eval_inputs that is evaluated; empty for eval_input and in training.
+  const std::string& eval_set() const { return eval_set_; }
+  // The folder of the files of a set.
+  std::string eval_set_dir(const std::string& name) const;
+  // Called by the host around an evaluation. Throws RunError if the folder cannot be made.
+  // [run-thread]
+  void set_eval_set(const std::string& name);
 
   // Default: make<Optimizer>. [run-thread]
   virtual std::unique_ptr<Optimizer> create_optimizer(const ConfigOf<Optimizer>& config);
@@ -131,7 +155,8 @@ class TRIVET_API Task : public Object {
   // the number of real examples that it is the mean over. `outputs` are the model's. [run-thread]
   virtual WeightedScalar build_losses(const Batch& batch, const NestedMap& outputs,
                                       const FpropContext& context) = 0;
-  // Metrics of training or of evaluations. Default: none. [run-thread]
+  // The task's own metrics of training or of evaluations; the host adds those of config().metrics
+  // (all_metrics, below). Default: none. [run-thread]
   virtual Metrics build_metrics(Phase phase);
   // Default: update_state() of each metric. [run-thread]
   virtual void process_metrics(Metrics& metrics, const Batch& batch, const NestedMap& outputs);
@@ -166,8 +191,13 @@ class TRIVET_API Task : public Object {
   TaskConfig config_;
   Device& device_;
   std::string logging_dir_, followed_dir_;
+  std::string eval_set_, eval_dir_;
   std::optional<LoadReport> init_report_;
   Tape tape_;  // of the default train_step; kept, so that steps reuse its memory
 };
+
+// task.build_metrics and then those of config().metrics that report this phase. Throws PluginError
+// if build_metrics returns a null metric. [run-thread]
+TRIVET_API Metrics all_metrics(Task& task, Phase phase);
 
 }  // namespace trivet

@@ -220,6 +220,9 @@ struct TrainerContext {
   bool train = true;  // which halves to build
   bool eval = true;
   TrainerObserver& observer;
+  // What evaluations need: task.eval_input, and of task.eval_inputs those of these indexes.
+  bool eval_main = true;
+  std::vector<std::size_t> eval_sets{};
 };
 
 // A bad step that a run may recover from: trainer.recovery is "restore", and trials are left.
@@ -265,6 +268,9 @@ class TRIVET_API Trainer : public Object {
   // Evaluates `steps` batches, -1: all. trainer.validation_data says where the data starts. Empty
   // when a stop was requested in the middle. [run-thread]
   virtual Logs evaluate(std::int64_t steps) = 0;
+  // The same for task.eval_inputs[set], by that set's program; the logs have no prefix. Default:
+  // throws Error. [run-thread]
+  virtual Logs evaluate_set(std::size_t set, std::int64_t steps);
 
   // Starting values for a run without a checkpoint: the task's initialize. [run-thread]
   virtual void initialize() = 0;

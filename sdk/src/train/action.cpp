@@ -16,6 +16,14 @@ namespace trivet {
 
 Action::~Action() = default;
 
+bool ActionEvent::is_skipped(std::string_view metric) const {
+  const auto slash = metric.find('/');
+  return std::any_of(skipped_sets.begin(), skipped_sets.end(), [&](const std::string& set) {
+    return set.empty() ? logs.find(metric) == nullptr
+                       : slash != std::string_view::npos && metric.substr(0, slash) == set;
+  });
+}
+
 Value states_of(const Actions& actions) {
   Value states = Value::array();
   bool any = false;
@@ -130,7 +138,7 @@ void NewBestMetric::commit(const Logs& logs) {
 }
 
 bool NewBestMetric::operator()(const ActionEvent& event) {
-  if (!test(event.logs)) return false;
+  if (event.is_skipped(metric_) || !test(event.logs)) return false;
   commit(event.logs);
   return true;
 }

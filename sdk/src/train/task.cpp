@@ -3,9 +3,12 @@
 #include "trivet/task.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <string>
 
 #include "trivet/error.h"
 #include "trivet/ops.h"
+#include "trivet/os/file.h"
 #include "trivet/plugin/plugin_call.h"
 #include "trivet/plugin/registry.h"
 #include "trivet/train/init_checkpoint.h"
@@ -27,6 +30,14 @@ NestedMap outputs_of(Model& model, const Batch& batch, FpropContext& context) {
 }  // namespace
 
 AggregatedLogs::~AggregatedLogs() = default;
+
+Value AggregatedLogs::save_state() const {
+  throw Error("the state of the task's aggregated logs cannot be merged: it has no save_state");
+}
+
+void AggregatedLogs::merge(const Value&) {
+  throw Error("the state of the task's aggregated logs cannot be merged: it has no merge");
+}
 
 Tensor add_aux_losses(Tensor loss, const FpropContext& context) {
   for (const auto& [name, auxiliary] : context.aux_losses) loss = ops::add(loss, auxiliary);
@@ -75,6 +86,35 @@ std::unique_ptr<Input> Task::build_inputs(const ConfigOf<Input>& config, InputCo
 
 Metrics Task::build_metrics(Phase) {
   return {};
+}
+
+Metrics all_metrics(Task& task, Phase phase) {
+  Metrics metrics = in_plugin(item_of(task), "build_metrics", "task", [&] {
+    Metrics made = task.build_metrics(phase);
+    for (const auto& metric : made) {
+      if (!metric) throw PluginError("its build_metrics returned nothing instead of a metric");
+    }
+    return made;
+  });
+  for (const ConfigOf<Metric>& config : task.config().metrics) {
+    const Value* in_training = config.fields().find("in_training");
+    const bool reports =
+        phase == Phase::evaluation || (in_training != nullptr && in_training->as_boolean());
+    if (reports) metrics.push_back(make(config));
+  }
+  return metrics;
+}
+
+void Task::set_eval_set(const std::string& name) {
+  eval_set_ = name;
+  eval_dir_.clear();
+  if (name.empty() || logging_dir_.empty()) return;
+  make_directories(eval_set_dir(name));
+  eval_dir_ = eval_set_dir(name);
+}
+
+std::string Task::eval_set_dir(const std::string& name) const {
+  return (std::filesystem::path(logging_dir_) / "eval_inputs" / name).string();
 }
 
 void Task::process_metrics(Metrics& metrics, const Batch& batch, const NestedMap& outputs) {

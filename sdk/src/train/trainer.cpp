@@ -13,6 +13,9 @@ void Trainer::recover(const CheckpointReader& reader) {
 std::vector<TrainingStage> Trainer::stages() const {
   return {TrainingStage{}};
 }
+Logs Trainer::evaluate_set(std::size_t, std::int64_t) {
+  throw Error("this trainer evaluates task.eval_input alone, not task.eval_inputs");
+}
 std::size_t Trainer::stage() const {
   return 0;
 }

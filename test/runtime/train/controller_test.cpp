@@ -10,12 +10,14 @@
 
 #include <catch2/catch.hpp>
 
+#include "intervals.h"
 #include "silent_events.h"
 #include "support/shell.h"
 #include "trivet/error.h"
 
 using namespace trivet;
 using Catch::Contains;
+using test::Intervals;
 namespace fs = std::filesystem;
 
 namespace {
@@ -124,7 +126,7 @@ struct Outcome {
 };
 
 // One process of a run in `directory`; `metrics` are those of the processes before it.
-Outcome run(const fs::path& directory, Do what, ControllerOptions options,
+Outcome run(const fs::path& directory, Do what, Intervals options,
             std::set<std::pair<std::int64_t, std::string>>* metrics = nullptr,
             const std::function<void(CountingTrainer&)>& prepare = {}) {
   CountingTrainer trainer;
@@ -144,7 +146,7 @@ Outcome run(const fs::path& directory, Do what, ControllerOptions options,
   return result;
 }
 
-std::string run_fresh(Do what, ControllerOptions options,
+std::string run_fresh(Do what, Intervals options,
                       const std::function<void(CountingTrainer&)>& prepare = {}) {
   test::TempDir temp;
   return run(temp.path(), what, options, nullptr, prepare).text;
@@ -155,7 +157,7 @@ std::string run_fresh(Do what, ControllerOptions options,
 TEST_CASE("metrics, checkpoints and evaluations come at multiples of their intervals") {
   struct Case {
     Do what;
-    ControllerOptions options;
+    Intervals options;
     const char* expected;
   };
   // Field order: train_steps, steps_per_loop, validation_steps, validation_interval,
@@ -185,7 +187,7 @@ TEST_CASE("metrics, checkpoints and evaluations come at multiples of their inter
 }
 
 TEST_CASE("a run stopped anywhere and continued writes the records of an uninterrupted one") {
-  const ControllerOptions options{23, 5, -1, 7, 4};
+  const Intervals options{23, 5, -1, 7, 4};
   std::set<std::pair<std::int64_t, std::string>> expected;
   {
     test::TempDir temp;
@@ -210,7 +212,7 @@ TEST_CASE("a run stopped anywhere and continued writes the records of an uninter
 }
 
 TEST_CASE("a run killed anywhere and continued writes the records of an uninterrupted one") {
-  const ControllerOptions options{23, 5, -1, 7, 4};
+  const Intervals options{23, 5, -1, 7, 4};
   std::set<std::pair<std::int64_t, std::string>> expected, metrics;
   test::TempDir whole;
   run(whole.path(), Do::train_and_evaluate, options, &expected);
@@ -245,7 +247,7 @@ TEST_CASE("the target is absolute") {
 
 TEST_CASE("a finished run is not evaluated again, but a missing evaluation is done") {
   test::TempDir temp;
-  const ControllerOptions options{10, 5, -1, 0, 0};
+  const Intervals options{10, 5, -1, 0, 0};
   std::set<std::pair<std::int64_t, std::string>> metrics;
   run(temp.path(), Do::train_and_evaluate, options, &metrics);
   CHECK(run(temp.path(), Do::train_and_evaluate, options, &metrics).text.empty());
@@ -265,7 +267,7 @@ TEST_CASE("an evaluation gets as many batches as configured") {
   CountingTrainer trainer;
   Journal journal(trainer);
   CheckpointManager checkpoints(temp.path(), {}, [](const std::string&) {});
-  Controller({trainer, checkpoints, journal}, {0, 1, 7, 0, 0}).evaluate();
+  Controller({trainer, checkpoints, journal}, Intervals{0, 1, 7, 0, 0}).evaluate();
   CHECK(journal.eval_steps == 7);
 }
 
@@ -287,7 +289,7 @@ TEST_CASE("the metrics of the steps before one that throws are written") {
   trainer.fail_at = 7;
   Journal journal(trainer);
   CheckpointManager checkpoints(temp.path(), {.max_to_keep = 0}, [](const std::string&) {});
-  Controller controller({trainer, checkpoints, journal}, {10, 5, -1, 0, 0});
+  Controller controller({trainer, checkpoints, journal}, Intervals{10, 5, -1, 0, 0});
   controller.restore_or_initialize();
   CHECK_THROWS_WITH(controller.train(), Contains("no step"));
   CHECK(journal.text == "t5(5) t7(2) ");
@@ -328,7 +330,7 @@ TEST_CASE("each recovery without a save in between goes one checkpoint further b
   Unlucky trainer;
   Diverging events;
   CheckpointManager checkpoints(temp.path(), {.max_to_keep = 0}, [](const std::string&) {});
-  ControllerOptions options{8, 8, -1, 0, 2};
+  Intervals options{8, 8, -1, 0, 2};
   options.recovers = true;
   Controller controller({trainer, checkpoints, events}, options);
   controller.restore_or_initialize();
@@ -348,7 +350,7 @@ TEST_CASE("a trainer that does not count its steps is an error") {
 }
 
 TEST_CASE("invalid options are named") {
-  const auto message = [](ControllerOptions options, Do what = Do::train) {
+  const auto message = [](Intervals options, Do what = Do::train) {
     try {
       run_fresh(what, options);
     } catch (const ConfigError& error) {

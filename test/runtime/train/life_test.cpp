@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "intervals.h"
 #include "silent_events.h"
 #include "support/recording_task.h"
 #include "support/shell.h"
@@ -49,10 +50,7 @@ std::string calls_of(Do what, std::int64_t steps, const fs::path& checkpoints) {
   test::SilentEvents events;
   CheckpointManager manager(checkpoints, {}, [](const std::string&) {});
   Controller controller({.trainer = trainer, .checkpoints = manager, .events = events},
-                        {.train_steps = steps,
-                         .steps_per_loop = 2,
-                         .validation_interval = 0,
-                         .checkpoint_interval = 0});
+                        test::Intervals{.train_steps = steps, .steps_per_loop = 2});
   controller.restore_or_initialize();
   if (what == Do::train) controller.train();
   if (what == Do::train_and_eval) controller.train_and_evaluate();

@@ -17,6 +17,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "intervals.h"
 #include "silent_events.h"
 #include "support/shell.h"
 #include "trivet/error.h"
@@ -26,6 +27,7 @@ namespace train_scenarios_test {
 
 using namespace trivet;
 using Catch::Contains;
+using test::Intervals;
 namespace fs = std::filesystem;
 
 namespace {
@@ -132,7 +134,7 @@ enum class Do { train, train_and_eval, eval };
 
 struct Process {
   Do what = Do::train_and_eval;
-  ControllerOptions options;
+  Intervals options;
   CheckpointOptions keep;
   BestCheckpointConfig best;
   Script script;
@@ -191,7 +193,7 @@ class Story {
 
 using Steps = std::vector<std::int64_t>;
 
-Process process(ControllerOptions options, CheckpointOptions keep = {.max_to_keep = 0}) {
+Process process(Intervals options, CheckpointOptions keep = {.max_to_keep = 0}) {
   return {.options = options, .keep = keep, .best = {}, .script = {}};
 }
 
@@ -391,7 +393,7 @@ TEST_CASE("20: the newest checkpoint is damaged") {
 namespace {
 
 // A process that may go back, with a trainer that diverges at these steps, once each.
-Process diverging(ControllerOptions options, std::set<std::int64_t> at) {
+Process diverging(Intervals options, std::set<std::int64_t> at) {
   Process process{.options = options, .keep = {.max_to_keep = 0}, .best = {}, .script = {}};
   process.options.recovers = true;
   process.script.at_step = [at](std::int64_t step) mutable {

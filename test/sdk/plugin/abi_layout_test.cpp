@@ -45,10 +45,10 @@ namespace trivet {
                 "the layout of " #type " has changed: see the top of this file");
 
 // What plugins derive their configs from. An empty one has size 1, and none where it is a base.
-TRIVET_HAS_SIZE(TaskConfig, 192)
+TRIVET_HAS_SIZE(TaskConfig, 240)
 TRIVET_HAS_SIZE(ModelConfig, 1)
 TRIVET_HAS_SIZE(InputConfig, 64)
-TRIVET_HAS_SIZE(MetricConfig, 32)
+TRIVET_HAS_SIZE(MetricConfig, 40)
 TRIVET_HAS_SIZE(LayerConfig, 32)
 TRIVET_HAS_SIZE(OptimizerConfig, 1)
 TRIVET_HAS_SIZE(ScheduleConfig, 1)
@@ -58,10 +58,10 @@ TRIVET_HAS_SIZE(TrainerConfig, 480)
 
 // What plugins create.
 TRIVET_HAS_SIZE(FpropContext, 144)
-TRIVET_HAS_SIZE(InputContext, 56)
+TRIVET_HAS_SIZE(InputContext, 88)
 TRIVET_HAS_SIZE(TaskContext, 72)
 TRIVET_HAS_SIZE(StepState, 40)
-TRIVET_HAS_SIZE(TrainerContext, 40)
+TRIVET_HAS_SIZE(TrainerContext, 72)
 TRIVET_HAS_SIZE(ActionContext, 120)
 TRIVET_HAS_SIZE(SummaryWriterContext, 40)
 TRIVET_HAS_SIZE(launch::SweepContext, 56)
@@ -92,7 +92,7 @@ TRIVET_HAS_SIZE(SourceExample, 56)
 TRIVET_HAS_SIZE(search::Trial, 80)
 
 // What plugins derive classes from.
-TRIVET_HAS_SIZE(Task, 392)
+TRIVET_HAS_SIZE(Task, 504)
 TRIVET_HAS_SIZE(Layer, 8)
 TRIVET_HAS_SIZE(Input, 8)
 TRIVET_HAS_SIZE(Metric, 8)

@@ -25,7 +25,8 @@
 //   RegressorConfig model;
 //   model.hidden_dims = {16};
 //   task.model = model;
-//   task.metrics = {{"examples/RSquared", trivet::Value::table({{"name", "fit"}})}};
+//   task.metrics = {
+//       {"examples/RSquared", trivet::Value::table({{"name", "fit"}, {"in_training", true}})}};
 //
 // The fields stay undecoded until an object is made, so a config may name plugins that are not
 // loaded.

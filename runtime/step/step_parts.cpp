@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/step_parts.h"
+#include "step/step_parts.h"
 
 #include <utility>
 
-#include "train/config_faults.h"
-#include "train/prefetch_input.h"
+#include "step/config_faults.h"
+#include "step/prefetch_input.h"
 
 namespace trivet {
 
@@ -38,19 +38,9 @@ std::unique_ptr<Optimizer> create_optimizer(Task& task, const ConfigOf<Optimizer
   return build_with(task, "create_optimizer", [&] { return task.create_optimizer(config); });
 }
 
-Metrics build_metrics(Task& task, Phase phase) {
-  return in_task(task, "build_metrics", [&] {
-    Metrics metrics = task.build_metrics(phase);
-    for (const auto& metric : metrics) {
-      if (!metric) throw PluginError("its build_metrics returned nothing instead of a metric");
-    }
-    return metrics;
-  });
-}
-
-std::unique_ptr<Input> build_input(Task& task, const ConfigOf<Input>& config, Phase phase) {
-  InputContext context{.phase = phase,
-                       .name = phase == Phase::training ? "task.train_input" : "task.eval_input"};
+std::unique_ptr<Input> build_input(Task& task, const ConfigOf<Input>& config, Phase phase,
+                                   const std::string& usual_path) {
+  InputContext context{.phase = phase, .name = usual_path};
   if (!config.path().empty()) context.name = config.path();
   std::unique_ptr<Input> input;
   build_from_config(context.name, config.origin(), [&] {
@@ -71,8 +61,20 @@ void reset(Metrics& metrics) {
 
 Logs results(const Metrics& metrics) {
   Logs logs;
-  for_each(metrics, "result", [&](const Metric& metric) { logs.merge(metric.result()); });
+  for_each(metrics, "result",
+           [&](const Metric& metric) { add_results(logs, metric.result(), "task.metrics"); });
   return logs;
+}
+
+void add_results(Logs& logs, const Logs& more, const std::string& path) {
+  for (const auto& [name, value] : more) {
+    if (logs.find(name) != nullptr) {
+      throw ConfigError(Diagnostic{.path = path,
+                                   .what = fmt::format("two metrics report '{}'", name),
+                                   .hint = "give one of them a name of its own"});
+    }
+    logs.set(name, value);
+  }
 }
 
 Value metric_names(const Metrics& metrics) {

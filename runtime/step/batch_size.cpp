@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/batch_size.h"
+#include "step/batch_size.h"
 
 #include <algorithm>
 

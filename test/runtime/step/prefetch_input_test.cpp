@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PrefetchInput returns the batches of the inner input, and its state is that of the consumer.
-#include "train/prefetch_input.h"
+#include "step/prefetch_input.h"
 
 #include <algorithm>
 #include <memory>
@@ -8,7 +8,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "train_parts.h"
+#include "../train/train_parts.h"
 #include "trivet/error.h"
 
 using namespace trivet;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -20,12 +21,15 @@ namespace trivet {
 // The objects that the task builds from a config. Exceptions of its methods name its plugin, and a
 // null object is a PluginError. An input is wrapped in a PrefetchInput unless its `prefetch` is 0.
 std::unique_ptr<Model> build_model(Task& task, const ConfigOf<Model>& config, Scope& scope);
-std::unique_ptr<Input> build_input(Task& task, const ConfigOf<Input>& config, Phase phase);
+// `usual_path` is used for errors where the config does not know its own.
+std::unique_ptr<Input> build_input(Task& task, const ConfigOf<Input>& config, Phase phase,
+                                   const std::string& usual_path);
 std::unique_ptr<Optimizer> create_optimizer(Task& task, const ConfigOf<Optimizer>& config);
-Metrics build_metrics(Task& task, Phase phase);
 
 void reset(Metrics& metrics);
+// Throws ConfigError if two metrics report a number of one name.
 Logs results(const Metrics& metrics);
+void add_results(Logs& logs, const Logs& more, const std::string& path);
 // The metrics of `results`.
 Value metric_names(const Metrics& metrics);
 Value save_metrics(const Metrics& metrics);

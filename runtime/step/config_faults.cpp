@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/config_faults.h"
+#include "step/config_faults.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/prefetch_input.h"
+#include "step/prefetch_input.h"
 
 #include <condition_variable>
 #include <deque>

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// trivet predict: what the model of a run says of examples that the user gives.
+#include <charconv>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "base/terminal.h"
+#include "cli/command_info.h"
+#include "cli/host_catalog.h"
+#include "cli/prediction_text.h"
+#include "cli/trained_run.h"
+#include "config/config_arguments.h"
+#include "step/config_faults.h"
+#include "trivet/backend/thread_pool.h"
+#include "trivet/error.h"
+#include "trivet/extensions/example_locations.h"
+#include "trivet/extensions/predictor.h"
+#include "trivet/plugin/plugin_call.h"
+#include "trivet/plugin/registry.h"
+#include "trivet/tape.h"
+
+namespace trivet {
+namespace {
+
+constexpr OptionSpec kPredictOptions[] = {
+    {.name = "input",
+     .letter = 'i',
+     .value = "FILE",
+     .doc = "The examples, in the form of the run's data; -: standard input"},
+    {.name = "like",
+     .value = "PATH",
+     .doc = "The input of the config that says how to read them (task.eval_input)"},
+    {.name = "batch",
+     .value = "N",
+     .doc = "Examples at a time (the input's batch_size); changes rounding alone"},
+    {.name = "csv", .doc = "Print a table instead of a line of JSON for each example"},
+    {.name = "set",
+     .value = "K=V",
+     .doc = "Change the run's config, e.g. runtime.threads=1",
+     .repeatable = true},
+    kPluginDirOption,
+};
+
+// The first input that the config has, of those that evaluate; else that of training.
+std::string usual_input(const TaskConfig& task) {
+  if (task.eval_input.has_value()) return "task.eval_input";
+  return task.eval_inputs.empty() ? "task.train_input" : "task.eval_inputs[0].input";
+}
+
+std::int64_t batch_size_of(const std::string& text) {
+  std::int64_t size = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, size);
+  if (error == std::errc() && stop == end && size >= 1) return size;
+  throw UsageError("--batch takes a number of at least 1, not '" + text + "'");
+}
+
+// Wrong examples are the user's, not the run's.
+template <class Body>
+decltype(auto) of_examples(Body&& body) {
+  try {
+    return body();
+  } catch (const InputError& wrong) {
+    if (is_of_machine(wrong)) throw;
+    throw UsageError(wrong.message(), wrong.details());
+  }
+}
+
+class PredictCommand {
+ public:
+  PredictCommand(const Arguments& arguments, ResolvedConfig config, const RunCheckpoint& location)
+      : config_(std::move(config)), trained_(config_, location) {
+    predictor_ = static_cast<const Predictor*>(trained_.task().extension(kTaskPredictor));
+    if (predictor_ == nullptr) {
+      throw UsageError(fmt::format("the task {} of the run gives no predictions of single examples",
+                                   config_.experiment.task.key()),
+                       {.hint = "the task is set in " + location.config.string()});
+    }
+    open_input(arguments);
+  }
+
+  int run(PredictionText text) {
+    const NoGrad no_grad;
+    std::int64_t example = 0;
+    while (const std::optional<Batch> batch = next()) {
+      const std::vector<std::string> locations = reader_->locations();
+      const std::vector<Value> rows = predict(*batch);
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (rows[i].is_null()) continue;
+        print_out(text.line(example, i < locations.size() ? locations[i] : "", rows[i]));
+        ++example;
+      }
+      flush_out();
+    }
+    return 0;
+  }
+
+ private:
+  void open_input(const Arguments& arguments) {
+    const std::string* given = arguments.last("like");
+    path_ = given != nullptr ? *given : usual_input(trained_.task().config());
+    const Value* value = config_.tree.find_path(path_);
+    if (value == nullptr || !value->is_table()) {
+      throw UsageError("--like " + path_ + ": the config has no input at this path",
+                       {.hint = "task.eval_input and task.train_input are inputs"});
+    }
+    Value fields = *value;
+    if (const std::string* batch = arguments.last("batch")) {
+      fields.set("batch_size", batch_size_of(*batch));
+    }
+    const ConfigOf<Input> config(ConfigValue::from_value(fields, Input::kKind, path_));
+    InputContext context{
+        .phase = Phase::evaluation, .name = path_, .examples = *arguments.last("input")};
+    of_examples([&] {
+      build_from_config(path_, config.origin(),
+                        [&] { input_ = trained_.task().build_inputs(config, context); });
+    });
+    reader_ = static_cast<const ExampleLocations*>(input_->extension(kInputExamples));
+    if (reader_ != nullptr) return;
+    throw UsageError(fmt::format("the input {} at {} cannot read examples that it is given",
+                                 config.key(), path_),
+                     {.hint = "--like names another input of the run's config"});
+  }
+
+  std::optional<Batch> next() {
+    return of_examples([&] {
+      return in_plugin(item_of(*input_), "get_next", path_, [&] { return input_->get_next(); });
+    });
+  }
+
+  std::vector<Value> predict(const Batch& batch) {
+    Device& device = trained_.device();
+    Task& task = trained_.task();
+    device.begin_step();
+    const Batch own = batch.to(device);
+    FpropContext context;
+    context.step = trained_.step();
+    std::vector<Value> rows = in_plugin(item_of(task), "predictions", "task", [&] {
+      return predictor_->predictions(own, task.inference_step(own, trained_.model(), context));
+    });
+    device.end_step();
+    return rows;
+  }
+
+  ResolvedConfig config_;
+  TrainedModel trained_;
+  const Predictor* predictor_ = nullptr;
+  std::string path_;  // of the input in the config
+  std::unique_ptr<Input> input_;
+  const ExampleLocations* reader_ = nullptr;
+};
+
+int run_predict(std::span<const std::string> words) {
+  const Arguments arguments = parse_arguments(words, kPredictOptions);
+  const std::vector<std::string> plain = arguments.plain();
+  if (plain.size() != 1) {
+    throw UsageError("'trivet predict' takes one run",
+                     {.hint = "trivet predict runs/1-weather --input rows.csv"});
+  }
+  if (arguments.last("input") == nullptr) {
+    throw UsageError(
+        "'trivet predict' needs examples: --input FILE, or --input - for standard "
+        "input");
+  }
+  const RunCheckpoint location = find_run_checkpoint(run_named(plain[0]));
+  HostCatalog catalog(arguments.all("plugin-dir"), UnknownDefaults::load_plugin);
+  const FlushDenormals flush;
+  PredictCommand command(arguments, trained_config(location, arguments.all("set"), catalog),
+                         location);
+  return command.run(arguments.has("csv") ? PredictionText::csv() : PredictionText::json_lines());
+}
+
+}  // namespace
+
+extern const CommandInfo kPredictCommand{
+    .name = "predict",
+    .usage = "predict RUN --input FILE",
+    .summary = "Predicts examples with the model of a run",
+    .details =
+        "  trivet predict runs/1-weather --input rows.csv    a line of JSON for each row\n"
+        "  tail -f rows.csv | trivet predict RUN --input -   as the rows come\n"
+        "  trivet predict RUN --input images.gz --csv        a table\n"
+        "\n"
+        "RUN is the directory of a run (its newest checkpoint), a checkpoint, or a work unit as\n"
+        "XID/WID. The examples have the form of the data of task.eval_input, labels left out or\n"
+        "not: rows of a table with the same columns, a file of images, lines of JSON with the\n"
+        "same features. The task gives the columns: the class with its probability, the number\n"
+        "in the unit of the data. The numbers are those of an evaluation of this checkpoint.",
+    .options = kPredictOptions,
+    .operand = Operand::path,
+    .run = run_predict,
+};
+
+}  // namespace trivet

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/evaluation.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "step/batch_size.h"
+#include "step/step_parts.h"
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+// The task's name for the set, while the set is evaluated.
+class EvalSetScope {
+ public:
+  EvalSetScope(Task& task, const std::string& set) : task_(task) { task_.set_eval_set(set); }
+  ~EvalSetScope() { task_.set_eval_set(""); }
+  EvalSetScope(const EvalSetScope&) = delete;
+  EvalSetScope& operator=(const EvalSetScope&) = delete;
+
+ private:
+  Task& task_;
+};
+
+// Null where the run keeps no files.
+std::unique_ptr<ExampleOutputs> outputs_of(const Task& task, const EvalInputConfig* set) {
+  if (set == nullptr || task.logging_dir().empty()) return nullptr;
+  if (set->program == EvalProgram::eval && !set->outputs) return nullptr;
+  return std::make_unique<ExampleOutputs>(task.eval_set_dir(set->name));
+}
+
+}  // namespace
+
+Evaluation::Evaluation(Task& task, const EvalInputConfig* set, const ConfigOf<Input>& input,
+                       const std::string& path, ValidationData data, std::uint64_t seed)
+    : task_(task),
+      set_(set != nullptr ? set->name : ""),
+      path_(set != nullptr ? path + ".input" : path),
+      config_(input),
+      program_(make_program(task, set, path, seed)),
+      outputs_(outputs_of(task, set)),
+      data_(data) {
+  input_ = build_input(task, config_, Phase::evaluation, path_);
+}
+
+Evaluation::~Evaluation() = default;
+
+void Evaluation::restore_state(const Value& state) {
+  input_->restore_state(state);
+  used_ = true;
+}
+
+// If evaluations continue, the start of the data follows its end.
+std::optional<Batch> Evaluation::next(bool continues) {
+  std::optional<Batch> batch = next_batch(*input_, config_);
+  if (batch || !continues) return batch;
+  input_->reset();
+  return next_batch(*input_, config_);
+}
+
+// Hosts divide the rows of each global batch between them (data/example_sampler.h).
+std::int64_t Evaluation::first_example(const Batch& batch, std::int64_t done) const {
+  const Value& fields = config_.fields();
+  const std::int64_t hosts = fields.integer_or("num_infeed_hosts", 1);
+  const std::int64_t host = fields.integer_or("infeed_host_index", 0);
+  return (done * hosts + host) * size_of(batch).rows;
+}
+
+Logs Evaluation::run(Model& model, ParameterStore& store, const FpropContext& context,
+                     std::int64_t steps, TrainerObserver& observer) {
+  const EvalSetScope scope(task_, set_);
+  // All batches have nothing to continue with.
+  const bool continues = data_ == ValidationData::continue_ && steps >= 0;
+  if (used_ && !continues) input_->reset();
+  used_ = true;
+  program_->begin();
+  if (outputs_) outputs_->begin(context.step);
+  const TakeOutput take_output =
+      !outputs_ ? TakeOutput() : [this](std::int64_t example, const Value& columns) {
+        outputs_->add(example, columns);
+      };
+  Device& device = store.device();
+  Summaries summaries;
+  std::int64_t done = 0;
+  while (steps < 0 || done < steps) {
+    if (observer.stop_requested()) return {};
+    const auto batch = next(continues);
+    if (!batch) break;
+    device.begin_step();
+    in_step("evaluation", done + 1, [&] {
+      FpropContext own = context;
+      if (done > 0) own.summaries = {};
+      program_->add(*batch, {model, store, own, first_example(*batch, done), take_output});
+      if (done == 0) summaries = std::move(own.summaries);
+    });
+    device.end_step();
+    observer.on_eval_step(++done, size_of(*batch).examples);
+  }
+  if (done == 0) throw InputError("the evaluation data has no batch", {.path = path_});
+  if (summaries.wanted()) {
+    observer.on_summaries(set_.empty() ? "eval" : "eval/" + set_, context.step, summaries);
+  }
+  Logs logs = program_->result(context.step);
+  if (outputs_) outputs_->commit();
+  return logs;
+}
+
+}  // namespace trivet
