@@ -21,10 +21,14 @@ using End = FinishReason;
 // Rows per batch; more rows are decoded in several batches.
 constexpr std::size_t kMostRows = 16;
 
-Tokens tokens_of(const Generation& generation, const std::string& prompt, const std::string& name) {
+Tokens tokens_of(const Generation& generation, const std::string& prompt) {
   Tokens tokens = generation.tokenizer.encode(prompt);
   if (generation.bos) tokens.insert(tokens.begin(), *generation.bos);
   if (generation.prompt_end) tokens.push_back(*generation.prompt_end);
+  return tokens;
+}
+
+void check_tokens(const Generation& generation, const Tokens& tokens, const std::string& name) {
   if (tokens.empty()) {
     throw UsageError(name + " is empty, and the tokenizer has no token to start with",
                      {.hint = "give a prompt of at least one character"});
@@ -36,7 +40,6 @@ Tokens tokens_of(const Generation& generation, const std::string& prompt, const 
     throw UsageError(name + " has token " + std::to_string(*too_large) + ", and the model has " +
                      std::to_string(known));
   }
-  return tokens;
 }
 
 DecodeLimits limits_of(const Generation& generation) {
@@ -58,17 +61,19 @@ std::int64_t most_steps(std::span<const Tokens> prompts, const Generation& gener
 
 class Generator {
  public:
-  Generator(const Generation& generation, std::span<const std::string> prompts,
+  Generator(const Generation& generation, std::vector<Tokens> prompts,
             const TextGenerator::OnText& on_text)
-      : generation_(generation), limits_(limits_of(generation)), on_text_(on_text) {
-    for (std::size_t i = 0; i < prompts.size(); ++i) {
-      tokens_.push_back(
-          tokens_of(generation, prompts[i], name_of_prompt(generation.draws, i, prompts.size())));
+      : generation_(generation),
+        limits_(limits_of(generation)),
+        on_text_(on_text),
+        tokens_(std::move(prompts)) {
+    for (std::size_t i = 0; i < tokens_.size(); ++i) {
+      check_tokens(generation, tokens_[i], name_of_prompt(generation.draws, i, tokens_.size()));
       texts_.emplace_back(generation.tokenizer, generation.stop, [this, i](std::string_view piece) {
         if (on_text_) on_text_(i, piece);
       });
     }
-    results_.resize(prompts.size());
+    results_.resize(tokens_.size());
   }
 
   std::vector<GeneratedText> run() {
@@ -208,7 +213,14 @@ DecodeConfig with_options(DecodeConfig config, const GenerateOptions& options) {
 std::vector<GeneratedText> generate(const Generation& generation,
                                     std::span<const std::string> prompts,
                                     const TextGenerator::OnText& on_text) {
-  return Generator(generation, prompts, on_text).run();
+  std::vector<Tokens> tokens;
+  for (const std::string& prompt : prompts) tokens.push_back(tokens_of(generation, prompt));
+  return Generator(generation, std::move(tokens), on_text).run();
+}
+
+std::vector<GeneratedText> generate_after(const Generation& generation, std::vector<Tokens> prompts,
+                                          const TextGenerator::OnText& on_text) {
+  return Generator(generation, std::move(prompts), on_text).run();
 }
 
 }  // namespace trivet::lm

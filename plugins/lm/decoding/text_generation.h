@@ -45,4 +45,10 @@ std::vector<GeneratedText> generate(const Generation& generation,
                                     std::span<const std::string> prompts,
                                     const TextGenerator::OnText& on_text);
 
+// The same after prompts of tokens, with every token before the first that is generated: bos and
+// prompt_end are not added.
+std::vector<GeneratedText> generate_after(const Generation& generation,
+                                          std::vector<std::vector<std::int32_t>> prompts,
+                                          const TextGenerator::OnText& on_text);
+
 }  // namespace trivet::lm

@@ -6,6 +6,7 @@
 
 #include "lm/decoding/text_generation.h"
 #include "lm/metrics/token_metrics.h"
+#include "lm/tasks/batch_decoding.h"
 #include "trivet/config/enums.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
@@ -122,28 +123,58 @@ void LanguageModeling::write_samples(Model& model, std::int64_t global_step) {
 
 const void* LanguageModeling::extension(std::string_view id) const noexcept {
   if (id == kTaskTextGenerator) return static_cast<const TextGenerator*>(this);
+  if (id == kTaskBatchDecoder) return static_cast<const BatchDecoder*>(this);
   return TextTask::extension(id);
+}
+
+Generation LanguageModeling::generation_of(const Model& model,
+                                           const GenerateOptions& options) const {
+  if (!tokenizer()) {
+    throw UsageError("the run's task has no tokenizer, so it cannot read text",
+                     {.hint = "name one: --set task.tokenizer=tokenizers/Bytes"});
+  }
+  return {.model = next_token_of(model),
+          .device = device(),
+          .tokenizer = *tokenizer(),
+          .config = with_options(decode_, options),
+          .bos = add_bos_ ? tokenizer()->bos_id() : std::nullopt,
+          .prompt_end = prompt_end_,
+          .eos = tokenizer()->eos_id(),
+          .seed = options.seed,
+          .draws = options.draws,
+          .stop = options.stop};
 }
 
 std::vector<GeneratedText> LanguageModeling::generate(Model& model,
                                                       std::span<const std::string> prompts,
                                                       const GenerateOptions& options,
                                                       const OnText& on_text) const {
-  if (!tokenizer()) {
-    throw UsageError("the run's task has no tokenizer, so it cannot read text",
-                     {.hint = "name one: --set task.tokenizer=tokenizers/Bytes"});
+  return lm::generate(generation_of(model, options), prompts, on_text);
+}
+
+std::vector<std::optional<DecodedExample>> LanguageModeling::decode(
+    const Batch& batch, Model& model, const BatchDecodeOptions& options) const {
+  const Generation generation = generation_of(model, {});
+  const std::vector<std::optional<PromptedRow>> rows = prompted_rows(batch);
+  std::vector<TokenIds> prompts;
+  std::vector<std::uint64_t> numbers;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    if (!rows[row]) continue;
+    prompts.push_back(rows[row]->prompt);
+    numbers.push_back(options.first_example + row);
   }
-  const Generation generation{.model = next_token_of(model),
-                              .device = device(),
-                              .tokenizer = *tokenizer(),
-                              .config = with_options(decode_, options),
-                              .bos = add_bos_ ? tokenizer()->bos_id() : std::nullopt,
-                              .prompt_end = prompt_end_,
-                              .eos = tokenizer()->eos_id(),
-                              .seed = options.seed,
-                              .draws = options.draws,
-                              .stop = options.stop};
-  return lm::generate(generation, prompts, on_text);
+  std::vector<DecodedExample> written = decode_prompts(generation, prompts, numbers, options);
+  std::vector<std::optional<DecodedExample>> examples(rows.size());
+  std::size_t next = 0;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    if (!rows[row]) continue;
+    DecodedExample& example = examples[row].emplace(std::move(written[next++]));
+    example.prompt =
+        text_of(*tokenizer(), rows[row]->prompt, generation.bos, generation.prompt_end);
+    example.references = {
+        text_of(*tokenizer(), rows[row]->reference, std::nullopt, generation.eos)};
+  }
+  return examples;
 }
 
 }  // namespace trivet::lm

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "lm/decoding/decode_config.h"
+#include "lm/decoding/text_generation.h"
 #include "lm/tasks/text_task.h"
+#include "trivet/extensions/batch_decoder.h"
 #include "trivet/extensions/text_generator.h"
 #include "trivet/train/run_log.h"
 
@@ -36,7 +38,7 @@ TRIVET_CONFIG(
     (sample_prompts, "Prompts to continue after each evaluation. The texts go to samples.jsonl.",
      adjustable))
 
-class LanguageModeling final : public TextTask, public TextGenerator {
+class LanguageModeling final : public TextTask, public TextGenerator, public BatchDecoder {
  public:
   using Config = LanguageModelingConfig;
   LanguageModeling(const Config& config, TaskContext& context);
@@ -50,8 +52,12 @@ class LanguageModeling final : public TextTask, public TextGenerator {
   std::vector<GeneratedText> generate(Model& model, std::span<const std::string> prompts,
                                       const GenerateOptions& options,
                                       const OnText& on_text) const override;
+  // Prompts are the ids of a row up to its first label that counts.
+  std::vector<std::optional<DecodedExample>> decode(
+      const Batch& batch, Model& model, const BatchDecodeOptions& options) const override;
 
  private:
+  Generation generation_of(const Model& model, const GenerateOptions& options) const;
   bool has_start_token() const;
   void write_samples(Model& model, std::int64_t global_step);
 

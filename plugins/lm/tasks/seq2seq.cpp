@@ -7,6 +7,7 @@
 
 #include "lm/decoding/text_generation.h"
 #include "lm/metrics/token_metrics.h"
+#include "lm/tasks/batch_decoding.h"
 #include "lm/tasks/model_fields.h"
 #include "trivet/error.h"
 #include "trivet/extensions/target_decoding.h"
@@ -75,6 +76,7 @@ void Seq2Seq::process_metrics(Metrics& metrics, const Batch& batch, const Nested
 
 const void* Seq2Seq::extension(std::string_view id) const noexcept {
   if (id == kTaskTextGenerator) return static_cast<const TextGenerator*>(this);
+  if (id == kTaskBatchDecoder) return static_cast<const BatchDecoder*>(this);
   return TextTask::extension(id);
 }
 
@@ -90,9 +92,7 @@ std::vector<std::int32_t> Seq2Seq::source_of(const std::string& text,
   return ids;
 }
 
-std::vector<GeneratedText> Seq2Seq::generate(Model& model, std::span<const std::string> prompts,
-                                             const GenerateOptions& options,
-                                             const OnText& on_text) const {
+Generation Seq2Seq::generation_of(const NextToken& target, const GenerateOptions& options) const {
   if (!target_tokenizer_) {
     throw UsageError("the run's task has no tokenizer, so it cannot read text",
                      {.hint = "name one: --set task.tokenizer=tokenizers/Bytes"});
@@ -102,23 +102,29 @@ std::vector<GeneratedText> Seq2Seq::generate(Model& model, std::span<const std::
     throw UsageError("targets start with BOS, but the tokenizer has none",
                      {.hint = "set task.bos_id to the bos_id of the run's train_input"});
   }
+  return {.model = target,
+          .device = device(),
+          .tokenizer = *target_tokenizer_,
+          .config = with_options(decode_, options),
+          .bos = bos,
+          .eos = eos_id_ ? eos_id_ : target_tokenizer_->eos_id(),
+          .seed = options.seed,
+          .stop = options.stop};
+}
+
+std::vector<GeneratedText> Seq2Seq::generate(Model& model, std::span<const std::string> prompts,
+                                             const GenerateOptions& options,
+                                             const OnText& on_text) const {
   const TargetDecoding& decoding = target_decoding_of(model);
   const std::string nothing;
   std::vector<GeneratedText> texts;
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     const std::vector<std::int32_t> source =
         source_of(prompts[i], name_of_prompt(options.draws, i, prompts.size()));
-    const Tensor ids = Tensor::from<std::int32_t>(device(), source, {1, std::ssize(source)});
-    const auto target = decoding.with_source(ids);
-    const Generation generation{.model = *target,
-                                .device = device(),
-                                .tokenizer = *target_tokenizer_,
-                                .config = with_options(decode_, options),
-                                .bos = bos,
-                                .eos = eos_id_ ? eos_id_ : target_tokenizer_->eos_id(),
-                                .seed = options.seed,
-                                .draws = {draw_of(options.draws, i)},
-                                .stop = options.stop};
+    const auto target =
+        decoding.with_source(Tensor::from<std::int32_t>(device(), source, {1, std::ssize(source)}));
+    Generation generation = generation_of(*target, options);
+    generation.draws = {draw_of(options.draws, i)};
     const OnText piece_of = [&](std::size_t, std::string_view piece) {
       if (on_text) on_text(i, piece);
     };
@@ -127,6 +133,31 @@ std::vector<GeneratedText> Seq2Seq::generate(Model& model, std::span<const std::
     texts.push_back(std::move(text));
   }
   return texts;
+}
+
+std::vector<std::optional<DecodedExample>> Seq2Seq::decode(
+    const Batch& batch, Model& model, const BatchDecodeOptions& options) const {
+  const TargetDecoding& decoding = target_decoding_of(model);
+  Batch targets = batch.child("tgt");
+  if (const Tensor* weight = batch.find("weight")) targets.set("weight", *weight);
+  const auto rows = prompted_rows(targets);
+  const auto sources = unpadded_rows(batch, "src/ids", "src/paddings");
+  std::vector<std::optional<DecodedExample>> examples(rows.size());
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    if (!rows[row]) continue;
+    const TokenIds& source = *sources[row];
+    const auto target =
+        decoding.with_source(Tensor::from<std::int32_t>(device(), source, {1, std::ssize(source)}));
+    const Generation generation = generation_of(*target, {});
+    DecodedExample& example = examples[row].emplace(
+        decode_prompts(generation, {rows[row]->prompt}, {options.first_example + row}, options)
+            .front());
+    const std::optional<std::int32_t> source_eos = eos_id_ ? eos_id_ : tokenizer()->eos_id();
+    example.prompt = text_of(*tokenizer(), source, std::nullopt, source_eos);
+    example.references = {
+        text_of(*target_tokenizer_, rows[row]->reference, std::nullopt, generation.eos)};
+  }
+  return examples;
 }
 
 }  // namespace trivet::lm

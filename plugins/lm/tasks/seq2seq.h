@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "lm/decoding/decode_config.h"
+#include "lm/decoding/text_generation.h"
 #include "lm/tasks/text_task.h"
+#include "trivet/extensions/batch_decoder.h"
 #include "trivet/extensions/text_generator.h"
 
 namespace trivet::lm {
@@ -30,7 +32,7 @@ TRIVET_CONFIG(Seq2SeqConfig, TokenTaskConfig,
               (bos_id, "Id that targets start with; unset: the tokenizer's BOS.", at_least(0)),
               (eos_id, "Id that ends both sides; unset: EOS of their tokenizers.", at_least(0)))
 
-class Seq2Seq final : public TextTask, public TextGenerator {
+class Seq2Seq final : public TextTask, public TextGenerator, public BatchDecoder {
  public:
   using Config = Seq2SeqConfig;
   Seq2Seq(const Config& config, TaskContext& context);
@@ -45,9 +47,13 @@ class Seq2Seq final : public TextTask, public TextGenerator {
                                       const GenerateOptions& options,
                                       const OnText& on_text) const override;
   bool continues_prompts() const override { return false; }
+  // Writes targets for the sources of a batch.
+  std::vector<std::optional<DecodedExample>> decode(
+      const Batch& batch, Model& model, const BatchDecodeOptions& options) const override;
 
  private:
   const Tokenizer* told_tokenizer() const override { return target_tokenizer_.get(); }
+  Generation generation_of(const NextToken& target, const GenerateOptions& options) const;
   std::vector<std::int32_t> source_of(const std::string& text, const std::string& name) const;
 
   std::shared_ptr<const Tokenizer> target_tokenizer_;  // null if there is none

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program "decode": texts that a language model and an encoder-decoder write for the examples
+// of a data set.
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "program/run/run_fixture.h"
+#include "support/shell.h"
+
+namespace decode_test {
+
+namespace test = trivet::test;
+using Catch::Contains;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+// "cab>" is followed by "bac".
+std::string pairs(int first, int count) {
+  std::string text;
+  for (int i = first; i < first + count; ++i) {
+    std::string letters;
+    for (int n = i; letters.empty() || n > 0; n /= 3) letters += static_cast<char>('a' + n % 3);
+    text += json{{"from", letters + ">"}, {"to", std::string(letters.rbegin(), letters.rend())}}
+                .dump() +
+            "\n";
+  }
+  return text;
+}
+
+// `input` has the fields of an input for a file, without batch_size.
+fs::path config_with(const test::TempDir& temp, const std::string& task, const std::string& input) {
+  const auto data = [&](const char* name, int first, int count) {
+    return input + "source = { type = 'data/Jsonl', files = ['" +
+           temp.write(name, pairs(first, count)).string() + "'] }\n";
+  };
+  return temp.write("config.toml",
+                    "seed = 1\n[runtime]\nthreads = 1\n[task]\n"
+                    "tokenizer = { type = 'tokenizers/Bytes', bos = true, eos = true }\n"
+                    "decode = { max_decode_steps = 6, temperature = 0.0 }\n" +
+                        task + "[task.train_input]\nbatch_size = 16\nshuffle = true\n" +
+                        data("train.jsonl", 0, 200) + "[task.eval_input]\nbatch_size = 4\n" +
+                        data("dev.jsonl", 90, 10) +
+                        "[[task.eval_inputs]]\nname = 'dev'\nprogram = 'decode'\ninterval = 20\n"
+                        "input = '${task.eval_input}'\n"
+                        "[trainer]\ntrain_steps = 60\nsteps_per_loop = 20\nlearning_rate = 0.01\n"
+                        "optimizer = 'optim/Adam'\n");
+}
+
+fs::path language_model(const test::TempDir& temp) {
+  return config_with(temp,
+                     "type = 'lm/LanguageModeling'\n"
+                     "[task.model]\ntype = 'lm/LanguageModel'\nmodel_dims = 16\nnum_layers = 1\n"
+                     "num_heads = 2\nmax_seq_len = 16\n"
+                     "position_emb_tpl = 'nn/TrainablePositionalEmbedding'\n",
+                     "type = 'data/LanguageModel'\ninputs = '{from}'\ntargets = '{to}'\n"
+                     "weights_on_targets_only = true\nseq_len = 16\npack = false\n"
+                     "long_documents = 'trim'\n");
+}
+
+std::vector<json> outputs_of(const fs::path& workdir, std::int64_t step,
+                             const std::string& set = "dev") {
+  std::vector<json> lines;
+  std::istringstream text(test::read_file(workdir / "eval_inputs" / set /
+                                          ("outputs_step_" + std::to_string(step) + ".jsonl")));
+  for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("a language model writes the texts that trivet generate prints") {
+  const test::TempDir temp;
+  const fs::path file = language_model(temp);
+  const auto result = test::run(file, temp / "run");
+  INFO(result.output);
+  REQUIRE(result.exit_code == 0);
+  const auto records = test::records(temp / "run", "eval");
+  REQUIRE(records.size() == 3);
+  CHECK(records[0].at("values") == json{{"dev/examples", 10}});
+  CHECK(records[2].at("values").contains("log_pplx"));
+  const auto lines = outputs_of(temp / "run", 60);
+  REQUIRE(lines.size() == 10);
+  CHECK(lines[3].at("example") == 3);
+  CHECK(lines[3].at("prompt") == "abbab>");
+  CHECK(lines[3].at("references") == json{"babba"});
+
+  const auto generated =
+      test::trivet("generate " + test::quoted((temp / "run").string()) + " 'abbab>' --json");
+  INFO(generated.output);
+  REQUIRE(generated.exit_code == 0);
+  const json text = json::parse(generated.output);
+  CHECK(text.at("text") == lines[3].at("decoded"));
+  CHECK(text.at("log_probability").get<double>() ==
+        Approx(lines[3].at("score").get<double>()).epsilon(1e-4));
+
+  // The same once on the newest checkpoint, for the data of eval_input.
+  const auto once = test::run(file, temp / "run", "--mode decode task.eval_inputs=[]");
+  INFO(once.output);
+  REQUIRE(once.exit_code == 0);
+  CHECK(outputs_of(temp / "run/evals/1", 60, "eval_input") == lines);
+}
+
+TEST_CASE("samples are ordered by their probability and do not depend on batches") {
+  const test::TempDir temp;
+  const fs::path file = language_model(temp);
+  REQUIRE(test::run(file, temp / "run").exit_code == 0);
+  const auto sampled = [&](const std::string& more) {
+    const auto result = test::run(file, temp / "run",
+                                  "--mode decode task.decode.temperature=2.0 "
+                                  "task.eval_inputs[0].num_samples=4 " +
+                                      more);
+    INFO(result.output);
+    REQUIRE(result.exit_code == 0);
+  };
+  sampled("");
+  sampled("task.eval_input.batch_size=3");
+  const auto lines = outputs_of(temp / "run/evals/1", 60);
+  const auto others = outputs_of(temp / "run/evals/2", 60);
+  REQUIRE(lines.size() == 10);
+  REQUIRE(others.size() == 10);
+  std::set<std::string> texts;
+  for (std::size_t i = 0; i < 10; ++i) {
+    CHECK(lines[i].at("decoded") == others[i].at("decoded"));
+    const auto scores = lines[i].at("scores").get<std::vector<double>>();
+    REQUIRE(scores.size() == 4);
+    CHECK(std::is_sorted(scores.rbegin(), scores.rend()));
+    for (const auto& text : lines[i].at("decoded")) texts.insert(text.get<std::string>());
+  }
+  CHECK(texts.size() > 20);
+
+  const auto beams = test::run(file, temp / "run",
+                               "--mode decode task.decode.beam_size=2 "
+                               "task.eval_inputs[0].num_samples=2");
+  INFO(beams.output);
+  CHECK(beams.exit_code == 2);
+  CHECK_THAT(beams.output, Contains("num_samples is 2, and beam search writes one text"));
+}
+
+TEST_CASE("an encoder-decoder writes targets for the sources of a data set") {
+  const test::TempDir temp;
+  const fs::path file =
+      config_with(temp,
+                  "type = 'lm/Seq2Seq'\n[task.model]\ntype = 'lm/SequenceModel'\n"
+                  "model_dims = 16\nnum_layers = 1\n"
+                  "num_heads = 2\nmax_seq_len = 16\n",
+                  "type = 'data/SequenceToSequence'\ninputs = '{from}'\ntargets = '{to}'\n"
+                  "inputs_len = 8\ntargets_len = 8\npack = false\n");
+  const auto result = test::run(file, temp / "run");
+  INFO(result.output);
+  REQUIRE(result.exit_code == 0);
+  const auto lines = outputs_of(temp / "run", 60);
+  REQUIRE(lines.size() == 10);
+  CHECK(lines[3].at("prompt") == "abbab>");
+  CHECK(lines[3].at("references") == json{"babba"});
+  const auto generated =
+      test::trivet("generate " + test::quoted((temp / "run").string()) + " 'abbab>' --json");
+  INFO(generated.output);
+  REQUIRE(generated.exit_code == 0);
+  CHECK(json::parse(generated.output).at("text") == lines[3].at("decoded"));
+}
+
+TEST_CASE("rows of several documents cannot be decoded") {
+  const test::TempDir temp;
+  const fs::path file = language_model(temp);
+  const auto result = test::run(file, temp / "run",
+                                "task.eval_input.pack=true task.eval_input.seq_len=64 "
+                                "task.model.max_seq_len=64 "
+                                "trainer.train_steps=1");
+  INFO(result.output);
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.output, Contains("a row holds several documents") && Contains("pack = false"));
+}
+
+}  // namespace decode_test
