@@ -15,6 +15,10 @@
 #include "lm/tasks/sentence_prediction.h"
 #include "lm/tasks/seq2seq.h"
 #include "lm/tasks/tagging.h"
+#include "lm/text_metrics/bleu.h"
+#include "lm/text_metrics/error_rate.h"
+#include "lm/text_metrics/exact_match.h"
+#include "lm/text_metrics/rouge_l.h"
 
 namespace lm = trivet::lm;
 
@@ -38,4 +42,10 @@ TRIVET_PLUGIN(
     trivet::action<lm::NgramBaselines>("NgramBaselines",
                                        "Reports n-gram baselines next to each evaluation."),
     trivet::metric<lm::TokenMetrics>("TokenMetrics",
-                                     "Perplexity, bits per byte and accuracy over tokens."))
+                                     "Perplexity, bits per byte and accuracy over tokens."),
+    trivet::text_metric<lm::Bleu>("Bleu", "BLEU of a data set, as sacreBLEU computes it."),
+    trivet::text_metric<lm::ErrorRate>("ErrorRate", "Word or character error rate."),
+    trivet::text_metric<lm::ExactMatch>("ExactMatch", "Share of texts that equal a reference."),
+    trivet::text_metric<lm::RougeL>("RougeL",
+                                    "F-measure of the longest common subsequence of words."),
+    trivet::text_metric<lm::TokenF1>("TokenF1", "F-measure of shared words, as in SQuAD."))

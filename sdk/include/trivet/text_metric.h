@@ -12,6 +12,7 @@
 #include "trivet/config.h"
 #include "trivet/config/value.h"
 #include "trivet/object.h"
+#include "trivet/plugin/registry.h"
 #include "trivet/train/logs.h"
 
 namespace trivet {

@@ -50,6 +50,8 @@ fs::path config_with(const test::TempDir& temp, const std::string& task, const s
                         data("train.jsonl", 0, 200) + "[task.eval_input]\nbatch_size = 4\n" +
                         data("dev.jsonl", 90, 10) +
                         "[[task.eval_inputs]]\nname = 'dev'\nprogram = 'decode'\ninterval = 20\n"
+                        "text_metrics = ['lm/ExactMatch', 'lm/Bleu', "
+                        "{ type = 'lm/ErrorRate', unit = 'character' }]\n"
                         "input = '${task.eval_input}'\n"
                         "[trainer]\ntrain_steps = 60\nsteps_per_loop = 20\nlearning_rate = 0.01\n"
                         "optimizer = 'optim/Adam'\n");
@@ -85,11 +87,16 @@ TEST_CASE("a language model writes the texts that trivet generate prints") {
   REQUIRE(result.exit_code == 0);
   const auto records = test::records(temp / "run", "eval");
   REQUIRE(records.size() == 3);
-  CHECK(records[0].at("values") == json{{"dev/examples", 10}});
+  CHECK(records[0].at("values").at("dev/examples") == 10);
+  CHECK_FALSE(records[0].at("values").contains("log_pplx"));
   CHECK(records[2].at("values").contains("log_pplx"));
   const auto lines = outputs_of(temp / "run", 60);
   REQUIRE(lines.size() == 10);
   CHECK(lines[3].at("example") == 3);
+  double right = 0;
+  for (const json& line : lines) right += line.at("references")[0] == line.at("decoded") ? 1 : 0;
+  CHECK(records[2].at("values").at("dev/exact_match") == right / 10);
+  CHECK(records[2].at("values").at("dev/cer") < records[0].at("values").at("dev/cer"));
   CHECK(lines[3].at("prompt") == "abbab>");
   CHECK(lines[3].at("references") == json{"babba"});
 
