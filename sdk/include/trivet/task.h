@@ -52,7 +52,8 @@ TRIVET_CONFIG(
      "Further data sets, each with a name, an interval and a program: eval, decode or infer.",
      adjustable),
     (metrics,
-     "Metrics of evaluations beside the task's own, such as \"metrics/Auc\"; with in_training also "
+     "Metrics of evaluations beside the task's own, such as \"metrics/RocAuc\"; with in_training "
+     "also "
      "of training.",
      adjustable),
     (init_checkpoint,
