@@ -4,6 +4,7 @@
 
 #include "search/samplers/cma_es.h"
 #include "search/samplers/gaussian_process.h"
+#include "search/samplers/nsga2.h"
 #include "search/samplers/random.h"
 #include "search/samplers/sobol.h"
 #include "search/samplers/tpe.h"
@@ -24,6 +25,7 @@ TRIVET_PLUGIN(
     trivet::sampler<search::Sobol>("Sobol", "A sequence that fills the space evenly."),
     trivet::sampler<search::Tpe>("Tpe", "Tree-structured Parzen estimator."),
     trivet::sampler<search::CmaEs>("CmaEs", "Evolution by an adapting normal distribution."),
+    trivet::sampler<search::Nsga2>("Nsga2", "Genetic algorithm for several objectives, or one."),
     trivet::sampler<search::GaussianProcess>("GaussianProcess",
                                              "Greatest expected improvement of a regression."),
     trivet::stopper<search::Median>("Median",

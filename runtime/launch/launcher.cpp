@@ -281,6 +281,10 @@ Launcher::Launcher(LaunchRequest request, ConfigCatalog& catalog)
     : impl_(std::make_unique<Impl>(std::move(request), catalog)) {}
 Launcher::~Launcher() = default;
 
+const ResolvedLaunch& Launcher::resolved() const {
+  return impl_->told.launch;
+}
+
 PlannedLaunch Launcher::plan() {
   return impl_->plan(impl_->expected_location());
 }

@@ -36,6 +36,8 @@ class Launcher {
   Launcher(LaunchRequest request, ConfigCatalog& catalog);
   ~Launcher();
 
+  const ResolvedLaunch& resolved() const;
+
   // Plans the units, with the number that the experiment would get.
   PlannedLaunch plan();
   // Records the units and passes them to the orchestrator. Throws RunError if the files cannot be

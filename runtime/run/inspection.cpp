@@ -318,6 +318,22 @@ void check_metric_names(const ResolvedConfig& config, Task& task, const TrainerC
   check_metric_names(uses, inspect(config, {.metrics = uses}));
 }
 
+std::string check_launched_metrics(const ResolvedConfig& config, const MetricUses& uses) {
+  std::vector<Inspection> stages;
+  try {
+    const std::unique_ptr<Device> device = open_meta_device_for(config);
+    TaskContext context{*device, {}};
+    const std::unique_ptr<Task> task = make(config.experiment.task, context);
+    const TrainerConfig trainer = trainer_fields(config.experiment.trainer);
+    if (unknown_metrics(uses, known_names(*task, trainer, uses)).empty()) return {};
+    stages = inspect(config, {.metrics = uses});
+  } catch (const Error& error) {
+    return error.message();
+  }
+  check_metric_names(uses, stages);
+  return stages.front().abstract ? "its mesh has more devices than this machine" : "";
+}
+
 TokenFigures token_figures(const Inspection& seen) {
   TokenFigures figures;
   if (!seen.trained || seen.tokens == 0 || seen.examples == 0) return figures;

@@ -90,6 +90,10 @@ void check_metric_names(const MetricUses& uses, const std::vector<Inspection>& s
 // If a name is still unknown, inspects the config.
 void check_metric_names(const ResolvedConfig& config, Task& task, const TrainerConfig& trainer);
 
+// The same for the objective of a search, at its launch: on a machine that may lack the devices and
+// the data of the runs. Returns why the names cannot be compared here; empty: they are right.
+std::string check_launched_metrics(const ResolvedConfig& config, const MetricUses& uses);
+
 // "stage 2 of 3 (deep)". Empty if training has one stage.
 std::string stage_title(const Inspection& inspection);
 

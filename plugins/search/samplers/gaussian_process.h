@@ -10,6 +10,7 @@
 //              al. 2010), so that parallel trials spread
 //   integers   and choices enter the covariance as the value that a point is rounded to
 //              (Garrido-Merchan and Hernandez-Lobato 2020)
+//   conditions a key that a point does not have has the middle of its range
 //
 // The time per trial grows with the cube of the number of trials: some milliseconds for 30, a
 // second for some hundred. Use search/Tpe or search/CmaEs for more trials.
@@ -53,6 +54,7 @@ class GaussianProcess final : public Sampler {
   using Config = GaussianProcessConfig;
   GaussianProcess(const Config& config, SamplerContext& context);
   SearchPoint ask(std::int64_t number, std::span<const Trial> history) const override;
+  bool takes_conditions() const override { return true; }
 
  private:
   GpData ended_in(std::span<const Trial> history) const;

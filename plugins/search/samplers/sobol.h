@@ -40,6 +40,8 @@ class Sobol final : public Sampler {
   using Config = SobolConfig;
   Sobol(const Config& config, SamplerContext& context);
   SearchPoint ask(std::int64_t number, std::span<const Trial> history) const override;
+  bool takes_conditions() const override { return true; }
+  bool takes_several_objectives() const override { return true; }
 
  private:
   SearchSpace space_;

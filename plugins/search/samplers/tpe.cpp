@@ -69,23 +69,42 @@ SearchPoint Tpe::ask(std::int64_t number, std::span<const Trial> history) const 
   if (results_in(history, goal_) < static_cast<std::size_t>(config_.n_startup)) {
     return space_.point(random_unit(space_.size(), draws));
   }
+  std::vector<double> unit(space_.size());
+  for (const std::vector<std::size_t>& group : space_.groups()) {
+    if (!space_.is_conditional()) {
+      choose(group, history, draws, unit);
+    } else {
+      choose(group, trials_with(group.front(), history), draws, unit);
+    }
+  }
+  return space_.point(unit);
+}
+
+std::vector<Trial> Tpe::trials_with(std::size_t dimension, std::span<const Trial> history) const {
+  std::vector<Trial> trials;
+  for (const Trial& trial : history) {
+    if (space_.active(space_.unit(trial.point))[dimension]) trials.push_back(trial);
+  }
+  return trials;
+}
+
+// Until enough trials had the group its coordinates are random.
+void Tpe::choose(const std::vector<std::size_t>& group, std::span<const Trial> history,
+                 RandomStream& draws, std::vector<double>& unit) const {
+  if (results_in(history, goal_) < static_cast<std::size_t>(config_.n_startup)) {
+    for (const std::size_t dimension : group) unit[dimension] = draws.uniform();
+    return;
+  }
   std::vector<std::vector<double>> units;
   for (const Trial& trial : history) units.push_back(space_.unit(trial.point));
   const TpeSplit split = tpe_split(history, goal_, config_);
-  std::vector<double> unit;
-  const auto add = [&](const std::vector<std::size_t>& dimensions) {
+  const auto set = [&](const std::vector<std::size_t>& dimensions) {
     const std::vector<double> found = best_of(estimator(dimensions, split.below, units),
                                               estimator(dimensions, split.above, units), draws);
-    unit.insert(unit.end(), found.begin(), found.end());
+    for (std::size_t i = 0; i < dimensions.size(); ++i) unit[dimensions[i]] = found[i];
   };
-  std::vector<std::size_t> all(space_.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  if (config_.multivariate) {
-    add(all);
-  } else {
-    for (const std::size_t dimension : all) add({dimension});
-  }
-  return space_.point(unit);
+  if (config_.multivariate) return set(group);
+  for (const std::size_t dimension : group) set({dimension});
 }
 
 ParzenEstimator Tpe::estimator(const std::vector<std::size_t>& dimensions,

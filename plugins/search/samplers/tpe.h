@@ -12,6 +12,9 @@
 // With `multivariate` l and g are joint densities, which model interactions (Falkner et al. 2018);
 // without it every dimension has its own densities, as in the papers.
 //
+// Keys with conditions are a tree, as in the paper: the keys of each set of conditions have
+// densities of their own, of the trials that have them.
+//
 // Default numbers are those of Optuna (Akiba et al., KDD 2019). There `multivariate` is off by
 // default; Watanabe (arXiv 2304.11127) recommends it.
 #pragma once
@@ -62,8 +65,14 @@ class Tpe final : public Sampler {
   using Config = TpeConfig;
   Tpe(const Config& config, SamplerContext& context);
   SearchPoint ask(std::int64_t number, std::span<const Trial> history) const override;
+  bool takes_conditions() const override { return true; }
 
  private:
+  // The trials that have a dimension.
+  std::vector<Trial> trials_with(std::size_t dimension, std::span<const Trial> history) const;
+  // Sets the coordinates of dimensions that are in each of the trials.
+  void choose(const std::vector<std::size_t>& group, std::span<const Trial> history,
+              RandomStream& draws, std::vector<double>& unit) const;
   ParzenEstimator estimator(const std::vector<std::size_t>& dimensions,
                             const std::vector<std::size_t>& trials,
                             const std::vector<std::vector<double>>& units) const;

@@ -9,13 +9,14 @@
 #include <filesystem>
 #include <functional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "search/study/curve_watch.h"
+#include "search/study/enqueued.h"
 #include "search/study/measurements.h"
 #include "search/study/study.h"
-#include "search/study/study_runner.h"
 #include "trivet/config/enums.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
@@ -60,22 +61,59 @@ class Telling {
   SearchRecords& records_;
 };
 
-StudyPlan plan_of(const SearchConfig& config) {
-  return {.objective = config.objective,
-          .goal = config.goal,
-          .trials = config.trials,
-          .parallel = config.parallel,
-          .max_failures = config.max_failures};
+void check_metric(const std::string& metric, const std::string& path, Diagnostics& diagnostics) {
+  const auto is_plain = [](char c) { return c != '"' && c != '\\' && c != '\n'; };
+  if (metric.empty()) diagnostics.add(path, "names no metric", "\"eval/accuracy\"");
+  if (!std::all_of(metric.begin(), metric.end(), is_plain)) {
+    diagnostics.add(path, "a metric's name has no quotes, backslashes or line ends");
+  }
+}
+
+// "eval/accuracy" also for "accuracy".
+std::string full_name(const std::string& metric) {
+  const Objective objective = parse_objective(metric);
+  return objective.kind + "/" + objective.name;
+}
+
+std::vector<Goal> goals_of(const SearchConfig& config) {
+  std::vector<Goal> goals;
+  for (const ObjectiveConfig& each : config.all_objectives()) goals.push_back(each.goal);
+  return goals;
+}
+
+// All that is wrong with them, at once.
+void check_objectives(const SearchConfig& config, Diagnostics& diagnostics) {
+  if (config.objectives.empty()) {
+    check_metric(config.objective, "objective", diagnostics);
+    if (!config.goal) diagnostics.add("goal", "is required", "min or max");
+    return;
+  }
+  if (!config.objective.empty() || config.goal) {
+    diagnostics.add("objectives", "is set, and also objective or goal", "remove one of them");
+  }
+  if (config.stopper && config.objectives.size() > 1) {
+    diagnostics.add("stopper", "a stopper compares one objective", "remove it");
+  }
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < config.objectives.size(); ++i) {
+    const std::string path = joined_path("objectives", i) + ".metric";
+    const std::string& metric = config.objectives[i].metric;
+    check_metric(metric, path, diagnostics);
+    if (!names.insert(full_name(metric)).second) {
+      diagnostics.add(path, "'" + metric + "' is listed twice");
+    }
+  }
 }
 
 }  // namespace
 
+std::vector<ObjectiveConfig> SearchConfig::all_objectives() const {
+  if (!objectives.empty()) return objectives;
+  return {{objective, goal.value_or(Goal::min)}};
+}
+
 void SearchConfig::validate(Diagnostics& diagnostics) const {
-  const auto is_plain = [](char c) { return c != '"' && c != '\\' && c != '\n'; };
-  if (objective.empty()) diagnostics.add("objective", "names no metric", "\"eval/accuracy\"");
-  if (!std::all_of(objective.begin(), objective.end(), is_plain)) {
-    diagnostics.add("objective", "a metric's name has no quotes, backslashes or line ends");
-  }
+  check_objectives(*this, diagnostics);
   if (!orchestrator) diagnostics.add("orchestrator", "a search needs one to run its trials");
   if (!sampler) diagnostics.add("sampler", "a search needs one", "search/Tpe, search/Random");
   if (!(refresh_interval.seconds > 0 && refresh_interval.seconds <= 3600)) {
@@ -84,6 +122,21 @@ void SearchConfig::validate(Diagnostics& diagnostics) const {
   if (space.empty()) {
     diagnostics.add("space", "there is nothing to search",
                     "space.\"trainer.learning_rate\" = { log_uniform = [1e-5, 1e-1] }");
+  }
+  check_conditions(space, "space", diagnostics);
+  if (static_cast<std::int64_t>(enqueue.size()) > trials) {
+    diagnostics.add("enqueue",
+                    "has " + std::to_string(enqueue.size()) + " points for " +
+                        std::to_string(trials) + " trials",
+                    "raise trials");
+  }
+  try {
+    const SearchSpace valid(space);
+    for (std::size_t i = 0; i < enqueue.size(); ++i) {
+      check_enqueued(valid, enqueue[i], joined_path("enqueue", i), diagnostics);
+    }
+  } catch (const ConfigError&) {
+    // The space is reported above.
   }
 }
 
@@ -98,20 +151,60 @@ SearchOrchestrator::SearchOrchestrator(const Config& config, launch::Orchestrato
 
 // The units are not known yet; the extremes of the space are checked instead.
 void SearchOrchestrator::check(std::span<const launch::WorkUnit>, Diagnostics& diagnostics) {
-  SamplerContext sampler{.space = space_, .goal = config_.goal, .seed = config_.seed};
-  make(config_.sampler, sampler)->ask(0, {});
-  StopperContext stopper{.goal = config_.goal};
+  const std::unique_ptr<Sampler> sampler = make_sampler();
+  const std::string key(config_.sampler.key());
+  const auto refuse = [&](const std::string& what, const std::string& hint) {
+    throw ConfigError(Diagnostic{
+        .where = {}, .path = "xp.orchestrator.sampler", .what = key + what, .hint = hint});
+  };
+  if (goals_of(config_).size() > 1 && !sampler->takes_several_objectives()) {
+    refuse(" takes one objective", "use search/Nsga2, search/Random or search/Sobol");
+  }
+  if (space_.is_conditional() && !sampler->takes_conditions()) {
+    refuse(" takes no space with conditions (when)", "use search/Tpe");
+  }
+  sampler->ask(0, {});
+  StopperContext stopper{.goal = goals_of(config_).front()};
   if (config_.stopper) make(config_.stopper, stopper);
+  std::vector<SearchPoint> points = extremes(space_);
+  for (const Value& given : plan().enqueued) {
+    points.push_back(with_given(space_, points.front(), given));
+  }
   std::vector<launch::WorkUnit> units;
-  for (const SearchPoint& point : extremes(space_)) {
+  for (const SearchPoint& point : points) {
     units.push_back(records_.add({.args = point, .shown = {}}));
   }
   inner_->check(units, diagnostics);
 }
 
+std::unique_ptr<Sampler> SearchOrchestrator::make_sampler() const {
+  const std::vector<Goal> goals = goals_of(config_);
+  SamplerContext context{
+      .space = space_, .goal = goals.front(), .seed = config_.seed, .goals = goals};
+  return make(config_.sampler, context);
+}
+
+StudyPlan SearchOrchestrator::plan() const {
+  StudyPlan plan{.objectives = {},
+                 .trials = config_.trials,
+                 .parallel = config_.parallel,
+                 .max_failures = config_.max_failures};
+  for (const ObjectiveConfig& each : config_.all_objectives()) {
+    plan.objectives.push_back(each.metric);
+  }
+  for (const Map<Value>& given : config_.enqueue) {
+    plan.enqueued.push_back(in_order_of(space_, given));
+  }
+  return plan;
+}
+
 std::vector<std::string> SearchOrchestrator::intent() const {
-  std::string head = "search for the " + std::string(enum_name(config_.goal)) + " of " +
-                     config_.objective + ": " + std::to_string(config_.trials) + " trials, " +
+  std::string goals;
+  for (const ObjectiveConfig& each : config_.all_objectives()) {
+    goals += (goals.empty() ? "the " : " and the ") + std::string(enum_name(each.goal)) + " of " +
+             each.metric;
+  }
+  std::string head = "search for " + goals + ": " + std::to_string(config_.trials) + " trials, " +
                      std::to_string(config_.parallel) + " at once, by " +
                      std::string(config_.sampler.key()) + " on " +
                      std::string(config_.orchestrator.key());
@@ -120,9 +213,11 @@ std::vector<std::string> SearchOrchestrator::intent() const {
   for (const Dimension& dimension : space_.dimensions()) {
     lines.push_back("  " + dimension.path() + ": " + dimension.text());
   }
-  SamplerContext sampler{.space = space_, .goal = config_.goal, .seed = config_.seed};
   lines.emplace_back("  first trial:");
-  for (const auto& [name, value] : make(config_.sampler, sampler)->ask(0, {})) {
+  SearchPoint first = make_sampler()->ask(0, {});
+  const StudyPlan plan = this->plan();
+  if (!plan.enqueued.empty()) first = with_given(space_, first, plan.enqueued.front());
+  for (const auto& [name, value] : first) {
     lines.back() += " " + name + "=" + to_toml(value);
   }
   return lines;
@@ -166,9 +261,8 @@ void SearchOrchestrator::supervise(const launch::Supervision& supervision) {
 
 std::string SearchOrchestrator::search(const launch::Supervision& supervision) {
   write_goal();
-  SamplerContext sampler_context{.space = space_, .goal = config_.goal, .seed = config_.seed};
-  const auto sampler = make(config_.sampler, sampler_context);
-  StopperContext stopper_context{.goal = config_.goal};
+  const std::unique_ptr<Sampler> sampler = make_sampler();
+  StopperContext stopper_context{.goal = goals_of(config_).front()};
   std::unique_ptr<Stopper> stopper;
   if (config_.stopper) stopper = make(config_.stopper, stopper_context);
   Study study(context_.experiment_directory / "search.jsonl", space_);
@@ -182,7 +276,7 @@ std::string SearchOrchestrator::search(const launch::Supervision& supervision) {
                               inner_->cancel({&wid, 1});
                             },
                         .follow = [&](const std::filesystem::path& curve) { watch.follow(curve); }};
-  StudyRunner runner(plan_of(config_), study, *sampler, stopper.get(), records_, calls);
+  StudyRunner runner(plan(), study, space_, *sampler, stopper.get(), records_, calls);
   bool stopped = false;
   const launch::Supervision below{.should_stop =
                                       [&] {
@@ -211,10 +305,16 @@ std::string SearchOrchestrator::search(const launch::Supervision& supervision) {
 
 // For programs that watch the search.
 void SearchOrchestrator::write_goal(const std::string& failure) const {
-  const Objective objective = parse_objective(config_.objective);
-  Value goal = Value::table({{"objective", objective.kind + "/" + objective.name},
-                             {"goal", enum_name(config_.goal)},
-                             {"trials", config_.trials}});
+  Value objectives = Value::array(), space = Value::table();
+  for (const ObjectiveConfig& each : config_.all_objectives()) {
+    objectives.push_back(
+        Value::table({{"objective", full_name(each.metric)}, {"goal", enum_name(each.goal)}}));
+  }
+  for (const auto& [path, dimension] : config_.space) space.set(path, encode(dimension));
+  Value goal = objectives.items().front();
+  goal.set("trials", config_.trials);
+  goal.set("space", std::move(space));
+  if (objectives.items().size() > 1) goal.set("objectives", std::move(objectives));
   if (!failure.empty()) goal.set("failure", failure);
   replace_file(context_.experiment_directory / "search.json", to_json(goal) + "\n");
 }

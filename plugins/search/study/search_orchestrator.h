@@ -13,14 +13,21 @@
 //   stopper = { type = "search/Asha", min_steps = 100 }
 //   space."trainer.learning_rate" = { log_uniform = [1e-4, 1e-1] }
 //   space."task.model.hidden_dims" = { choice = [[128], [256], [256, 128]] }
+//   enqueue = [{ "trainer.learning_rate" = 0.01 }]              # tried first
 //
 // The objective is a number that the trial's job writes to metrics.jsonl in its directory,
 // {wu_dir}, or that a separate evaluation job writes to continuous_eval/ in it. The last value is
 // the trial's result. A trial fails if one of its jobs fails, or if there is no value. Stopped
 // trials are canceled units; their state contains the reason.
 //
+// Several objectives, each with its goal, take the place of `objective` and `goal`. Their results are
+// the trials that no other one dominates (trivet/search/pareto.h):
+//
+//   objectives = [{ metric = "accuracy", goal = "max" }, { metric = "latency_ms", goal = "min" }]
+//
 // A search in which no trial has a value ends with an error, in supervisor.log. search.json records
-// the goal, and the error if there is one: {"objective", "goal", "trials", "failure"}.
+// the goal, and the error if there is one: {"objective", "goal", "trials", "space", "failure"}, with
+// several objectives also "objectives": a list of {"objective", "goal"}.
 //
 // The experiment's directory holds the whole state of the search (study.h): killed at any moment,
 // it resumes with the same trials. To add trials to an experiment that has ended, raise `trials`
@@ -30,11 +37,13 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "search/study/search_records.h"
+#include "search/study/study_runner.h"
 #include "trivet/launch/orchestrator.h"
 #include "trivet/search/sampler.h"
 #include "trivet/search/search_space.h"
@@ -42,10 +51,20 @@
 
 namespace trivet::search {
 
+struct ObjectiveConfig {
+  std::string metric;
+  Goal goal = Goal::min;
+};
+TRIVET_CONFIG(ObjectiveConfig, trivet::NoBase,
+              (metric, "A number in metrics.jsonl, as `objective` of the search.", required,
+               names_metric),
+              (goal, "Whether a lower (min) or a higher (max) value is better.", required))
+
 struct SearchConfig : launch::OrchestratorConfig {
   ConfigOf<launch::Orchestrator> orchestrator = "local/Orchestrator";
   std::string objective;
-  Goal goal = Goal::min;
+  std::optional<Goal> goal;
+  std::vector<ObjectiveConfig> objectives;
   std::int64_t trials = 1;
   std::int64_t parallel = 1;
   ConfigOf<Sampler> sampler = "search/Tpe";
@@ -54,16 +73,22 @@ struct SearchConfig : launch::OrchestratorConfig {
   std::int64_t max_failures = 10;
   Duration refresh_interval = 5;
   Map<DimensionConfig> space;
+  std::vector<Map<Value>> enqueue;
 
   void validate(Diagnostics& diagnostics) const;
+  // `objectives`, or the only one.
+  std::vector<ObjectiveConfig> all_objectives() const;
 };
 TRIVET_CONFIG(
     SearchConfig, launch::OrchestratorConfig, (orchestrator, "Where the trials run."),
     (objective,
      "A number in metrics.jsonl: \"accuracy\" or \"eval/accuracy\" of evaluations, "
-     "\"train/training_loss\" of training.",
-     required, names_metric),
-    (goal, "Whether a lower (min) or a higher (max) value is better.", required),
+     "\"train/training_loss\" of training. Empty with `objectives`.",
+     names_metric),
+    (goal, "Whether a lower (min) or a higher (max) value of `objective` is better."),
+    (objectives,
+     "Several objectives at once, for a sampler that takes them. The results are the trials that "
+     "no other one surpasses in all objectives. Default: `objective` alone."),
     (trials, "Number of trials.", required, at_least(1)),
     (parallel, "Trials at once. A point is chosen without the results of those that run.",
      at_least(1)),
@@ -74,7 +99,10 @@ TRIVET_CONFIG(
      at_least(0)),
     (refresh_interval, "Time between two queries of a cluster for the states of the trials."),
     (space, "Search space: a path in the run's config, or an argument of the jobs -> values.",
-     required))
+     required),
+    (enqueue,
+     "Points that the first trials have: tables of keys of the space and their values. The sampler "
+     "chooses the keys that are left out. Points that are added later come next."))
 
 class SearchOrchestrator final : public launch::Orchestrator {
  public:
@@ -93,6 +121,8 @@ class SearchOrchestrator final : public launch::Orchestrator {
  private:
   using Clock = std::chrono::steady_clock;
 
+  std::unique_ptr<Sampler> make_sampler() const;
+  StudyPlan plan() const;
   // Returns the final error of the search; empty if there is none.
   std::string search(const launch::Supervision& supervision);
   void write_goal(const std::string& failure = {}) const;

@@ -66,6 +66,7 @@ void Study::take(const Value& line, const std::string& where) {
       point->is_table()) {
     trials_.push_back({.number = at, .point = point_from(*point)});
     endings_.emplace_back();
+    if (const Value* given = line.find("enqueued")) enqueued_.push_back(*given);
     return;
   }
   const auto end = enum_from_name<TrialState>(state);
@@ -79,6 +80,12 @@ void Study::take(const Value& line, const std::string& where) {
   const Value* value = line.find("value");
   if (value != nullptr && (value->is_float() || value->is_integer())) {
     trial.value = value->as_float();
+  }
+  const Value* values = line.find("values");
+  if (values != nullptr && values->is_array()) {
+    for (const Value& one : values->items()) {
+      if (one.is_float() || one.is_integer()) trial.values.push_back(one.as_float());
+    }
   }
   const Value* wid = line.find("wid");
   const Value* detail = line.find("detail");
@@ -129,14 +136,17 @@ void Study::append(const Value& line) {
   size_ += text.size();
 }
 
-const Trial& Study::begin(SearchPoint point) {
+const Trial& Study::begin(SearchPoint point, const Value& enqueued) {
   Value table = Value::table();
   for (const auto& [path, value] : point) table.set(path, value);
   const std::int64_t number = std::ssize(trials_);
-  append(Value::table({{"trial", number},
-                       {"state", enum_name(TrialState::running)},
-                       {"point", table},
-                       {"time", unix_time()}}));
+  Value line = Value::table({{"trial", number},
+                             {"state", enum_name(TrialState::running)},
+                             {"point", table},
+                             {"time", unix_time()}});
+  if (!enqueued.is_null()) line.set("enqueued", enqueued);
+  append(line);
+  if (!enqueued.is_null()) enqueued_.push_back(enqueued);
   endings_.emplace_back();
   return trials_.emplace_back(Trial{.number = number, .point = std::move(point)});
 }
@@ -145,16 +155,20 @@ void Study::set_measurements(std::int64_t number, std::vector<Measurement> measu
   trials_[static_cast<std::size_t>(number)].measurements = std::move(measurements);
 }
 
-void Study::end(std::int64_t number, TrialState state, std::optional<double> value, Ending ending) {
-  append(Value::table({{"trial", number},
-                       {"state", enum_name(state)},
-                       {"wid", ending.wid},
-                       {"value", value ? Value(*value) : Value()},
-                       {"detail", ending.detail},
-                       {"time", unix_time()}}));
+void Study::end(std::int64_t number, TrialState state, const std::vector<double>& values,
+                Ending ending) {
+  Value line = Value::table({{"trial", number},
+                             {"state", enum_name(state)},
+                             {"wid", ending.wid},
+                             {"value", values.empty() ? Value() : Value(values.front())},
+                             {"detail", ending.detail},
+                             {"time", unix_time()}});
+  if (values.size() > 1) line.set("values", Value::array_of(values));
+  append(line);
   Trial& trial = trials_[static_cast<std::size_t>(number)];
   trial.state = state;
-  trial.value = value;
+  if (!values.empty()) trial.value = values.front();
+  if (values.size() > 1) trial.values = values;
   endings_[static_cast<std::size_t>(number)] = std::move(ending);
   ended_.push_back(number);
 }

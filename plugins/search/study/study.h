@@ -6,6 +6,9 @@
 //   {"trial": 0, "state": "running", "point": {"trainer.learning_rate": 0.01}, "time": 1763690431.2}
 //   {"trial": 0, "state": "complete", "wid": 1, "value": 0.25, "detail": "", "time": ...}
 //
+// With several objectives the end has "values", too, of which "value" is the first. A trial at a
+// point that the user gave has "enqueued" in its start: what the user gave of it.
+//
 // A line is on the disk before the search acts on it. An incomplete last line, left by a killed
 // process, is ignored and overwritten. One process writes at a time.
 #pragma once
@@ -41,10 +44,14 @@ class Study {
   // The number of most recently ended trials in a row that failed.
   std::int64_t failures_in_a_row() const;
 
-  const Trial& begin(SearchPoint point);
+  // What was enqueued for the trials so far; tables.
+  std::span<const Value> enqueued() const { return enqueued_; }
+
+  // `enqueued`: the table for which the point was made; null for one of the sampler.
+  const Trial& begin(SearchPoint point, const Value& enqueued = {});
   void set_measurements(std::int64_t number, std::vector<Measurement> measurements);
-  // The trial must be running.
-  void end(std::int64_t number, TrialState state, std::optional<double> value, Ending ending);
+  // The trial must be running. `values` of the objectives; empty if it has none.
+  void end(std::int64_t number, TrialState state, const std::vector<double>& values, Ending ending);
 
  private:
   void read();
@@ -56,6 +63,7 @@ class Study {
   std::uint64_t size_ = 0;          // of its complete lines
   std::vector<std::string> paths_;  // of the space, in its order
   std::vector<Trial> trials_;
+  std::vector<Value> enqueued_;
   std::vector<Ending> endings_;      // per trial
   std::vector<std::int64_t> ended_;  // numbers
 };

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "search/study/enqueued.h"
 #include "trivet/config/enums.h"
 #include "trivet/error.h"
 #include "trivet/launch/unit_files.h"
@@ -34,15 +35,18 @@ std::string seen_text(const WorkUnit& unit) {
 
 }  // namespace
 
-StudyRunner::StudyRunner(const StudyPlan& plan, Study& study, const Sampler& sampler,
-                         const Stopper* stopper, SearchRecords& records, UnitCalls calls)
+StudyRunner::StudyRunner(const StudyPlan& plan, Study& study, const SearchSpace& space,
+                         const Sampler& sampler, const Stopper* stopper, SearchRecords& records,
+                         UnitCalls calls)
     : plan_(plan),
       study_(study),
+      space_(space),
       sampler_(sampler),
       stopper_(stopper),
       records_(records),
-      calls_(std::move(calls)),
-      objective_(parse_objective(plan.objective)) {}
+      calls_(std::move(calls)) {
+  for (const std::string& text : plan_.objectives) objectives_.push_back(parse_objective(text));
+}
 
 void StudyRunner::step() {
   if (busy_) return;
@@ -112,12 +116,14 @@ void StudyRunner::add_unit(std::int64_t number) {
     keep(number, unit);
     if (!final_state(unit)) calls_.launch(unit);
   } catch (const ConfigError& error) {
-    study_.end(number, TrialState::failed, std::nullopt, {.wid = 0, .detail = error.what()});
+    study_.end(number, TrialState::failed, {}, {.wid = 0, .detail = error.what()});
   }
 }
 
 void StudyRunner::keep(std::int64_t number, const WorkUnit& unit) {
-  units_.insert_or_assign(number, Unit{unit, UnitCurve(unit.directory, objective_)});
+  Unit kept{unit, {}};
+  for (const Objective& each : objectives_) kept.curves.emplace_back(unit.directory, each);
+  units_.insert_or_assign(number, std::move(kept));
 }
 
 void StudyRunner::look_at(std::int64_t number) {
@@ -154,26 +160,31 @@ std::optional<JobState> StudyRunner::final_state(const WorkUnit& unit) const {
 }
 
 void StudyRunner::read_curve(std::int64_t number) {
-  UnitCurve& curve = units_.at(number).curve;
-  if (curve.update()) study_.set_measurements(number, curve.measurements());
+  std::vector<UnitCurve>& curves = units_.at(number).curves;
+  for (std::size_t i = 1; i < curves.size(); ++i) curves[i].update();
+  if (curves[0].update()) study_.set_measurements(number, curves[0].measurements());
+}
+
+// Why a unit that has completed has no value of an objective; empty if it has one.
+std::string StudyRunner::missing_value(const Unit& unit, std::size_t objective) const {
+  const std::vector<Measurement>& curve = unit.curves[objective].measurements();
+  const std::string name = objectives_[objective].kind + "/" + objectives_[objective].name;
+  if (curve.empty()) return "its metrics.jsonl has no " + name + seen_text(unit.unit);
+  return std::isfinite(curve.back().value) ? "" : "its last " + name + " is not finite";
 }
 
 void StudyRunner::note_end(std::int64_t number, JobState state) {
   const Unit& unit = units_.at(number);
   Study::Ending ending{.wid = unit.unit.wid, .detail = {}};
-  const std::vector<Measurement>& curve = unit.curve.measurements();
-  if (state != JobState::completed) {
-    ending.detail = enum_name(state);
-  } else if (curve.empty()) {
-    ending.detail = "its metrics.jsonl has no " + objective_.kind + "/" + objective_.name +
-                    seen_text(unit.unit);
-  } else if (!std::isfinite(curve.back().value)) {
-    ending.detail = "its last " + objective_.kind + "/" + objective_.name + " is not finite";
-  } else {
-    study_.end(number, TrialState::complete, curve.back().value, std::move(ending));
-    return;
+  if (state != JobState::completed) ending.detail = enum_name(state);
+  std::vector<double> values;
+  for (std::size_t i = 0; ending.detail.empty() && i < objectives_.size(); ++i) {
+    ending.detail = missing_value(unit, i);
+    if (ending.detail.empty()) values.push_back(unit.curves[i].measurements().back().value);
   }
-  study_.end(number, TrialState::failed, std::nullopt, std::move(ending));
+  const TrialState end = ending.detail.empty() ? TrialState::complete : TrialState::failed;
+  if (end == TrialState::failed) values.clear();
+  study_.end(number, end, values, std::move(ending));
 }
 
 void StudyRunner::stop_if_hopeless(std::int64_t number) {
@@ -183,7 +194,8 @@ void StudyRunner::stop_if_hopeless(std::int64_t number) {
   if (!why) return;
   const WorkUnit& unit = units_.at(number).unit;
   const double last = trial.measurements.back().value;
-  study_.end(number, TrialState::stopped, std::isfinite(last) ? std::optional(last) : std::nullopt,
+  study_.end(number, TrialState::stopped,
+             std::isfinite(last) ? std::vector{last} : std::vector<double>(),
              {.wid = unit.wid, .detail = *why});
   cancel(unit, *why);
 }
@@ -196,11 +208,26 @@ void StudyRunner::cancel(const WorkUnit& unit, const std::string& why) {
 void StudyRunner::ask() {
   while (wants_more() && open_units() < plan_.parallel) {
     const std::int64_t number = std::ssize(study_.trials());
-    study_.begin(sampler_.ask(number, study_.history()));
+    SearchPoint point = sampler_.ask(number, study_.history());
+    const Value* given = next_enqueued();
+    if (given != nullptr) point = with_given(space_, point, *given);
+    study_.begin(std::move(point), given != nullptr ? *given : Value());
     add_unit(number);
     // A point that was tried before already has its result.
     look_at(number);
   }
+}
+
+// The first of the points to try that was not tried as often as it is listed so far. Their list may
+// have grown since the search began.
+const Value* StudyRunner::next_enqueued() const {
+  const std::vector<Value>& list = plan_.enqueued;
+  const std::span<const Value> tried = study_.enqueued();
+  for (auto entry = list.begin(); entry != list.end(); ++entry) {
+    const auto wanted = std::count(list.begin(), entry + 1, *entry);
+    if (wanted > std::count(tried.begin(), tried.end(), *entry)) return &*entry;
+  }
+  return nullptr;
 }
 
 std::int64_t StudyRunner::open_units() const {

@@ -23,11 +23,11 @@
 namespace trivet::search {
 
 struct StudyPlan {
-  std::string objective;
-  Goal goal = Goal::min;
+  std::vector<std::string> objectives;  // stoppers see the first
   std::int64_t trials = 0;
   std::int64_t parallel = 1;
   std::int64_t max_failures = 0;  // in a row; 0: no limit
+  std::vector<Value> enqueued{};  // points, or parts of one, to try first; tables
 };
 
 // Operations on units. The first two are called with recorded units.
@@ -41,8 +41,8 @@ struct UnitCalls {
 class StudyRunner {
  public:
   // `stopper` may be null. All references must outlive the runner.
-  StudyRunner(const StudyPlan& plan, Study& study, const Sampler& sampler, const Stopper* stopper,
-              SearchRecords& records, UnitCalls calls);
+  StudyRunner(const StudyPlan& plan, Study& study, const SearchSpace& space, const Sampler& sampler,
+              const Stopper* stopper, SearchRecords& records, UnitCalls calls);
 
   // Checks everything once. Does nothing if it is called from within its own callbacks. Throws what
   // the sampler, the stopper and the records throw.
@@ -55,7 +55,7 @@ class StudyRunner {
  private:
   struct Unit {
     launch::WorkUnit unit;
-    UnitCurve curve;
+    std::vector<UnitCurve> curves;  // of the objectives
   };
 
   bool wants_more() const;
@@ -68,16 +68,19 @@ class StudyRunner {
   void stop_if_hopeless(std::int64_t number);
   void cancel(const launch::WorkUnit& unit, const std::string& why);
   void ask();
+  const Value* next_enqueued() const;
+  std::string missing_value(const Unit& unit, std::size_t objective) const;
   std::optional<launch::JobState> final_state(const launch::WorkUnit& unit) const;
   std::int64_t open_units() const;
 
   const StudyPlan plan_;
   Study& study_;
+  const SearchSpace& space_;
   const Sampler& sampler_;
   const Stopper* stopper_;
   SearchRecords& records_;
   const UnitCalls calls_;
-  const Objective objective_;
+  std::vector<Objective> objectives_;
   std::map<std::int64_t, Unit> units_;  // by trial number
   bool taken_up_ = false, busy_ = false;
 };

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // trivet launch [CONFIG] [--cfg F] [--xp F] [K=V ...]
+#include <cstdio>
 #include <utility>
 
 #include <fmt/core.h>
 
 #include "base/terminal.h"
 #include "base/terminal_text.h"
+#include "builtin/config_jobs.h"
 #include "cli/command_info.h"
 #include "cli/experiment_command.h"
 #include "cli/host_catalog.h"
 #include "config/config_arguments.h"
 #include "launch/launcher.h"
 #include "launch/unit_text.h"
+#include "run/inspection.h"
+#include "run/metric_uses.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
 
@@ -39,6 +43,19 @@ constexpr OptionSpec kOwnLaunchOptions[] = {
 };
 constexpr auto kLaunchOptions = with_config_options(kOwnLaunchOptions);
 
+// Trials of a misspelled objective would all fail. Other programs than runs may log any number.
+void check_objectives(const ResolvedLaunch& launch, SchemaLookup& schemas) {
+  if (!launch.run || !only_runs_config(launch.xp)) return;
+  MetricUses uses;
+  add_searched_metrics(Value::table({{"xp", launch.xp}}), schemas, uses);
+  if (uses.empty()) return;
+  const std::string reason = check_launched_metrics(*launch.run, uses);
+  if (reason.empty()) return;
+  std::fputs(
+      printable("warning: the metrics that [xp] names are not checked: " + reason + "\n").c_str(),
+      stderr);
+}
+
 int run_launch(std::span<const std::string> words) {
   ConfigArguments given = parse_config_arguments(words, kLaunchOptions, ConfigNeed::optional);
   const std::vector<std::string> xp_files = given.arguments.all("xp");
@@ -58,6 +75,7 @@ int run_launch(std::span<const std::string> words) {
                      .plugin_dirs = given.plugin_dirs,
                      .sweeps = given.arguments.all("sweep")},
                     catalog);
+  check_objectives(launcher.resolved(), catalog.schemas());
   const bool dry = given.arguments.has("dry-run");
   const PlannedLaunch launched = dry ? launcher.plan() : launcher.launch();
   if (given.arguments.has("json")) {

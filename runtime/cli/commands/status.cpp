@@ -32,6 +32,9 @@ namespace fs = std::filesystem;
 constexpr OptionSpec kStatusOptions[] = {
     kRootOption,
     kPluginDirOption,
+    {.name = "importance",
+     .doc = "For a search, also print how much each key of its space matters: the part of the "
+            "objective's variance that the key explains alone (functional ANOVA)"},
     {.name = "json", .doc = "Print JSON"},
 };
 
@@ -63,7 +66,13 @@ std::string_view state_text(const UnitView& unit, const TrialView* trial) {
 }
 
 std::string value_text(const TrialView* trial) {
-  return trial != nullptr && trial->value ? fmt::format("{:.6g}", *trial->value) : "-";
+  if (trial == nullptr || !trial->value) return "-";
+  if (trial->values.empty()) return fmt::format("{:.6g}", *trial->value);
+  std::string text;
+  for (const double value : trial->values) {
+    text += fmt::format("{}{:.6g}", text.empty() ? "" : ", ", value);
+  }
+  return text;
 }
 
 std::string units_table(const ExperimentView& view, const std::optional<SearchView>& search,
@@ -151,12 +160,19 @@ int run_status(std::span<const std::string> words) {
   ExperimentIndex index(id);
   const ExperimentView view = refresher.view(index, id);
   const std::optional<SearchView> search = read_search(view.directory);
+  const bool weighs = arguments.has("importance");
+  if (weighs && !search) {
+    throw UsageError(fmt::format("experiment {} is not a search", view.xid),
+                     {.hint = "--importance is for those of search/Orchestrator"});
+  }
   if (json) {
     Value all = view_value(view);
     if (search) all.set("search", view_value(*search));
+    if (weighs) all.find("search")->set("importance", importances_value(*search));
     print_out(to_json(all, JsonStyle::indented));
   } else {
     print_out(head_text(view) + (search ? search_text(*search) : "") +
+              (weighs ? importances_text(*search) : "") +
               units_table(view, search, screen_width()) + evaluations(view, id));
   }
   const bool is_vain = search && !view.supervised && !search->failure.empty();
@@ -172,8 +188,8 @@ extern const CommandInfo kStatusCommand{
     .details =
         "ID is XID, XID/WID or XID/WID/JOB, @last, or an experiment's directory. Default: all\n"
         "experiments of --root. For a search, also prints its goal, the best trial and the\n"
-        "value of each trial; the exit code is 1 if the search has ended and no trial has a\n"
-        "value.",
+        "value of each trial; with several objectives the Pareto front instead of the best. The\n"
+        "exit code is 1 if the search has ended and no trial has a value.",
     .options = kStatusOptions,
     .operand = Operand::path,
     .run = run_status,

@@ -6,4 +6,12 @@ namespace trivet::search {
 // Out of line, so that the class has one vtable and one type information in the process.
 Sampler::~Sampler() = default;
 
+bool Sampler::takes_several_objectives() const {
+  return false;
+}
+
+bool Sampler::takes_conditions() const {
+  return false;
+}
+
 }  // namespace trivet::search

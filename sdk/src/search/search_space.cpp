@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "search/condition_values.h"
 #include "trivet/config/schema.h"
 
 namespace trivet::search {
@@ -188,13 +189,25 @@ std::pair<double, double> Dimension::cell(double unit) const {
   return {index / cells, (index + 1) / cells};
 }
 
+std::vector<std::string> Dimension::conditioned_on() const {
+  std::vector<std::string> keys;
+  for (const auto& entry : config_.when) keys.push_back(entry.first);
+  return keys;
+}
+
 std::string Dimension::text() const {
-  if (config_.uniform) return "uniform = " + to_toml(Value::array_of(*config_.uniform));
-  if (config_.log_uniform) return "log_uniform = " + to_toml(Value::array_of(*config_.log_uniform));
-  if (config_.log_int) return "log_int = " + to_toml(Value::array_of(*config_.log_int));
-  if (config_.choice) return "choice = " + to_toml(Value::array_of(*config_.choice));
-  const std::string range = "int = " + to_toml(Value::array_of(*config_.int_));
-  return config_.step ? range + ", step = " + std::to_string(*config_.step) : range;
+  std::string text;
+  if (config_.uniform) text = "uniform = " + to_toml(Value::array_of(*config_.uniform));
+  if (config_.log_uniform) text = "log_uniform = " + to_toml(Value::array_of(*config_.log_uniform));
+  if (config_.log_int) text = "log_int = " + to_toml(Value::array_of(*config_.log_int));
+  if (config_.choice) text = "choice = " + to_toml(Value::array_of(*config_.choice));
+  if (config_.int_) text = "int = " + to_toml(Value::array_of(*config_.int_));
+  if (config_.step) text += ", step = " + std::to_string(*config_.step);
+  std::string conditions;
+  for (const auto& [path, value] : config_.when) {
+    conditions += (conditions.empty() ? "" : ", ") + joined_path("", path) + " = " + to_toml(value);
+  }
+  return conditions.empty() ? text : text + ", when = {" + conditions + "}";
 }
 
 SearchSpace::SearchSpace(const Map<DimensionConfig>& dimensions) {
@@ -206,28 +219,100 @@ SearchSpace::SearchSpace(const Map<DimensionConfig>& dimensions) {
                                          "1e-1] }"});
   }
   for (const auto& [path, config] : dimensions) dimensions_.emplace_back(path, config);
+  Diagnostics diagnostics;
+  check_conditions(dimensions, "space", diagnostics);
+  diagnostics.throw_if_any();
+  const auto index_of = [&](const std::string& path) {
+    const auto found = std::find_if(dimensions_.begin(), dimensions_.end(),
+                                    [&](const Dimension& one) { return one.path() == path; });
+    return static_cast<std::size_t>(found - dimensions_.begin());
+  };
+  for (const auto& entry : dimensions) {
+    Conditions& conditions = conditions_.emplace_back();
+    for (const auto& [on, value] : entry.second.when) {
+      conditions.push_back({index_of(on), condition_values(value)});
+    }
+    conditional_ = conditional_ || !conditions.empty();
+  }
+  std::vector<bool> placed(dimensions_.size(), false);
+  while (order_.size() < dimensions_.size()) {
+    for (std::size_t i = 0; i < dimensions_.size(); ++i) {
+      const bool is_next = std::all_of(conditions_[i].begin(), conditions_[i].end(),
+                                       [&](const Condition& one) { return placed[one.of]; });
+      if (placed[i] || !is_next) continue;
+      placed[i] = true;
+      order_.push_back(i);
+    }
+  }
+}
+
+// `value_of`: the value of an active dimension.
+template <class ValueOf>
+bool SearchSpace::holds(std::size_t dimension, const std::vector<bool>& active,
+                        const ValueOf& value_of) const {
+  const Conditions& conditions = conditions_[dimension];
+  return std::all_of(conditions.begin(), conditions.end(), [&](const Condition& one) {
+    if (!active[one.of]) return false;
+    return std::find(one.values.begin(), one.values.end(), value_of(one.of)) != one.values.end();
+  });
+}
+
+std::vector<bool> SearchSpace::active(std::span<const double> unit) const {
+  std::vector<bool> active(dimensions_.size(), false);
+  for (const std::size_t i : order_) {
+    active[i] =
+        holds(i, active, [&](std::size_t of) { return dimensions_[of].value(unit[of]); });
+  }
+  return active;
+}
+
+std::vector<std::vector<std::size_t>> SearchSpace::groups() const {
+  std::vector<std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < dimensions_.size(); ++i) {
+    const auto found = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
+      return conditions_[group.front()] == conditions_[i];
+    });
+    if (found == groups.end()) {
+      groups.push_back({i});
+    } else {
+      found->push_back(i);
+    }
+  }
+  return groups;
 }
 
 SearchPoint SearchSpace::point(std::span<const double> unit) const {
+  const std::vector<bool> active = this->active(unit);
   SearchPoint point;
   for (std::size_t i = 0; i < dimensions_.size(); ++i) {
-    point.emplace_back(dimensions_[i].path(), dimensions_[i].value(unit[i]));
+    if (active[i]) point.emplace_back(dimensions_[i].path(), dimensions_[i].value(unit[i]));
   }
   return point;
 }
 
 std::vector<double> SearchSpace::unit(const SearchPoint& point) const {
-  std::vector<double> unit;
-  for (const Dimension& dimension : dimensions_) {
+  constexpr double kNone = 0.5;
+  std::vector<double> unit(dimensions_.size(), kNone);
+  std::vector<bool> active(dimensions_.size(), false);
+  std::vector<const Value*> values(dimensions_.size(), nullptr);
+  for (const std::size_t i : order_) {
+    const Dimension& dimension = dimensions_[i];
     const auto found = std::find_if(point.begin(), point.end(), [&](const auto& entry) {
       return entry.first == dimension.path();
     });
+    active[i] = holds(i, active, [&](std::size_t of) { return *values[of]; });
+    if (found != point.end() && !active[i]) {
+      throw Error("a trial of the search has a value for this key, whose conditions do not hold",
+                  {.path = dimension.path()});
+    }
+    if (!active[i]) continue;
     if (found == point.end()) {
       throw Error("a trial of the search has no value for this key", {.path = dimension.path()});
     }
-    unit.push_back(dimension.unit(found->second));
+    values[i] = &found->second;
+    unit[i] = dimension.unit(found->second);
   }
-  if (point.size() == dimensions_.size()) return unit;
+  if (std::ssize(point) == std::count(active.begin(), active.end(), true)) return unit;
   for (const auto& [path, value] : point) {
     const auto has_path = [&path = path](const Dimension& d) { return d.path() == path; };
     if (std::any_of(dimensions_.begin(), dimensions_.end(), has_path)) continue;

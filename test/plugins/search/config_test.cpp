@@ -5,6 +5,7 @@
 #include "plugins/config_round_trip.h"
 #include "search/samplers/cma_es.h"
 #include "search/samplers/gaussian_process.h"
+#include "search/samplers/nsga2.h"
 #include "search/samplers/random.h"
 #include "search/samplers/sobol.h"
 #include "search/samplers/tpe.h"
@@ -20,6 +21,7 @@ TEST_CASE("the configs of samplers and stoppers survive the way to a file and ba
   check_round_trip(search::TpeConfig{});
   check_round_trip(search::CmaEsConfig{});
   check_round_trip(search::GaussianProcessConfig{});
+  check_round_trip(search::Nsga2Config{});
   check_round_trip(search::MedianConfig{});
   search::AshaConfig asha;
   asha.min_steps = 100;

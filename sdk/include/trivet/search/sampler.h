@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "trivet/base/export.h"
 #include "trivet/config.h"
@@ -30,8 +31,11 @@ TRIVET_CONFIG(SamplerConfig, trivet::NoBase)
 
 struct SamplerContext {
   SearchSpace space;
-  Goal goal = Goal::min;
+  Goal goal = Goal::min;  // of the first objective
   std::int64_t seed = 0;
+  std::vector<Goal> goals{};  // of all objectives; may be empty where there is one
+
+  std::vector<Goal> all_goals() const { return goals.empty() ? std::vector{goal} : goals; }
 };
 
 class TRIVET_API Sampler : public Object {
@@ -45,6 +49,11 @@ class TRIVET_API Sampler : public Object {
   // ended, in the order in which they did, then those that run. Throws Error for a point in it that
   // the space does not have. [any-thread]
   virtual SearchPoint ask(std::int64_t number, std::span<const Trial> history) const = 0;
+
+  // A search refuses a sampler for what it does not take: several objectives, and spaces of which
+  // some dimensions have conditions (SearchSpace::is_conditional). Default: false. [any-thread]
+  virtual bool takes_several_objectives() const;
+  virtual bool takes_conditions() const;
 };
 
 }  // namespace trivet::search

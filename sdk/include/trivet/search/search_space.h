@@ -8,6 +8,11 @@
 //   space."task.train_input.batch_size" = { int = [32, 256], step = 32 }
 //   space."task.model.activation"     = { choice = ["nn/Relu", "nn/Gelu"] }
 //
+// A key may exist only under conditions on other keys, which may have conditions themselves:
+//
+//   space."task.model.type"        = { choice = ["vision/Mlp", "vision/Cnn"] }
+//   space."task.model.kernel_size" = { int = [2, 7], when = { "task.model.type" = "vision/Cnn" } }
+//
 // Samplers work on the unit cube, one coordinate in [0, 1] a dimension, whatever its type:
 //
 //   uniform      low + u (high - low)
@@ -15,6 +20,7 @@
 //   int          the line is cut into cells of equal width, one a value
 //   log_int      exp(..) of log(low - 1/2) .. log(high + 1/2), rounded: cells of equal ratio
 //   choice       cells of equal width; their order means nothing
+//   (a key that a point does not have has the middle, 0.5)
 //
 // Spaces are values: copy them. All functions may be called from any thread.
 #pragma once
@@ -45,6 +51,7 @@ struct TRIVET_API DimensionConfig {
   std::optional<std::vector<std::int64_t>> log_int{};
   std::optional<std::vector<Value>> choice{};
   std::optional<std::int64_t> step{};
+  Map<Value> when{};
 
   void validate(Diagnostics& diagnostics) const;
 };
@@ -53,7 +60,15 @@ TRIVET_CONFIG(DimensionConfig, trivet::NoBase, (uniform, "[low, high]: any numbe
               (int_, "[low, high]: any integer from low to high."),
               (log_int, "[low, high]: any integer, every order of magnitude as likely."),
               (choice, "List of values of any type; their order has no meaning."),
-              (step, "int: only low, low + step, low + 2 step, ...", at_least(1)))
+              (step, "int: only low, low + step, low + 2 step, ...", at_least(1)),
+              (when,
+               "Conditions: other keys of the space with a value, or a list of values. A trial has "
+               "this key only if each of them has such a value. Default: every trial has it."))
+
+// What is wrong with the conditions of the dimensions: an unknown key, a value that it cannot have,
+// a circle. The fields are named below `path`.
+TRIVET_API void check_conditions(const Map<DimensionConfig>& dimensions, std::string_view path,
+                                 Diagnostics& diagnostics);
 
 class TRIVET_API Dimension {
  public:
@@ -74,6 +89,9 @@ class TRIVET_API Dimension {
   // The coordinates that give the same value, as [first, last]; those of a continuous dimension are
   // single points.
   std::pair<double, double> cell(double unit) const;
+  bool has(const Value& value) const;
+  // The keys of its conditions.
+  std::vector<std::string> conditioned_on() const;
   // "log_uniform = [1e-05, 0.1]", for messages.
   std::string text() const;
 
@@ -83,7 +101,6 @@ class TRIVET_API Dimension {
   std::int64_t cell_index(double unit) const;
   std::int64_t integer_at(double unit) const;
   double coordinate(double x) const;
-  bool has(const Value& value) const;
 
   std::string path_;
   DimensionConfig config_;
@@ -95,20 +112,43 @@ class TRIVET_API Dimension {
 
 class TRIVET_API SearchSpace {
  public:
-  // Throws ConfigError for a dimension that is not valid, and when there is none.
+  // Throws ConfigError for a dimension or condition that is not valid, and when there is none.
   explicit SearchSpace(const Map<DimensionConfig>& dimensions);
 
   std::size_t size() const noexcept { return dimensions_.size(); }
   const std::vector<Dimension>& dimensions() const noexcept { return dimensions_; }
 
-  // `unit` has a coordinate for each dimension.
+  // Whether a dimension has conditions.
+  bool is_conditional() const noexcept { return conditional_; }
+  // Whether the point at these coordinates has each of the dimensions.
+  std::vector<bool> active(std::span<const double> unit) const;
+  // The dimensions by their conditions: those of a group are all in a point, or none of them is.
+  std::vector<std::vector<std::size_t>> groups() const;
+
+  // `unit` has a coordinate for each dimension. Coordinates of dimensions that the point does not
+  // have mean nothing.
   SearchPoint point(std::span<const double> unit) const;
   // The coordinates of a point, whose pairs may have any order. Throws Error when a dimension is
-  // missing, a key is none of the space, or a value none of its dimension.
+  // missing, a key is none of the space or one that the point cannot have, or a value none of its
+  // dimension.
   std::vector<double> unit(const SearchPoint& point) const;
 
  private:
+  struct Condition {
+    std::size_t of = 0;  // dimension
+    std::vector<Value> values{};
+
+    friend bool operator==(const Condition&, const Condition&) = default;
+  };
+  using Conditions = std::vector<Condition>;
+
+  template <class ValueOf>
+  bool holds(std::size_t dimension, const std::vector<bool>& active, const ValueOf& value_of) const;
+
   std::vector<Dimension> dimensions_;
+  std::vector<Conditions> conditions_;  // of each dimension
+  std::vector<std::size_t> order_;      // of the dimensions, after those of their conditions
+  bool conditional_ = false;
 };
 
 }  // namespace trivet::search

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "trivet/base/export.h"
@@ -33,8 +34,9 @@ struct Trial {
   std::int64_t number = 0;  // 0, 1, ... in the order in which points were asked for
   TrialState state = TrialState::running;
   SearchPoint point{};
-  std::optional<double> value{};            // the objective, once it ended
-  std::vector<Measurement> measurements{};  // by step, each step once
+  std::optional<double> value{};            // the (first) objective, once it ended
+  std::vector<Measurement> measurements{};  // of the (first) objective: by step, each step once
+  std::vector<double> values{};             // all objectives; empty where there is one
 };
 
 // The objective turned so that less is better. [any-thread]
@@ -46,5 +48,9 @@ inline double loss_of(double value, Goal goal) {
 // without one its last measurement. Nothing for one that runs, failed, or has no finite number.
 // [any-thread]
 TRIVET_API std::optional<double> final_loss(const Trial& trial, Goal goal);
+
+// The same for all objectives, in the order of `goals`. Nothing if one is missing. [any-thread]
+TRIVET_API std::optional<std::vector<double>> final_losses(const Trial& trial,
+                                                           std::span<const Goal> goals);
 
 }  // namespace trivet::search

@@ -8,6 +8,7 @@
 #include "sampler_promises.h"
 #include "search/samplers/cma_es.h"
 #include "search/samplers/gaussian_process.h"
+#include "search/samplers/nsga2.h"
 #include "search/samplers/random.h"
 #include "search/samplers/sobol.h"
 #include "search/samplers/tpe.h"
@@ -30,6 +31,7 @@ std::vector<Named> all_samplers() {
           {"Tpe", maker_of<search::Tpe>()},
           {"Tpe, dimensions apart", maker_of<search::Tpe>(apart)},
           {"CmaEs", maker_of<search::CmaEs>()},
+          {"Nsga2", maker_of<search::Nsga2>()},
           {"GaussianProcess", maker_of<search::GaussianProcess>()}};
 }
 

@@ -29,8 +29,8 @@ void write_three(const std::filesystem::path& file) {
   for (const double at : {0.1, 0.5, 0.9}) {
     study.begin(mixed_space().point(std::vector<double>(6, at)));
   }
-  study.end(2, search::TrialState::stopped, 0.1 + 0.2, {.wid = 3, .detail = "not good enough"});
-  study.end(0, search::TrialState::failed, std::nullopt, {.wid = 1, .detail = "failed"});
+  study.end(2, search::TrialState::stopped, {0.1 + 0.2}, {.wid = 3, .detail = "not good enough"});
+  study.end(0, search::TrialState::failed, {}, {.wid = 1, .detail = "failed"});
 }
 
 }  // namespace
@@ -56,6 +56,24 @@ TEST_CASE("a study that is read again has the same trials to the last bit") {
   CHECK(study.ending(2).detail == "not good enough");
 }
 
+TEST_CASE("a study keeps the values of several objectives, and what was enqueued") {
+  TempDir dir;
+  const auto file = dir.path() / "search.jsonl";
+  const Value given = Value::table({{"x", 0.1 + 0.2}, {"y", 1.0}});
+  {
+    Study study(file, branin_space());
+    study.begin(branin_space().point(std::vector<double>{0.5, 0.5}), given);
+    study.begin(branin_space().point(std::vector<double>{0.1, 0.5}));
+    study.end(0, search::TrialState::complete, {0.1 + 0.2, -3}, {.wid = 1, .detail = {}});
+  }
+  const Study study(file, branin_space());
+  CHECK(study.trials()[0].value == 0.1 + 0.2);
+  CHECK(study.trials()[0].values == std::vector{0.1 + 0.2, -3.0});
+  CHECK(study.trials()[1].values.empty());
+  REQUIRE(study.enqueued().size() == 1);
+  CHECK(study.enqueued()[0] == given);
+}
+
 TEST_CASE("a history has ended trials in the order of their ends, then running ones") {
   TempDir dir;
   const auto file = dir.path() / "search.jsonl";
@@ -68,7 +86,7 @@ TEST_CASE("failures count since the last trial that did not fail") {
   Study study(dir.path() / "search.jsonl", branin_space());
   const auto end_next = [&](search::TrialState state) {
     const auto number = study.begin(branin_space().point(std::vector<double>{0.5, 0.5})).number;
-    study.end(number, state, std::nullopt, {});
+    study.end(number, state, {}, {});
     return study.failures_in_a_row();
   };
   CHECK(study.failures_in_a_row() == 0);

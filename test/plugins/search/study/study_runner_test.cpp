@@ -31,10 +31,11 @@ class Search {
                   search::SearchSpace space = branin_space(),
                   const search::Stopper* stopper = nullptr)
       : study(units.experiment() / "search.jsonl", space),
+        space_(space),
         sampler_(make_sampler<search::Tpe>({}, space, 3)),
         records_(units),
         runner_(
-            plan, study, *sampler_, stopper, records_,
+            plan, study, space_, *sampler_, stopper, records_,
             {.launch = [this](const launch::WorkUnit& unit) { launched.push_back(unit.wid); },
              .cancel =
                  [this](std::int64_t wid) {
@@ -53,6 +54,7 @@ class Search {
   std::set<std::filesystem::path> followed;
 
  private:
+  search::SearchSpace space_;
   std::unique_ptr<search::Sampler> sampler_;
   search::SearchRecords records_;
   search::StudyRunner runner_;
@@ -83,7 +85,7 @@ search::SearchSpace two_values() {
 
 TEST_CASE("at most `parallel` trials run, and the next starts when one has ended") {
   PlayedUnits units;
-  Search search(units, {.objective = "loss", .trials = 5, .parallel = 2});
+  Search search(units, {.objectives = {"loss"}, .trials = 5, .parallel = 2});
   search.step();
   CHECK(search.launched == Wids{1, 2});
   search.step();
@@ -107,7 +109,7 @@ TEST_CASE("at most `parallel` trials run, and the next starts when one has ended
 
 TEST_CASE("a trial's value is its last measurement") {
   PlayedUnits units;
-  Search search(units, {.objective = "loss", .trials = 1});
+  Search search(units, {.objectives = {"loss"}, .trials = 1});
   search.step();
   CHECK(search.followed.empty());  // there is no stopper
   units.measure(1, 10, 0.25);
@@ -120,7 +122,7 @@ TEST_CASE("a trial's value is its last measurement") {
 
 TEST_CASE("a trial without a number, or whose job has failed, has failed") {
   PlayedUnits units;
-  Search search(units, {.objective = "loss", .trials = 4, .parallel = 4});
+  Search search(units, {.objectives = {"loss"}, .trials = 4, .parallel = 4});
   search.step();
   units.end(1);
   units.measure(2, 10, 0.5);
@@ -144,7 +146,7 @@ TEST_CASE("a trial without a number, or whose job has failed, has failed") {
 }
 
 TEST_CASE("a search that is killed after any number of steps has the same trials in the end") {
-  const StudyPlan plan{.objective = "loss", .trials = 16};
+  const StudyPlan plan{.objectives = {"loss"}, .trials = 16};
   PlayedUnits alone;
   Search whole(alone, plan);
   for (whole.step(); !whole.is_done(); whole.step()) finish_units(alone);
@@ -170,7 +172,7 @@ TEST_CASE("a trial whose unit was not made before a kill gets it afterwards") {
   search::Study(units.experiment() / "search.jsonl", branin_space())
       .begin(branin_space().point(std::vector<double>{0.5, 0.5}));
   REQUIRE(units.units().empty());
-  Search search(units, {.objective = "loss", .trials = 1});
+  Search search(units, {.objectives = {"loss"}, .trials = 1});
   search.step();
   CHECK(search.launched == Wids{1});
   CHECK(units.units()[0].sweep.args == search::SearchPoint{{"x", 2.5}, {"y", 7.5}});
@@ -183,7 +185,7 @@ TEST_CASE("a stopped trial is canceled with the reason and keeps its measurement
   search::StopperContext context{.goal = Goal::min};
   const search::Asha asha(config, context);
   PlayedUnits units;
-  const StudyPlan plan{.objective = "loss", .trials = 3, .parallel = 2};
+  const StudyPlan plan{.objectives = {"loss"}, .trials = 3, .parallel = 2};
   {
     Search search(units, plan, branin_space(), &asha);
     search.step();
@@ -229,7 +231,7 @@ TEST_CASE("events of a stopped unit contain the reason") {
 
 TEST_CASE("a point that was tried before is not run again and counts as a trial") {
   PlayedUnits units;
-  Search search(units, {.objective = "loss", .trials = 12}, two_values());
+  Search search(units, {.objectives = {"loss"}, .trials = 12}, two_values());
   search.step();
   while (!search.is_done()) {
     for (const launch::WorkUnit& unit : units.units()) {
@@ -249,7 +251,7 @@ TEST_CASE("a point that was tried before is not run again and counts as a trial"
 TEST_CASE("a point that no config can have is a failed trial") {
   PlayedUnits units;
   units.refuses = [](const launch::SweepItem& item) { return item.args[0].second == Value(2); };
-  Search search(units, {.objective = "loss", .trials = 8}, two_values());
+  Search search(units, {.objectives = {"loss"}, .trials = 8}, two_values());
   for (search.step(); !search.is_done(); search.step()) {
     units.measure(1, 1, 0.5);
     units.end(1);
@@ -265,7 +267,7 @@ TEST_CASE("a point that no config can have is a failed trial") {
 
 TEST_CASE("a search gives up after consecutive failures") {
   PlayedUnits units;
-  Search search(units, {.objective = "loss", .trials = 20, .max_failures = 3});
+  Search search(units, {.objectives = {"loss"}, .trials = 20, .max_failures = 3});
   for (search.step(); !search.is_done(); search.step()) {
     units.end(std::ssize(units.units()), JobState::failed);
   }
@@ -275,7 +277,7 @@ TEST_CASE("a search gives up after consecutive failures") {
 
 TEST_CASE("a search that is canceled as a whole starts no more trials") {
   PlayedUnits units;
-  Search search(units, {.objective = "loss", .trials = 20, .parallel = 2});
+  Search search(units, {.objectives = {"loss"}, .trials = 20, .parallel = 2});
   search.step();
   units.cancelled.insert(launch::kWholeExperiment);
   units.end(1, JobState::cancelled);
