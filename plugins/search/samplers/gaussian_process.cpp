@@ -142,8 +142,8 @@ SearchPoint GaussianProcess::ask(std::int64_t number, std::span<const Trial> his
   add_running(history, data);
   const GpModel model(data, parameters);
   const Score score = [&](const std::vector<double>& unit) {
-    const Gaussian at = model.predict(encoding_.features(
-        space_.is_conditional() ? space_.unit(space_.point(unit)) : unit));
+    const Gaussian at = model.predict(
+        encoding_.features(space_.is_conditional() ? space_.unit(space_.point(unit)) : unit));
     return log_expected_improvement(at.mean, std::sqrt(at.variance), best);
   };
   return space_.point(greatest(space_, score,

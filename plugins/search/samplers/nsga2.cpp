@@ -38,10 +38,7 @@ std::vector<std::size_t> by_distance(const std::vector<std::vector<double>>& row
 }  // namespace
 
 Nsga2::Nsga2(const Config& config, SamplerContext& context)
-    : config_(config),
-      space_(context.space),
-      goals_(context.all_goals()),
-      seed_(context.seed) {}
+    : config_(config), space_(context.space), goals_(context.all_goals()), seed_(context.seed) {}
 
 std::vector<std::vector<double>> Nsga2::parents(std::span<const Trial> history) const {
   std::vector<std::vector<double>> losses;
@@ -71,9 +68,8 @@ SearchPoint Nsga2::ask(std::int64_t number, std::span<const Trial> history) cons
   constexpr int kAttempts = 20;
   for (int attempt = 1;; ++attempt) {
     SearchPoint point = space_.point(child(best, draws));
-    const bool is_known =
-        std::any_of(history.begin(), history.end(),
-                    [&](const Trial& trial) { return trial.point == point; });
+    const bool is_known = std::any_of(history.begin(), history.end(),
+                                      [&](const Trial& trial) { return trial.point == point; });
     if (!is_known) return point;
     if (attempt == kAttempts) return space_.point(random_unit(space_.size(), draws));
   }

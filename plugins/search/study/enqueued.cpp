@@ -33,7 +33,8 @@ bool check_keys(const SearchSpace& space, const Map<Value>& given, std::string_v
     if (dimension == nullptr) {
       refuse(key, "'" + key + "' is not searched", suggestion(key, known));
     } else if (!dimension->has(value)) {
-      refuse(key, to_toml(value) + " is no value of '" + key + "'", "it has " + dimension->text());
+      refuse(key, to_toml(value) + " is no value of '" + key + "'",
+             "its values: " + dimension->text());
     } else {
       for (const std::string& on : dimension->conditioned_on()) {
         if (given.find(on) != nullptr) continue;
@@ -63,12 +64,12 @@ void check_enqueued(const SearchSpace& space, const Map<Value>& given, std::stri
   const SearchPoint point = with_given(space, middle, in_order_of(space, given));
   for (const auto& entry : given) {
     const std::string& key = entry.first;
-    const bool is_there = std::any_of(point.begin(), point.end(),
-                                      [&](const auto& one) { return one.first == key; });
+    const bool is_there =
+        std::any_of(point.begin(), point.end(), [&](const auto& one) { return one.first == key; });
     if (is_there) continue;
     diagnostics.add(joined_path(path, key),
                     "the conditions of '" + key + "' do not hold for the other values",
-                    "it has " + dimension_at(space, key)->text());
+                    "its values: " + dimension_at(space, key)->text());
   }
 }
 
@@ -81,9 +82,8 @@ SearchPoint with_given(const SearchSpace& space, const SearchPoint& asked, const
   SearchPoint point = space.point(unit);
   // As they were given and asked, not as their coordinates round them.
   for (auto& [path, value] : point) {
-    const auto before = std::find_if(asked.begin(), asked.end(), [&path = path](const auto& one) {
-      return one.first == path;
-    });
+    const auto before = std::find_if(asked.begin(), asked.end(),
+                                     [&path = path](const auto& one) { return one.first == path; });
     const Value* own = given.find(path);
     if (own == nullptr && before != asked.end()) own = &before->second;
     if (own != nullptr) value = value.is_float() ? Value(own->as_float()) : *own;

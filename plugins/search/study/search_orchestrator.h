@@ -20,14 +20,14 @@
 // the trial's result. A trial fails if one of its jobs fails, or if there is no value. Stopped
 // trials are canceled units; their state contains the reason.
 //
-// Several objectives, each with its goal, take the place of `objective` and `goal`. Their results are
-// the trials that no other one dominates (trivet/search/pareto.h):
+// Several objectives, each with its goal, take the place of `objective` and `goal`. Their results
+// are the trials that no other one dominates (trivet/search/pareto.h):
 //
 //   objectives = [{ metric = "accuracy", goal = "max" }, { metric = "latency_ms", goal = "min" }]
 //
 // A search in which no trial has a value ends with an error, in supervisor.log. search.json records
-// the goal, and the error if there is one: {"objective", "goal", "trials", "space", "failure"}, with
-// several objectives also "objectives": a list of {"objective", "goal"}.
+// the goal, and the error if there is one: {"objective", "goal", "trials", "space", "failure"},
+// with several objectives also "objectives": a list of {"objective", "goal"}.
 //
 // The experiment's directory holds the whole state of the search (study.h): killed at any moment,
 // it resumes with the same trials. To add trials to an experiment that has ended, raise `trials`

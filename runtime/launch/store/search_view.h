@@ -42,8 +42,8 @@ struct ObjectiveView {
 struct SearchView {
   std::vector<ObjectiveView> objectives;
   Value space = Value::table();  // empty in records of older versions
-  std::string failure;          // of a search that ended without a result
-  std::int64_t asked = 0;       // trials; 0: unset
+  std::string failure;           // of a search that ended without a result
+  std::int64_t asked = 0;        // trials; 0: unset
   std::vector<TrialView> trials;
 
   // The last trial of a unit. Null if there is none.
@@ -60,9 +60,9 @@ struct SearchView {
 // such as an incomplete last line. Throws RunError if a file cannot be read.
 std::optional<SearchView> read_search(const std::filesystem::path& experiment);
 
-// How much each key matters for an objective (trivet/search/importance.h), from the trials that have
-// completed: a table of numbers by key. Null if they say nothing, or the space is unknown. Its time
-// grows with their number: some milliseconds for a hundred.
+// How much each key matters for an objective (trivet/search/importance.h), from the trials that
+// have completed: a table of numbers by key. Null if they say nothing, or the space is unknown. Its
+// time grows with their number: some milliseconds for a hundred.
 Value importances_of(const SearchView& search, std::size_t objective);
 
 // "  search   max eval/accuracy: 2 of 30 trials, 1 complete, 1 failed", and the best one, or why

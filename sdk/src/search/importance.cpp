@@ -22,7 +22,8 @@ struct Side {
 
   double size() const {
     if (choices.empty()) return high - low;
-    const auto count = std::count(choices.begin(), choices.end(), true);
+    const auto count =
+        std::count_if(choices.begin(), choices.end(), [](bool is_there) { return is_there; });
     return static_cast<double>(count) / static_cast<double>(choices.size());
   }
 };
@@ -95,8 +96,8 @@ class Tree {
         std::clamp(std::floor(units_[row][dimension] * count), 0.0, count - 1));
   }
 
-  // What rows are sorted by: the number, or the mean of the choice's values, which gives the best
-  // subset (Breiman et al. 1984).
+  // Sort keys of rows: the number, or the mean of the choice's values, which gives the best subset
+  // (Breiman et al. 1984).
   std::vector<std::pair<double, std::size_t>> keys(std::size_t d, const Rows& rows) const {
     std::vector<std::pair<double, std::size_t>> keys;
     const Dimension& dimension = space_.dimensions()[d];
@@ -210,8 +211,8 @@ std::vector<double> importances(const SearchSpace& space,
                                 std::span<const double> values) {
   if (values.size() < kFewestForImportance) return {};
   // Around 0, where differences of squares keep their digits.
-  const double center = std::accumulate(values.begin(), values.end(), 0.0) /
-                        static_cast<double>(values.size());
+  const double center =
+      std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
   std::vector<double> centered;
   for (const double value : values) centered.push_back(value - center);
   std::vector<double> shares(space.size(), 0);

@@ -234,7 +234,7 @@ SearchSpace::SearchSpace(const Map<DimensionConfig>& dimensions) {
     }
     conditional_ = conditional_ || !conditions.empty();
   }
-  std::vector<bool> placed(dimensions_.size(), false);
+  std::vector<bool> placed(dimensions_.size());
   while (order_.size() < dimensions_.size()) {
     for (std::size_t i = 0; i < dimensions_.size(); ++i) {
       const bool is_next = std::all_of(conditions_[i].begin(), conditions_[i].end(),
@@ -258,10 +258,9 @@ bool SearchSpace::holds(std::size_t dimension, const std::vector<bool>& active,
 }
 
 std::vector<bool> SearchSpace::active(std::span<const double> unit) const {
-  std::vector<bool> active(dimensions_.size(), false);
+  std::vector<bool> active(dimensions_.size());
   for (const std::size_t i : order_) {
-    active[i] =
-        holds(i, active, [&](std::size_t of) { return dimensions_[of].value(unit[of]); });
+    active[i] = holds(i, active, [&](std::size_t of) { return dimensions_[of].value(unit[of]); });
   }
   return active;
 }
@@ -293,7 +292,7 @@ SearchPoint SearchSpace::point(std::span<const double> unit) const {
 std::vector<double> SearchSpace::unit(const SearchPoint& point) const {
   constexpr double kNone = 0.5;
   std::vector<double> unit(dimensions_.size(), kNone);
-  std::vector<bool> active(dimensions_.size(), false);
+  std::vector<bool> active(dimensions_.size());
   std::vector<const Value*> values(dimensions_.size(), nullptr);
   for (const std::size_t i : order_) {
     const Dimension& dimension = dimensions_[i];
@@ -312,7 +311,8 @@ std::vector<double> SearchSpace::unit(const SearchPoint& point) const {
     values[i] = &found->second;
     unit[i] = dimension.unit(found->second);
   }
-  if (std::ssize(point) == std::count(active.begin(), active.end(), true)) return unit;
+  const auto has = std::count_if(active.begin(), active.end(), [](bool is) { return is; });
+  if (std::ssize(point) == has) return unit;
   for (const auto& [path, value] : point) {
     const auto has_path = [&path = path](const Dimension& d) { return d.path() == path; };
     if (std::any_of(dimensions_.begin(), dimensions_.end(), has_path)) continue;

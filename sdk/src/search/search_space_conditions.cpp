@@ -65,7 +65,7 @@ class ConditionCheck {
     for (const Value& one : values) {
       if (dimension->has(one)) continue;
       diagnostics_.add(field(key, on), to_toml(one) + " is no value of '" + on + "'",
-                       "it has " + dimension->text());
+                       "its values: " + dimension->text());
     }
   }
 

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// One objective: n^2. The other: (n - 10)^2. What lies between 0 and 10 is on the front.
+// One objective: n^2. The other: (n - 10)^2. The front has all from 0 to 10.
 constexpr const char* kTrial = R"(
 n=0
 for word in "$@"; do case "$word" in --n=*) n=${word#--n=} ;; esac; done
@@ -49,7 +49,8 @@ constexpr const char* kTree =
 struct Searches {
   ShellResult trivet(const std::string& words) const {
     return trivet::test::trivet(words, "TRIVET_ROOT=" + quoted(root.string()) +
-                                           " XDG_RUNTIME_DIR=" + quoted(folder.path().string()) + " ");
+                                           " XDG_RUNTIME_DIR=" + quoted(folder.path().string()) +
+                                           " ");
   }
   ShellResult launch(const std::string& search, const std::string& more = {}) const {
     const fs::path script = folder.write("trial.sh", kTrial);
@@ -88,9 +89,8 @@ struct Searches {
     return lines;
   }
   bool has_ended(std::size_t trials) const {
-    return wait_until([&] {
-      return journal(false).size() == trials && !status().at("supervised").get<bool>();
-    });
+    return wait_until(
+        [&] { return journal(false).size() == trials && !status().at("supervised").get<bool>(); });
   }
   ~Searches() {
     std::error_code ignored;
@@ -168,7 +168,8 @@ TEST_CASE("points that are enqueued for a search that has ended are its next tri
 
 TEST_CASE("a killed search with enqueued points and several objectives continues where it was") {
   const Searches at;
-  const std::string search = std::string(kObjectives) + "enqueue = [{ n = 5 }, { n = 6 }, { n = 7 }]\n";
+  const std::string search =
+      std::string(kObjectives) + "enqueue = [{ n = 5 }, { n = 6 }, { n = 7 }]\n";
   REQUIRE(at.launch(search).exit_code == 0);
   REQUIRE(wait_until([&] { return at.journal(true).size() == 2; }));
   for (int kill = 0; kill < 2; ++kill) {
@@ -181,7 +182,8 @@ TEST_CASE("a killed search with enqueued points and several objectives continues
   REQUIRE(at.has_ended(8));
   const std::vector<Json> begun = at.journal(true);
   REQUIRE(begun.size() == 8);
-  for (const int i : {0, 1, 2}) CHECK(begun[static_cast<std::size_t>(i)].at("point") == Json({{"n", 5 + i}}));
+  for (const int i : {0, 1, 2})
+    CHECK(begun[static_cast<std::size_t>(i)].at("point") == Json({{"n", 5 + i}}));
   for (std::size_t i = 3; i < 8; ++i) CHECK_FALSE(begun[i].contains("enqueued"));
   for (const Json& line : at.journal(false)) CHECK(line.at("values").size() == 2);
 }
@@ -209,14 +211,16 @@ TEST_CASE("records of a search of an older version are shown") {
   REQUIRE(at.launch(kTree).exit_code == 0);
   REQUIRE(at.has_ended(8));
   std::ofstream(at.root / "1/search.json")
-      << R"({"objective": "eval/cost", "goal": "min", "trials": 8})" << "\n";
+      << R"({"objective": "eval/cost", "goal": "min", "trials": 8})"
+      << "\n";
   const Json search = at.status("--importance").at("search");
   CHECK(search.at("objectives").size() == 1);
   CHECK(search.at("best").is_number());
   CHECK(search.at("importance").at("eval/cost").is_null());
 }
 
-TEST_CASE("mistakes in a search's space, objectives and points are refused before anything is made") {
+TEST_CASE(
+    "mistakes in a search's space, objectives and points are refused before anything is made") {
   const Searches at;
   const auto tree = [&](const std::string& more) { return at.refusal(kTree, more); };
   CHECK_THAT(tree("--xp.orchestrator.space.width.when=\"{knid = 'b'}\""),
@@ -253,9 +257,9 @@ TEST_CASE("a misspelled objective of runs is refused at the launch") {
       "--xp.orchestrator.trials=2 --xp.orchestrator.space="
       "'{\"task.model\" = {choice = [\"vision/Mlp\", \"vision/Cnn\"]}, "
       "\"task.model.kernel\" = {int = [1, 3], when = {\"task.model\" = \"vision/Cnn\"}}}'";
-  const ShellResult refused = at.trivet("launch " + local + search +
-                                        " --xp.orchestrator.objective=acuracy --root=" +
-                                        quoted(at.root.string()));
+  const ShellResult refused =
+      at.trivet("launch " + local + search +
+                " --xp.orchestrator.objective=acuracy --root=" + quoted(at.root.string()));
   CHECK(refused.exit_code == 2);
   CHECK_THAT(refused.output, Contains("the evaluation has no metric 'acuracy'") &&
                                  Contains("did you mean 'accuracy'?"));

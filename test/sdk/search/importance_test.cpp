@@ -65,8 +65,8 @@ TEST_CASE("a choice counts by its values, whose order means nothing") {
 }
 
 TEST_CASE("an interaction counts for neither key") {
-  const auto shares = measured(
-      [](const Unit& u) { return (u[0] < 0.5) == (u[2] < 0.5) ? 1.0 : 0.0; }, 600);
+  const auto shares =
+      measured([](const Unit& u) { return (u[0] < 0.5) == (u[2] < 0.5) ? 1.0 : 0.0; }, 600);
   REQUIRE(shares.size() == 3);
   CHECK(shares[0] < 0.15);
   CHECK(shares[2] < 0.15);

@@ -8,10 +8,10 @@
 #include "trivet/search/search_space.h"
 
 using namespace trivet;
+using Catch::Matchers::Contains;
 using search::DimensionConfig;
 using search::SearchPoint;
 using search::SearchSpace;
-using Catch::Matchers::Contains;
 
 namespace search_space_conditions_test {
 namespace {
@@ -99,8 +99,7 @@ TEST_CASE("keys with the same conditions are a group") {
   Map<DimensionConfig> config = tree();
   const DimensionConfig kernel = config["kernel"];
   config["padding"] = kernel;
-  CHECK(SearchSpace(config).groups() ==
-        std::vector<std::vector<std::size_t>>{{0}, {1, 4}, {2, 3}});
+  CHECK(SearchSpace(config).groups() == std::vector<std::vector<std::size_t>>{{0}, {1, 4}, {2, 3}});
   Map<DimensionConfig> plain;
   plain["x"].uniform = {0, 1};
   plain["n"] = integers(0, 3);
@@ -108,7 +107,7 @@ TEST_CASE("keys with the same conditions are a group") {
   CHECK(SearchSpace(plain).groups() == std::vector<std::vector<std::size_t>>{{0, 1}});
 }
 
-TEST_CASE("mistakes in conditions are told with the place and what would be right") {
+TEST_CASE("mistakes in conditions are refused with their place and a hint") {
   Map<DimensionConfig> config = tree();
   config["kernel"].when = {};
   config["kernel"].when["modle"] = "cnn";

@@ -2,7 +2,7 @@
 // How much each key of a search matters: functional ANOVA (Hutter, Hoos and Leyton-Brown, ICML
 // 2014). A random forest is fitted to the trials. The importance of a key is the part of the
 // variance of the forest's prediction over the whole space that this key explains alone, in [0, 1].
-// What is missing from the sum to 1 are interactions of keys.
+// Interactions of keys make up the rest to 1.
 #pragma once
 
 #include <cstddef>

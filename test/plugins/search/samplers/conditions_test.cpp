@@ -114,8 +114,8 @@ TEST_CASE("only samplers that say so take several objectives") {
   CHECK(make_sampler<search::Random>({}, branin_space(), 1)->takes_several_objectives());
   CHECK(make_sampler<search::Sobol>({}, branin_space(), 1)->takes_several_objectives());
   CHECK_FALSE(make_sampler<search::Tpe>({}, branin_space(), 1)->takes_several_objectives());
-  CHECK_FALSE(make_sampler<search::GaussianProcess>({}, branin_space(), 1)
-                  ->takes_several_objectives());
+  CHECK_FALSE(
+      make_sampler<search::GaussianProcess>({}, branin_space(), 1)->takes_several_objectives());
 }
 
 }  // namespace conditions_test

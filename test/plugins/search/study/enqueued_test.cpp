@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Points of the user: what they lack comes from the sampler, and mistakes are told.
+// Points of the user: what they lack comes from the sampler, and mistakes are refused.
 #include "search/study/enqueued.h"
 
 #include <string>
@@ -53,11 +53,9 @@ TEST_CASE("a point has the user's values as given and the sampler's for the rest
         search::SearchPoint{{"model", Value("mlp")}, {"lr", Value(0.01)}});
   // A key that the sampler's point did not have is in the middle of its range.
   CHECK(filled(given({{"model", "cnn"}, {"lr", 1}})) ==
-        search::SearchPoint{
-            {"model", Value("cnn")}, {"lr", Value(1.0)}, {"kernels", Value(5)}});
+        search::SearchPoint{{"model", Value("cnn")}, {"lr", Value(1.0)}, {"kernels", Value(5)}});
   CHECK(filled(given({{"kernels", 7}, {"model", "cnn"}})) ==
-        search::SearchPoint{
-            {"model", Value("cnn")}, {"lr", Value(0.25)}, {"kernels", Value(7)}});
+        search::SearchPoint{{"model", Value("cnn")}, {"lr", Value(0.25)}, {"kernels", Value(7)}});
   CHECK(filled({}) == search::SearchPoint{{"model", Value("mlp")}, {"lr", Value(0.25)}});
 }
 
