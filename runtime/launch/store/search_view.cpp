@@ -77,8 +77,9 @@ std::vector<ObjectiveView> objectives_in(const Value& table) {
   }
   std::vector<ObjectiveView> objectives;
   for (const Value& each : several->items()) {
-    if (each.is_table())
+    if (each.is_table()) {
       objectives.push_back({each.string_or("objective"), each.string_or("goal")});
+    }
   }
   return objectives;
 }

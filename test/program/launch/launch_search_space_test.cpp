@@ -182,8 +182,9 @@ TEST_CASE("a killed search with enqueued points and several objectives continues
   REQUIRE(at.has_ended(8));
   const std::vector<Json> begun = at.journal(true);
   REQUIRE(begun.size() == 8);
-  for (const int i : {0, 1, 2})
+  for (const int i : {0, 1, 2}) {
     CHECK(begun[static_cast<std::size_t>(i)].at("point") == Json({{"n", 5 + i}}));
+  }
   for (std::size_t i = 3; i < 8; ++i) CHECK_FALSE(begun[i].contains("enqueued"));
   for (const Json& line : at.journal(false)) CHECK(line.at("values").size() == 2);
 }
