@@ -20,6 +20,8 @@ struct RunRequest {
   std::string source;  // for messages: "configs/vision/local.toml"
   // Mode eval: the checkpoint to evaluate. Unset: the newest.
   std::optional<std::int64_t> step;
+  // Set to the reason if an action has ended the training before its last step. May be null.
+  std::string* stop_reason = nullptr;
 };
 
 // Runs until done or until a signal. Returns the exit code: 0 if done, 130 after SIGINT and 75

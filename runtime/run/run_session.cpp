@@ -374,6 +374,7 @@ void RunSession::finish(const std::string& state) {
   const std::string stop_reason = trains(experiment_.mode) && state == "done"
                                       ? controller_->stopped_by_action().value_or("")
                                       : "";
+  if (request_.stop_reason != nullptr) *request_.stop_reason = stop_reason;
   const RunSummary summary{.state = state,
                            .stop_reason = stop_reason,
                            .source = request_.source,

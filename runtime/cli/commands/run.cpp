@@ -29,8 +29,9 @@ class DoneFile {
     if (const char* named = std::getenv(launch::kDoneFileVariable)) file_ = named;
     ::unsetenv(launch::kDoneFileVariable);
   }
-  void make() const {
-    if (!file_.empty()) replace_file(file_, "", Durability::cached);
+  // `words`: the reason if the run ended early.
+  void make(const std::string& words) const {
+    if (!file_.empty()) replace_file(file_, words, Durability::cached);
   }
 
  private:
@@ -71,8 +72,10 @@ int run_run(std::span<const std::string> words) {
   Terminal terminal = detect_terminal();
   if (given.arguments.has("quiet")) terminal.style = OutputStyle::quiet;
   Progress progress(terminal);
+  std::string stop_reason;
+  request.stop_reason = &stop_reason;
   const int code = run_command(request, progress);
-  if (code == 0) done.make();
+  if (code == 0) done.make(stop_reason);
   return code;
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launched runs whose process ends with an exit code of 0 before they are done.
+// Launched runs whose process ends with an exit code of 0 before their last step.
 #include <filesystem>
 #include <string>
 
 #include <catch2/catch.hpp>
 
 #include "launched_experiments.h"
+#include "program/run/run_fixture.h"
 #include "support/paths.h"
 #include "support/plugin_folder.h"
 
@@ -42,6 +43,29 @@ TEST_CASE("a run whose process was ended from inside with exit code 0 counts as 
   INFO(listed);
   CHECK_THAT(listed, Contains("failed") && Contains("completed"));
   CHECK_THAT(at.trivet("retry 1").output, Contains("2 work units"));
+}
+
+TEST_CASE("units of a sweep that ended early are completed, and status shows the reason") {
+  const Experiments at("type = 'local/Orchestrator'\n",
+                       "TRIVET_PLUGIN_PATH=" + quoted(plugin_dir().string()) + " ");
+  const std::string stop =
+      "{type = 'trivet/EarlyStop', metric = 'accuracy', min_delta = 1, patience = ";
+  const ShellResult launched = at.trivet(
+      "launch " + quoted(config("vision/local.toml").string()) +
+      " --xp.root_dir=" + quoted(at.root.string()) + " " + kSmallRun +
+      "trainer.train_steps=60 trainer.steps_per_loop=10 trainer.validation_interval=20 --sweep " +
+      quoted("trainer.eval_actions=[" + stop + "1}],[" + stop + "9}]"));
+  INFO(launched.output);
+  REQUIRE(launched.exit_code == 0);
+  REQUIRE(comes_true([&] { return at.status().at("states").value("completed", 0) == 2; }));
+  CHECK_THAT(at.job(1, "train").at("detail").get<std::string>(),
+             Contains("ended early: accuracy did not improve on") && Contains("in 1 event"));
+  CHECK(at.job(2, "train").value("detail", "") == "");
+  CHECK_THAT(at.trivet("status 1").output,
+             Contains("train completed (ended early: accuracy did not improve on"));
+  // Nothing is left to be done.
+  CHECK_THAT(at.trivet("retry 1").output, Contains("0 work units"));
+  CHECK_THAT(at.trivet("resume 1").output, Contains("0 work units"));
 }
 
 }  // namespace launch_done_test

@@ -7,7 +7,8 @@
 //     started.json   {"pid", "start_ticks", "shim", "shim_ticks", "boot_id", "host", "time"}:
 //                    just before the program
 //     end.json       {"reason", "grace_seconds"}: somebody wants it to end
-//     done           made by the job, where Job::tells_done: it has done its work
+//     done           made by the job, where Job::tells_done: it has done its work. A text in it
+//                    says why it has done so before the end that was planned
 //     exit.json      {"exit_code" or "signal", "reason", "time", "host"}: it has ended
 //
 // All are for the owner only, and so is what the job makes, unless it is shared.
@@ -71,6 +72,9 @@ inline constexpr std::string_view kReasonNotDone =
 // The time that a cluster gives was up: preempted when the job says so (75), or got the signal in
 // its first second and could not listen yet; else failed.
 inline constexpr std::string_view kReasonOutOfTime = "out of time";
+
+// How the reason begins when the job has completed before its planned end; its own words follow.
+inline constexpr std::string_view kReasonEndedEarly = "ended early: ";
 
 enum class AttemptPhase { fresh, running, ended, lost };
 TRIVET_ENUM(AttemptPhase, fresh, running, ended, lost)
