@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Precision, recall and F1 against scikit-learn's definitions, by hand.
-#include "class_score.h"
+#include "metrics/class_score.h"
 
 #include <cmath>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Areas below curves against the examples of scikit-learn's documentation, by hand, and against all
 // pairs of random examples.
-#include "ranking.h"
+#include "metrics/ranking.h"
 
 #include <cmath>
 #include <limits>
