@@ -31,10 +31,15 @@ double allocated_seconds(const Job& job, const SlurmConfig& config) {
   return job.time_limit_seconds + config.grace.seconds + kMargin;
 }
 
-// "v100" names a type of GPU; "cuda" and "gpu" mean any.
+std::int64_t replicas_on_node(const Job& job) {
+  return job.replicas / job.nodes;
+}
+
+// "v100" names a type of GPU; "cuda" and "gpu" mean any. For a machine.
 std::string gpus_text(const Job& job) {
   const bool is_any = job.platform == "cpu" || job.platform == "cuda" || job.platform == "gpu";
-  return "gpu:" + (is_any ? "" : job.platform + ":") + std::to_string(job.gpus);
+  return "gpu:" + (is_any ? "" : job.platform + ":") +
+         std::to_string(job.gpus * replicas_on_node(job));
 }
 
 std::string quote(const std::string& text) {
@@ -82,13 +87,18 @@ std::string requeue_script() {
 }  // namespace
 
 std::vector<std::string> resource_arguments(const Job& job, const SlurmConfig& config) {
-  std::vector<std::string> arguments = {"--nodes=1", "--ntasks=1",
-                                        "--cpus-per-task=" + std::to_string(job.cores)};
+  std::vector<std::string> arguments = {"--nodes=" + std::to_string(job.nodes),
+                                        "--ntasks=" + std::to_string(job.replicas)};
+  if (job.replicas > 1) {
+    arguments.push_back("--ntasks-per-node=" + std::to_string(replicas_on_node(job)));
+  }
+  arguments.push_back("--cpus-per-task=" + std::to_string(job.cores));
   const auto add = [&](const char* option, const std::string& value) {
     if (!value.empty()) arguments.push_back(option + value);
   };
   if (job.memory_bytes > 0) {
-    add("--mem=", std::to_string(job.memory_bytes / 1024 + (job.memory_bytes % 1024 > 0)) + "K");
+    const std::int64_t kibibytes = job.memory_bytes / 1024 + (job.memory_bytes % 1024 > 0);
+    add("--mem=", std::to_string(kibibytes * replicas_on_node(job)) + "K");
   }
   if (job.gpus > 0) add("--gres=", gpus_text(job));
   add("--partition=", job.cell.empty() ? config.partition : job.cell);
@@ -103,6 +113,20 @@ std::vector<std::string> resource_arguments(const Job& job, const SlurmConfig& c
   arguments.push_back(config.requeue ? "--requeue" : "--no-requeue");
   arguments.insert(arguments.end(), config.sbatch_args.begin(), config.sbatch_args.end());
   return arguments;
+}
+
+// srun passes signals on, has the highest exit code of the processes, and sets SLURM_PROCID. It
+// takes no cores per task from sbatch.
+std::vector<std::string> starter_of(const Job& job) {
+  if (job.replicas == 1) return {};
+  return {"/usr/bin/env",
+          "srun",
+          "--nodes=" + std::to_string(job.nodes),
+          "--ntasks=" + std::to_string(job.replicas),
+          "--ntasks-per-node=" + std::to_string(replicas_on_node(job)),
+          "--cpus-per-task=" + std::to_string(job.cores),
+          "--label",
+          "--"};
 }
 
 std::vector<std::string> array_arguments(const Submission& submission, const SlurmConfig& config,

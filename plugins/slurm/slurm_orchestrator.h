@@ -38,6 +38,7 @@ class SlurmOrchestrator final : public launch::Orchestrator {
   void launch(std::span<const launch::WorkUnit> units) override;
   void cancel(std::span<const std::int64_t> wids) override;
   void refresh(std::span<const std::int64_t> wids) override;
+  bool takes_replicas() const override { return true; }
 
  private:
   // Tasks of these units that Slurm still has, and the ends of the others.

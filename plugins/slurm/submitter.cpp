@@ -155,6 +155,7 @@ void Submitter::submit_array(const Tasks& tasks, const std::string& dependency) 
   submission.array.env = {{"OMP_NUM_THREADS", std::to_string(job.cores)}};
   submission.array.pass_env = {"SLURM_*", "SLURMD_NODENAME", "CUDA_VISIBLE_DEVICES",
                                "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"};
+  submission.array.starter = starter_of(job);
   for (const auto& [task, wanted] : tasks) {
     submission.array.wids[static_cast<std::size_t>(task)] = wanted.unit->wid;
     submission.attempts[static_cast<std::size_t>(task)] = std::max(

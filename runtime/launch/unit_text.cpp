@@ -33,6 +33,8 @@ Value job_value(const launch::Job& job) {
                        {"platform", job.platform},
                        {"cores", job.cores},
                        {"gpus", job.gpus},
+                       {"replicas", job.replicas},
+                       {"nodes", job.nodes},
                        {"memory_bytes", job.memory_bytes},
                        {"time_limit_seconds", job.time_limit_seconds},
                        {"priority", job.priority},
@@ -51,6 +53,8 @@ std::string needs_text(const launch::Job& job) {
   const launch::Job plain;
   add(job.gpus > 0 || job.platform != plain.platform,
       count_of(job.gpus, "GPU") + " (" + job.platform + ")");
+  add(job.replicas > 1, "for each of " + std::to_string(job.replicas) + " replicas on " +
+                            count_of(job.nodes, "node"));
   add(job.memory_bytes > 0, fmt::format("memory {} bytes", job.memory_bytes));
   add(job.time_limit_seconds > 0, fmt::format("at most {:g} s", job.time_limit_seconds));
   add(job.retries > 0, count_of(job.retries, "retry", "retries"));

@@ -40,6 +40,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "search/study/search_records.h"
@@ -114,6 +115,10 @@ class SearchOrchestrator final : public launch::Orchestrator {
   void cancel(std::span<const std::int64_t> wids) override;
   void refresh(std::span<const std::int64_t> wids) override;
   bool makes_units() const override { return true; }
+  bool takes_replicas() const override { return inner_->takes_replicas(); }
+  bool gets(std::string_view job, std::string_view swept) const override {
+    return inner_->gets(job, swept);
+  }
   std::vector<std::string> intent() const override;
   bool has_supervisor() const override { return true; }
   void supervise(const launch::Supervision& supervision) override;

@@ -66,7 +66,7 @@ int run_array_job(std::span<const std::string> words) {
       launch::job_array_from(value_from_json(read_text_file(plain[0]), plain[0]));
   const std::int64_t wid = array.wids[task_number(plain[1], array.wids.size())];
   DiskRecords records(array.experiment);
-  const launch::Job job = job_of(records, wid, array.job);
+  const launch::Job job = launch::with_starter(job_of(records, wid, array.job), array);
   const launch::JobState state = records.status(wid, job.name).state;
   if (launch::is_final(state) && state != launch::JobState::lost) {
     const std::string text = fmt::format("job '{}' of unit {} is {} and does not start again\n",

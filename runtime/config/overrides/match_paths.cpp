@@ -16,7 +16,7 @@ using Kind = OverrideStep::Kind;
 
 struct Child {
   std::string name;  // empty for an element of a list
-  std::size_t index;
+  std::size_t index, from_end;
   const Value* value;
   SchemaNode node;
 };
@@ -51,6 +51,8 @@ class Matcher {
         return child.name == step.name;
       case Kind::index:
         return child.name.empty() && child.index == step.index;
+      case Kind::index_from_end:
+        return child.name.empty() && child.from_end == step.index;
       case Kind::name_glob:
         return !child.name.empty() && matches_glob(step.name, child.name);
       case Kind::any_index:
@@ -66,7 +68,7 @@ class Matcher {
     std::vector<Child> list;
     if (value.is_array()) {
       for (std::size_t i = 0; i < value.items().size(); ++i) {
-        list.push_back({{}, i, &value.items()[i], tree_.element(node)});
+        list.push_back({{}, i, value.items().size() - i, &value.items()[i], tree_.element(node)});
       }
       return list;
     }
@@ -74,14 +76,14 @@ class Matcher {
     if (value.is_table()) {
       for (const Value::Member& member : value.members()) {
         if (member.key.empty() || (top && is_consumed(member.key))) continue;
-        list.push_back({member.key, 0, &member.value, tree_.child(value, node, member.key)});
+        list.push_back({member.key, 0, 0, &member.value, tree_.child(value, node, member.key)});
       }
     }
     // Fields of the schema without a value can be set, too.
     if (const std::vector<Field>* fields = tree_.fields(value, node)) {
       for (const Field& field : *fields) {
         if (value.find(field.name) != nullptr || (top && is_consumed(field.name))) continue;
-        list.push_back({field.name, 0, &kNothing, tree_.child(value, node, field.name)});
+        list.push_back({field.name, 0, 0, &kNothing, tree_.child(value, node, field.name)});
       }
     }
     return list;

@@ -117,10 +117,13 @@ class OverrideParser {
     const std::string_view inside = std::string_view(text_).substr(at_ + 1, close - at_ - 1);
     step.kind = inside == "*" ? Kind::any_index : Kind::index;
     if (step.kind == Kind::index) {
+      const std::size_t sign = inside.starts_with('-') ? 1 : 0;
+      if (sign == 1) step.kind = Kind::index_from_end;
       const char* end = inside.data() + inside.size();
-      const auto result = std::from_chars(inside.data(), end, step.index);
-      if (result.ec != std::errc{} || result.ptr != end) {
-        fail(at_ + 1, "brackets contain the index of an element, from 0, or *");
+      const auto result = std::from_chars(inside.data() + sign, end, step.index);
+      if (result.ec != std::errc{} || result.ptr != end || step.index < sign) {
+        fail(at_ + 1,
+             "brackets contain the index of an element, from 0 or, from the end, from -1; or *");
       }
     }
     at_ = close + 1;
@@ -177,6 +180,10 @@ std::string form_hint(Form form) {
 }
 
 }  // namespace
+
+bool needs_matching(std::string_view path) {
+  return path.find('*') != std::string_view::npos || path.find("[-") != std::string_view::npos;
+}
 
 Origin override_origin(const Override& given, int number, std::size_t at) {
   if (given.value) {

@@ -3,7 +3,7 @@
 //
 //   trainer.train_steps=500      sets; the field's type decides how the text is read, so a string
 //                                field takes it raw and a list is written [1, 2]
-//   task.model.layers[2].dims=8  reaches into lists
+//   task.model.layers[2].dims=8  reaches into lists; [-1] is the last element
 //   task.model=vision/Cnn        a new type starts with an empty table, the same type keeps it
 //   trainer.optimizer={type = "optim/Sgd", momentum = 0.9}   replaces the table;
 //                                without a type, keeps the type
@@ -17,6 +17,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/tree/typed_tree.h"
@@ -47,12 +48,16 @@ inline Override make_override(const std::string& text) {
 
 // One step of a path as written, with globs.
 struct OverrideStep {
-  enum class Kind { name, index, name_glob, any_index, any_depth };
+  // index_from_end: `index` 1 is the last element. It is resolved as globs are.
+  enum class Kind { name, index, index_from_end, name_glob, any_index, any_depth };
   Kind kind = Kind::name;
   std::string name{};
   std::size_t index = 0;
   std::size_t at = 0;  // offset in the override's text
 };
+
+// Whether the values of a path are known only with a config: it has a glob or a negative index.
+bool needs_matching(std::string_view path);
 
 // A parsed override. Throws ConfigError with the location of the error.
 struct ParsedOverride {

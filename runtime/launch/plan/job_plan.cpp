@@ -84,7 +84,8 @@ class Planner {
                  .arguments = {},
                  .after = {},
                  .program = {},
-                 .files = {}};
+                 .files = {},
+                 .orchestrator_gives = {}};
     if (const Value* args = merged.find("args")) plan.arguments = arguments_of(*args);
     for (const std::string& text : plan.config.after.value_or(std::vector<std::string>())) {
       if (const auto dependency = launch::parse_dependency(text)) plan.after.push_back(*dependency);
@@ -224,8 +225,24 @@ class Planner {
 
 }  // namespace
 
+bool is_run(const JobPlan& plan) {
+  const bool is_own =
+      plan.config.target == "trivet" && plan.config.interpreter.value_or("").empty();
+  const std::vector<Argument>& words = plan.arguments;
+  return is_own && !words.empty() && words[0].name.empty() && words[0].value == Value("run");
+}
+
+void ask_for_swept(std::vector<JobPlan>& plans, const launch::Orchestrator& orchestrator) {
+  for (JobPlan& plan : plans) {
+    plan.orchestrator_gives = [&orchestrator, job = plan.name](std::string_view swept) {
+      return orchestrator.gets(job, swept);
+    };
+  }
+}
+
 bool JobPlan::gets(const std::string& swept) const {
   const Value& which = config.swept;
+  if (orchestrator_gives && !orchestrator_gives(swept)) return false;
   if (which.is_boolean()) return which.as_boolean();
   if (!which.is_array()) return true;
   return std::any_of(which.items().begin(), which.items().end(),

@@ -8,8 +8,10 @@
 // a file sets it for one of them: the option would be ignored.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/resolver.h"
@@ -18,6 +20,7 @@
 #include "launch/plan/launch_files.h"
 #include "trivet/config/schema.h"
 #include "trivet/launch/job.h"
+#include "trivet/launch/orchestrator.h"
 
 namespace trivet {
 
@@ -30,9 +33,18 @@ struct JobPlan {
   JobProgram program;
   std::map<std::string, LaunchFile> files;
 
+  // Orchestrator::gets for this job. Empty: always true.
+  std::function<bool(std::string_view swept)> orchestrator_gives{};
+
   // Whether the job takes a swept name.
   bool gets(const std::string& swept) const;
 };
+
+// Whether the job is a run of this program.
+bool is_run(const JobPlan& plan);
+
+// Lets the orchestrator decide which jobs a sweep is for. It must outlive the plans.
+void ask_for_swept(std::vector<JobPlan>& plans, const launch::Orchestrator& orchestrator);
 
 // Adds the files of the jobs to `files`. Throws ConfigError with all errors: conflicts, no jobs,
 // jobs without a target, unknown or cyclic `after`, missing programs, scripts and files.

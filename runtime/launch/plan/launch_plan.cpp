@@ -65,14 +65,12 @@ void resolve(const LaunchRequest& request, ConfigCatalog& catalog, LaunchPlan& p
 }
 
 // If the orchestrator generates the units, the launch has no units and no sweep.
-void ask_orchestrator(LaunchPlan& plan) {
-  DiskRecords none(plan.root);
-  launch::OrchestratorContext context{plan.root, none, [] {}};
+void ask_for_units(LaunchPlan& plan) {
   const launch::Experiment& experiment = plan.launch.experiment;
-  const std::unique_ptr<launch::Orchestrator> orchestrator = make(experiment.orchestrator, context);
-  plan.makes_units = orchestrator->makes_units();
+  const launch::Orchestrator& orchestrator = *plan.asked->orchestrator;
+  plan.makes_units = orchestrator.makes_units();
   if (!plan.makes_units) return;
-  plan.intent = orchestrator->intent();
+  plan.intent = orchestrator.intent();
   const bool is_swept = plan.sweep.items.size() != 1 || !plan.sweep.items.front().args.empty();
   if (is_swept || experiment.repeats > 1) {
     const std::string path = is_swept ? "xp.sweep" : "xp.repeats";
@@ -87,14 +85,41 @@ void ask_orchestrator(LaunchPlan& plan) {
   plan.sweep.items.clear();
 }
 
+void refuse_too_many(const LaunchPlan& plan) {
+  const auto repeats = static_cast<std::size_t>(plan.launch.experiment.repeats);
+  const std::size_t units = plan.sweep.items.size() * repeats;
+  if (units <= launch::kMostUnits) return;
+  const Value* at = plan.launch.xp.find("repeats");
+  throw ConfigError(
+      Diagnostic{.where = at != nullptr ? at->origin() : Origin(),
+                 .path = "xp.repeats",
+                 .what = fmt::format("{} items {} times make {} work units, more than {}",
+                                     plan.sweep.items.size(), repeats, units, launch::kMostUnits),
+                 .hint = "launch several experiments"});
+}
+
+void ask_orchestrator(LaunchPlan& plan) {
+  plan.asked = std::make_unique<AskedOrchestrator>(plan.launch.experiment, plan.root);
+  const launch::Orchestrator& orchestrator = *plan.asked->orchestrator;
+  ask_for_swept(plan.jobs, orchestrator);
+  refuse_lost_names(plan.sweep, plan.jobs);
+  refuse_replicas(plan.jobs, std::string(plan.launch.experiment.orchestrator.key()),
+                  orchestrator.takes_replicas());
+  ask_for_units(plan);
+}
+
 }  // namespace
+
+AskedOrchestrator::AskedOrchestrator(const launch::Experiment& experiment, const fs::path& root)
+    : records(root),
+      context{root, records, [] {}},
+      orchestrator(make(experiment.orchestrator, context)) {}
 
 LaunchPlan plan_launch(const LaunchRequest& request, ConfigCatalog& catalog) {
   LaunchPlan plan;
   resolve(request, catalog, plan);
   const launch::Experiment& experiment = plan.launch.experiment;
   if (plan.launch.run && !vary_config(plan.sweep.items)) check_run(*plan.launch.run);
-  refuse_lost_names(plan.sweep, plan.jobs);
   plan.name = experiment.name;
   if (plan.name.empty()) plan.name = fs::path(request.source).stem().string();
   plan.author = experiment.author.empty() ? user_name() : experiment.author;
@@ -103,6 +128,7 @@ LaunchPlan plan_launch(const LaunchRequest& request, ConfigCatalog& catalog) {
   if (experiment.root_dir.empty()) plan.launch.xp.set("root_dir", plan.root.string());
   if (experiment.name.empty()) plan.launch.xp.set("name", plan.name);
   ask_orchestrator(plan);
+  refuse_too_many(plan);
   if (plan.launch.run) {
     const bool varied = plan.makes_units || vary_config(plan.sweep.items);
     plan.config = unit_config(plan.launch, request.config.overrides,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@
 #include "launch/plan/launch_files.h"
 #include "launch/plan/sweep_items.h"
 #include "launch/plan/unit_config.h"
+#include "launch/store/disk_records.h"
+#include "trivet/launch/orchestrator.h"
 
 namespace trivet {
 
@@ -27,9 +30,19 @@ struct LaunchRequest {
   std::vector<RequestedSweep> recorded_sweeps{};
 };
 
+// An orchestrator for questions about its kind; it starts nothing.
+struct AskedOrchestrator {
+  AskedOrchestrator(const launch::Experiment& experiment, const std::filesystem::path& root);
+
+  DiskRecords records;
+  launch::OrchestratorContext context;
+  std::unique_ptr<launch::Orchestrator> orchestrator;
+};
+
 struct LaunchPlan {
   std::vector<RequestedSweep> sweeps;  // what is swept
   ResolvedLaunch launch;
+  std::unique_ptr<AskedOrchestrator> asked;  // the jobs ask it
   std::vector<JobPlan> jobs;
   SweepItems sweep;   // no items if the orchestrator generates the units
   UnitConfig config;  // if there is a run's config

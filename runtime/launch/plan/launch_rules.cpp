@@ -68,6 +68,47 @@ void refuse_lost_names(const SweepItems& sweep, const std::vector<JobPlan>& plan
   }
 }
 
+void refuse_replicas(const std::vector<JobPlan>& plans, const std::string& orchestrator,
+                     bool takes_replicas) {
+  Diagnostics diagnostics;
+  for (const JobPlan& plan : plans) {
+    const launch::JobConfig& config = plan.config;
+    const launch::Platform platform =
+        launch::parse_platform(config.platform.value_or("")).value_or(launch::Platform());
+    const std::int64_t replicas = launch::replicas_of(config);
+    const std::string path = joined_path("xp.jobs", plan.name);
+    const auto refuse = [&](const std::string& field, const std::string& what,
+                            const std::string& hint) {
+      diagnostics.add({plan.where, path + field, what, hint});
+    };
+    if (platform.replicas > 1 && platform.replicas != replicas) {
+      refuse(".replicas",
+             fmt::format("is {}, but the platform '{}' has {}", replicas, *config.platform,
+                         platform.replicas),
+             "remove one of them");
+    }
+    if (const std::int64_t nodes = config.nodes.value_or(replicas); replicas % nodes != 0) {
+      refuse(".nodes",
+             fmt::format("{} replicas do not fit on {} nodes, the same number on each", replicas,
+                         nodes),
+             "nodes divides replicas");
+    }
+    if (replicas == 1) continue;
+    if (is_run(plan)) {
+      refuse(".replicas",
+             fmt::format("the job '{}' has {} replicas, but a run of trivet is one process",
+                         plan.name, replicas),
+             "GPUs of one machine: platform = \"cuda=2\"");
+    } else if (!takes_replicas) {
+      refuse(".replicas",
+             fmt::format("the job '{}' has {} replicas, but {} starts one process of a job",
+                         plan.name, replicas, orchestrator),
+             "slurm/Orchestrator starts replicas");
+    }
+  }
+  diagnostics.throw_if_any();
+}
+
 void refuse_shared_directories(const std::vector<WorkUnit>& units,
                                const std::vector<WorkUnit>& there) {
   std::map<fs::path, std::int64_t> taken;

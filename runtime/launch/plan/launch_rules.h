@@ -22,4 +22,9 @@ void refuse_lost_names(const SweepItems& sweep, const std::vector<JobPlan>& plan
 void refuse_shared_directories(const std::vector<launch::WorkUnit>& units,
                                const std::vector<launch::WorkUnit>& there);
 
+// Throws ConfigError for a job of several processes that the orchestrator or the job itself does
+// not support, and for replicas that contradict the platform or do not fit on the nodes.
+void refuse_replicas(const std::vector<JobPlan>& plans, const std::string& orchestrator,
+                     bool takes_replicas);
+
 }  // namespace trivet

@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "config/overrides/override.h"
 #include "config/overrides/params_override.h"
 #include "config/toml/toml_reader.h"
 #include "trivet/config/json.h"
@@ -197,7 +198,7 @@ void refuse_conflicts(const ResolvedLaunch& launch, const std::vector<launch::Sw
     if (item.target != launch::SweepTarget::config) continue;
     for (const auto& entry : item.args) {
       const std::string& name = entry.first;
-      if (name.find('*') != std::string::npos || !seen.insert(name).second) continue;
+      if (needs_matching(name) || !seen.insert(name).second) continue;
       const Value* set = launch.run->tree.find_path(name);
       if (set == nullptr || set->origin().file != kCommandLine) continue;
       diagnostics.add(

@@ -176,14 +176,6 @@ void add_module_path(Job& job, const JobProgram& program) {
   job.env.emplace_back(kName, path);
 }
 
-// Whether the job is a run of this program.
-bool is_run(const JobPlan& plan) {
-  const bool is_own =
-      plan.config.target == "trivet" && plan.config.interpreter.value_or("").empty();
-  const std::vector<Argument>& words = plan.arguments;
-  return is_own && !words.empty() && words[0].name.empty() && words[0].value == Value("run");
-}
-
 bool has_argument(const JobPlan& plan, std::string_view name) {
   return std::any_of(plan.arguments.begin(), plan.arguments.end(),
                      [&](const Argument& given) { return given.name == name; });
@@ -260,19 +252,17 @@ std::vector<Argument> UnitBuilder::arguments(const JobPlan& plan,
                                    .hint = "remove mode from the sweep, or set "
                                            "xp.jobs_provider.standalone_eval=false"});
     }
-    if (sweeps_config) {
-      set_argument(arguments, "cfg." + name, override_value_text(value));
-      continue;
-    }
+    const std::string word = sweeps_config ? "cfg." + name : name;
     const auto found = std::find_if(arguments.begin(), arguments.end(),
-                                    [&](const Argument& given) { return given.name == name; });
-    if (found != arguments.end() && found->value.origin().file == kCommandLine) {
+                                    [&](const Argument& given) { return given.name == word; });
+    // A job's own path in the config is never a default for a sweep.
+    if (found != arguments.end() && (sweeps_config || found->value.origin().file == kCommandLine)) {
       throw ConfigError(Diagnostic{.where = found->value.origin(),
                                    .path = joined_path("xp.jobs", plan.name) + ".args",
-                                   .what = "'" + name + "' is both swept and set",
+                                   .what = "'" + word + "' is both swept and set",
                                    .hint = "remove one of them"});
     }
-    set_argument(arguments, name, value);
+    set_argument(arguments, word, sweeps_config ? Value(override_value_text(value)) : value);
   }
   return arguments;
 }
@@ -399,6 +389,8 @@ Job UnitBuilder::job(const JobPlan& plan, const std::vector<Argument>& arguments
   const std::int64_t cores = config.cores.value_or(0);
   job.cores = cores > 0 ? cores : on_cpu && platform.count > 0 ? platform.count : 1;
   job.gpus = config.gpus.value_or(on_cpu ? 0 : platform.count);
+  job.replicas = launch::replicas_of(config);
+  job.nodes = config.nodes.value_or(job.replicas);
   job.memory_bytes = config.memory.value_or(Bytes()).count;
   job.time_limit_seconds = config.time_limit.value_or(Duration()).seconds;
   job.priority = config.priority.value_or(job.priority);

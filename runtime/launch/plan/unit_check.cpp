@@ -10,6 +10,7 @@
 
 #include <fmt/core.h>
 
+#include "config/overrides/override.h"
 #include "config/overrides/override_effects.h"
 #include "config/run_rules.h"
 #include "launch/plan/unit_config.h"
@@ -29,7 +30,7 @@ void compare(const launch::SweepItem& item, std::size_t number, const Value& con
              const TypedTree& tree, Diagnostics& diagnostics) {
   for (const auto& [path, value] : item.args) {
     const std::string text = override_value_text(value);
-    if (path.find('*') != std::string::npos || text.find("${") != std::string::npos) continue;
+    if (needs_matching(path) || text.find("${") != std::string::npos) continue;
     if (says(config, tree, path, value)) continue;
     const Value* found = config.find_path(path);
     diagnostics.add({value.origin(), path,

@@ -67,7 +67,7 @@ bool is_xp(const std::string& path) {
 }
 
 bool has_glob(const std::string& path) {
-  return path.find('*') != std::string::npos;
+  return needs_matching(path);
 }
 
 // Empty for an invalid path.

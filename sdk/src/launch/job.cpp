@@ -46,7 +46,7 @@ bool is_variable_name(std::string_view name) {
   });
 }
 
-// v100, a100, rtx-4090, gb200, cuda: several dimensions would be several machines.
+// v100, a100, rtx-4090, gb200, cuda: further dimensions are replicas.
 bool names_gpu(std::string_view platform) {
   const bool has_digit = std::any_of(platform.begin(), platform.end(), [](char c) {
     return std::isdigit(static_cast<unsigned char>(c)) != 0;
@@ -92,6 +92,8 @@ Value to_value(const Job& job) {
                        {"cores", job.cores},
                        {"memory_bytes", job.memory_bytes},
                        {"gpus", job.gpus},
+                       {"replicas", job.replicas},
+                       {"nodes", job.nodes},
                        {"time_limit_seconds", job.time_limit_seconds},
                        {"priority", job.priority},
                        {"retries", job.retries},
@@ -133,6 +135,8 @@ Job job_from(const Value& value) {
   job.cores = member(value, "cores").as_integer();
   job.memory_bytes = member(value, "memory_bytes").as_integer();
   job.gpus = member(value, "gpus").as_integer();
+  if (const Value* replicas = value.find("replicas")) job.replicas = replicas->as_integer();
+  if (const Value* nodes = value.find("nodes")) job.nodes = nodes->as_integer();
   job.time_limit_seconds = member(value, "time_limit_seconds").as_float();
   job.priority = member(value, "priority").as_integer();
   job.retries = member(value, "retries").as_integer();
@@ -231,9 +235,18 @@ std::optional<Platform> parse_platform(std::string_view text) {
   const std::string_view shape = text.substr(equals + 1);
   const std::optional<std::int64_t> count = topology(shape);
   if (!count) return std::nullopt;
-  if (names_gpu(platform.name) && shape.find('x') != std::string_view::npos) return std::nullopt;
   platform.count = *count;
+  const std::size_t first = shape.find('x');
+  if (names_gpu(platform.name) && first != std::string_view::npos) {
+    platform.count = *topology(shape.substr(0, first));
+    platform.replicas = *count / platform.count;
+  }
   return platform;
+}
+
+std::int64_t replicas_of(const JobParams& params) {
+  const Platform platform = parse_platform(params.platform.value_or("")).value_or(Platform());
+  return params.replicas.value_or(platform.replicas);
 }
 
 bool is_argument_name(std::string_view name) {
@@ -247,7 +260,7 @@ void JobParams::validate(Diagnostics& diagnostics) const {
   if (!platform.value_or("").empty() && !parse_platform(*platform)) {
     diagnostics.add(
         "platform", "'" + *platform + "' is no platform",
-        "\"cpu\", \"cpu=8\" or \"cuda=2\"; GPUs have one dimension, those of one machine");
+        "\"cpu\", \"cpu=8\", \"cuda=2\" or \"v100=4x2\" (4 GPUs for each of 2 replicas)");
   }
   if (time_limit.value_or(Duration()).seconds < 0) {
     diagnostics.add("time_limit", "must not be negative");

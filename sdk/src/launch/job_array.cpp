@@ -207,7 +207,8 @@ Value to_value(const JobArray& array) {
                        {"wids", wids},
                        {"grace_seconds", array.grace_seconds},
                        {"env", env},
-                       {"pass_env", Value::array_of(array.pass_env)}});
+                       {"pass_env", Value::array_of(array.pass_env)},
+                       {"starter", Value::array_of(array.starter)}});
 }
 
 JobArray job_array_from(const Value& value) {
@@ -227,7 +228,16 @@ JobArray job_array_from(const Value& value) {
   for (const Value& name : member(value, "pass_env", &Value::is_array).items()) {
     array.pass_env.push_back(name.as_string());
   }
+  // Older files lack it.
+  if (const Value* starter = value.find("starter")) {
+    for (const Value& word : starter->items()) array.starter.push_back(word.as_string());
+  }
   return array;
+}
+
+Job with_starter(Job job, const JobArray& array) {
+  job.argv.insert(job.argv.begin(), array.starter.begin(), array.starter.end());
+  return job;
 }
 
 int run_job(UnitRecords& records, std::int64_t wid, const Job& job, const JobRunOptions& options) {

@@ -10,6 +10,12 @@ std::vector<std::string> Orchestrator::intent() const {
   return {};
 }
 
+bool Orchestrator::takes_replicas() const {
+  return false;
+}
+bool Orchestrator::gets(std::string_view, std::string_view) const {
+  return true;
+}
 bool Orchestrator::makes_units() const {
   return false;
 }

@@ -215,7 +215,8 @@ TEST_CASE("names and strings that cannot be passed to a program are rejected") {
 TEST_CASE("GPUs of several dimensions are not treated as those of one machine") {
   const Launching at;
   const std::string xp = at.xp("[xp.jobs.a]\ntarget = '/bin/echo'\n");
-  CHECK_THAT(at.refusal(xp + "--xp.platform=v100=4x2"), Contains("one dimension"));
+  CHECK_THAT(at.refusal(xp + "--xp.platform=v100=4x2"),
+             Contains("has 2 replicas, but paper/Orchestrator starts one process"));
   CHECK(job_of(at.plan(xp + "--xp.platform=v100=4"), "a").at("gpus") == 4);
 }
 

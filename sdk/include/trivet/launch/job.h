@@ -46,6 +46,8 @@ struct JobParams {
   std::optional<std::int64_t> cores;
   std::optional<Bytes> memory;
   std::optional<std::int64_t> gpus;
+  std::optional<std::int64_t> replicas;
+  std::optional<std::int64_t> nodes;
   std::optional<Duration> time_limit;
   std::optional<std::int64_t> priority;
   std::optional<std::string> cell;
@@ -80,8 +82,8 @@ TRIVET_CONFIG(
      "Files that the job needs, by the name in {file:NAME}. Each must exist; the launch copies it "
      "and the job reads the copy. A directory is not copied."),
     (platform,
-     "Hardware of the job: \"cpu\", \"cpu=8\" (cores), \"cuda=2\" (GPUs on one machine). Default: "
-     "cpu."),
+     "Hardware of the job: \"cpu\", \"cpu=8\" (cores), \"cuda=2\" (GPUs on one machine), "
+     "\"v100=4x2\" (4 GPUs for each of 2 replicas). Default: cpu."),
     (cores, "Processor cores of the job. Default: 1, or those of platform.", at_least(0),
      alias("cpus")),
     (memory,
@@ -89,6 +91,13 @@ TRIVET_CONFIG(
      "and local/Orchestrator with cgroups, kill a job that uses more.",
      at_least(0), alias("ram")),
     (gpus, "GPUs of the job. Default: 0, or those of platform.", at_least(0)),
+    (replicas,
+     "Processes of the job, which start and end together; each has the cores, the memory and the "
+     "GPUs. Only for orchestrators that start several (slurm/Orchestrator), and not for runs of "
+     "trivet, which are one process. Default: 1, or those of platform.",
+     at_least(1), at_most(100000)),
+    (nodes, "Machines for the replicas, the same number on each. Default: one for each replica.",
+     at_least(1)),
     (time_limit, "The job is killed after this time: \"90s\", \"4h\"; default: none."),
     (priority,
      "Priority; higher starts first: 200 production (the default), 115 batch, 25 freebie.",
@@ -105,6 +114,9 @@ TRIVET_CONFIG(
 
 // Of --NAME=VALUE: not empty, no dash in front.
 TRIVET_API bool is_argument_name(std::string_view name);
+
+// Those of `replicas`, or of `platform`.
+TRIVET_API std::int64_t replicas_of(const JobParams& params);
 
 struct JobConfig : JobParams {
   Value swept;
@@ -129,9 +141,10 @@ TRIVET_API std::optional<Dependency> parse_dependency(std::string_view text);
 struct Platform {
   std::string name = "cpu";  // lower case
   std::int64_t count = 0;    // cores for cpu, GPUs for anything else; 0: not said
+  std::int64_t replicas = 1;
 };
-// "cpu", "cpu=8", "cuda=2", "df=4x4" (the product). Nothing for any other text, nor for GPUs of
-// more than one dimension ("v100=4x2"): a job is one process on one machine.
+// "cpu", "cpu=8", "cuda=2", "df=4x4" (the product). The dimensions of GPUs after the first are
+// replicas: "v100=4x2" is 4 GPUs for each of 2. Nothing for any other text.
 TRIVET_API std::optional<Platform> parse_platform(std::string_view text);
 
 // A process that can be started as it is.
@@ -149,6 +162,9 @@ struct Job {
   std::int64_t cores = 1;
   std::int64_t memory_bytes = 0;  // at most; 0: not said
   std::int64_t gpus = 0;
+  // Processes, which start together, and the machines for them. Each process has the cores, the
+  // memory and the GPUs.
+  std::int64_t replicas = 1, nodes = 1;
   double time_limit_seconds = 0;  // 0: none
   std::int64_t priority = 200;
   std::int64_t retries = 0;

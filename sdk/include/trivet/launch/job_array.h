@@ -33,6 +33,9 @@ struct JobArray {
   // Variables of the task's environment that the job gets, too: "CUDA_VISIBLE_DEVICES"; "SLURM_*"
   // is all that begin so.
   std::vector<std::string> pass_env{};
+  // Words in front of the job's, which start its replicas: {"/usr/bin/env", "srun", ...}. The first
+  // is an absolute path.
+  std::vector<std::string> starter{};
 };
 
 // For the file. Throws RunError for a table that is none.
@@ -47,6 +50,9 @@ struct JobRunOptions {
   AttemptOptions attempt{};
   std::string detail{};  // of the job's status while it runs, for people: "Slurm job 12_3"
 };
+
+// The job with the starter in front of its words.
+TRIVET_API Job with_starter(Job job, const JobArray& array);
 
 // Runs a job of a unit in this process. Returns the exit code to end with:
 //

@@ -83,6 +83,14 @@ class TRIVET_API Orchestrator : public Object {
   // Default: false. [main-thread]
   virtual bool makes_units() const;
 
+  // Whether it starts jobs of several processes (Job::replicas). The launch refuses such jobs else.
+  // Default: false. [main-thread]
+  virtual bool takes_replicas() const;
+
+  // Whether the jobs named `job` get a value of the sweep, beside what their `swept` says. The
+  // same answer at every launch: the identity of a unit depends on it. Default: true. [main-thread]
+  virtual bool gets(std::string_view job, std::string_view swept) const;
+
   // For a dry run: what it will make its units of, line by line. Default: nothing. [main-thread]
   virtual std::vector<std::string> intent() const;
 

@@ -111,6 +111,19 @@ TEST_CASE("globs change every location they match, and only those") {
                              "(did you mean 'dropout'?)"));
 }
 
+TEST_CASE("a negative index counts from the end of a list") {
+  Configs configs(kGoodConfig);
+  const auto sizes = [&](const std::string& text) {
+    return text_at(configs.resolve({text}).tree, "task.model.parts.sizes");
+  };
+  CHECK(sizes("task.model.parts.sizes[-1]=9") == "[3, 9]");
+  CHECK(sizes("task.model.parts.sizes[-2]=9") == "[9, 5]");
+  CHECK_THAT(configs.diagnostics({"~task.model.parts.sizes[-1]"}),
+             Catch::Contains("task.model.parts.sizes[1]: nothing to remove"));
+  CHECK_THAT(configs.diagnostics({"task.model.parts.sizes[-3]=9"}),
+             Catch::Contains("this matches nothing in the config"));
+}
+
 TEST_CASE("an override with ~ removes a value and so restores its default") {
   Configs configs(kGoodConfig);
   CHECK(text_at(configs.resolve({"~trainer.train_steps"}).tree, "trainer.train_steps") == "0");
@@ -138,7 +151,8 @@ TEST_CASE("a wrong override is reported with its location") {
       Row{"a.=1", "3 (a.=1): bad override: a name is missing"},
       Row{"a[=1", "2 (a[=1): bad override: ']' is missing"},
       Row{"a[x]=1", "3 (a[x]=1): bad override: brackets contain the index of an element"},
-      Row{"a[-1]=1", "3 (a[-1]=1): bad override: brackets contain"},
+      Row{"a[-0]=1", "3 (a[-0]=1): bad override: brackets contain"},
+      Row{"a[--1]=1", "3 (a[--1]=1): bad override: brackets contain"},
       Row{"[0]=1", "1 ([0]=1): bad override: a path starts with a name"},
       Row{"\"a=1", "1 (\"a=1): bad override: this quote is not closed"},
       Row{"a b=1", "2 (a b=1): bad override: expected '.', '[' or '=' here"},
