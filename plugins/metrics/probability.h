@@ -24,7 +24,9 @@ inline double probability_of(std::int64_t c, const Predictions& predictions, std
   double others = 0;
   const auto own = static_cast<double>(predictions.logit(example, c));
   for (std::int64_t other = 0; other < predictions.classes(); ++other) {
-    if (other != c) others += std::exp(static_cast<double>(predictions.logit(example, other)) - own);
+    if (other != c) {
+      others += std::exp(static_cast<double>(predictions.logit(example, other)) - own);
+    }
   }
   return 1 / (1 + others);
 }

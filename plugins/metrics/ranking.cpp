@@ -21,8 +21,7 @@ void for_groups(const Examples& examples, const Visit& visit) {
   for (std::size_t begin = 0, end = 0; begin < examples.size(); begin = end) {
     double positives = 0, negatives = 0;
     for (; end < examples.size() && examples[end].score == examples[begin].score; ++end) {
-      (examples[end].positive ? positives : negatives) +=
-          static_cast<double>(examples[end].weight);
+      (examples[end].positive ? positives : negatives) += static_cast<double>(examples[end].weight);
     }
     visit(positives, negatives);
   }

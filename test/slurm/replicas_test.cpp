@@ -59,8 +59,8 @@ TEST_CASE("slurm: the script of a job with replicas starts them with srun") {
   INFO(launched.output);
   REQUIRE(launched.exit_code == 0);
   const std::string calls = read_file(fake.slurm.file("calls"));
-  CHECK_THAT(calls, Contains("--nodes=2 --ntasks=2 --ntasks-per-node=1") &&
-                        Contains("--gres=gpu:v100:4"));
+  CHECK_THAT(calls,
+             Contains("--nodes=2 --ntasks=2 --ntasks-per-node=1") && Contains("--gres=gpu:v100:4"));
   fake.set_queue("RUNNING");
   const ShellResult ran = shell(fake.script());
   INFO(ran.output);

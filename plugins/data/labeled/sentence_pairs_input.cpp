@@ -17,7 +17,8 @@ namespace trivet::data {
 namespace {
 
 using Ids = std::vector<std::int32_t>;
-using Labels = std::variant<Ids, std::vector<float>>;  // one per row
+// One per row; none for examples to predict.
+using Labels = std::variant<std::monostate, Ids, std::vector<float>>;
 
 template <class T>
 T number_in(const std::string& text, const std::string& location, const char* what) {
@@ -53,7 +54,11 @@ class SentenceRows final : public LabeledRows {
       std::ranges::fill(type.subspan(at + first, length - first), 1);
     }
     batch.set("token_type_ids", std::move(types));
-    batch.set("label", std::visit([&](const auto& all) { return labels_of(rows, all); }, labels_));
+    if (const auto* classes = std::get_if<Ids>(&labels_)) {
+      batch.set("label", labels_of(rows, *classes));
+    } else if (const auto* numbers = std::get_if<std::vector<float>>(&labels_)) {
+      batch.set("label", labels_of(rows, *numbers));
+    }
     return batch;
   }
 
@@ -61,8 +66,12 @@ class SentenceRows final : public LabeledRows {
     const auto text = [](const auto& all) {
       return digest({reinterpret_cast<const char*>(all.data()), all.size() * sizeof(all[0])});
     };
-    return digest(tokens().fingerprint() + " " + std::to_string(seq_len()) + " " +
-                  std::visit(text, labels_));
+    const auto* classes = std::get_if<Ids>(&labels_);
+    const auto* numbers = std::get_if<std::vector<float>>(&labels_);
+    const std::string labels = classes != nullptr   ? text(*classes)
+                               : numbers != nullptr ? text(*numbers)
+                                                    : std::string();
+    return digest(tokens().fingerprint() + " " + std::to_string(seq_len()) + " " + labels);
   }
 
  private:
@@ -96,7 +105,7 @@ void SentencePairsConfig::validate(Diagnostics& diagnostics) const {
 struct SentencePairsInput::Parts {
   Parts(const Config& from, const InputContext& context)
       : config(from),
-        data(make(from.source)),
+        data(context.examples.empty() ? make(from.source) : nullptr),
         tokenizer(required_tokenizer(from.tokenizer, context)),
         vocabulary(checked_vocabulary(*tokenizer, context.name)),
         special(text_special_tokens(from, *tokenizer, context.name)),
@@ -115,11 +124,17 @@ struct SentencePairsInput::Parts {
     return (special.cls ? 1 : 0) + (special.sep ? 1 : 0) + (text_b.empty() ? 0 : 1);
   }
 
+  std::string name() const { return data != nullptr ? data->name() : "the examples"; }
+
   std::unique_ptr<SequenceDataset> load() const {
+    if (config.label_type == LabelType::number) return load(*data, std::vector<float>());
+    return load(*data, Ids());
+  }
+
+  // `labels` has none yet, and gets those of the source unless it is monostate.
+  std::unique_ptr<SequenceDataset> load(DataSource& source, Labels labels) const {
     auto tokens = std::make_shared<MemoryTokens>(vocabulary);
-    Labels labels;
-    if (config.label_type == LabelType::number) labels = std::vector<float>();
-    read_limited(*data, config.limit.count,
+    read_limited(source, config.limit.count,
                  [&](const SourceExample& example) { add(example, *tokens, labels); });
     return std::make_unique<SentenceRows>(std::move(tokens), config.seq_len, std::move(labels));
   }
@@ -137,6 +152,7 @@ struct SentencePairsInput::Parts {
     if (!text_b.empty()) row.push_back(*special.sep);
     if (a.empty() && b.empty()) return;
     tokens.add(row, first);
+    if (std::holds_alternative<std::monostate>(labels)) return;
     const std::string text = label.fill(example);
     if (auto* numbers = std::get_if<std::vector<float>>(&labels)) {
       numbers->push_back(number_in<float>(text, example.location, "number"));
@@ -165,11 +181,13 @@ SentencePairsInput::SentencePairsInput(const Config& config, InputContext& conte
 
 SentencePairsInput::SentencePairsInput(const Config& config, InputContext& context,
                                        const Parts& parts)
-    : RowsInput(config, context, parts.data->name(),
-                {.only = {parts.tokenizer, parts.vocabulary},
-                 .source = {},
-                 .target = {},
-                 .only_ids = "ids"},
-                [parts] { return parts.load(); }) {}
+    : RowsInput(
+          config, context, parts.name(),
+          {.only = {parts.tokenizer, parts.vocabulary},
+           .source = {},
+           .target = {},
+           .only_ids = "ids"},
+          [parts] { return parts.load(); },
+          [parts](DataSource& examples) { return parts.load(examples, std::monostate()); }) {}
 
 }  // namespace trivet::data

@@ -85,7 +85,7 @@ void TaggedSequencesConfig::validate(Diagnostics& diagnostics) const {
 struct TaggedSequencesInput::Parts {
   Parts(const Config& from, const InputContext& context)
       : config(from),
-        data(make(from.source)),
+        data(context.examples.empty() ? make(from.source) : nullptr),
         tokenizer(required_tokenizer(from.tokenizer, context)),
         vocabulary(checked_vocabulary(*tokenizer, context.name)),
         special(text_special_tokens(from, *tokenizer, context.name)),
@@ -94,11 +94,15 @@ struct TaggedSequencesInput::Parts {
     check_room(from, (special.cls ? 1 : 0) + (special.sep ? 1 : 0), context.name);
   }
 
-  std::unique_ptr<SequenceDataset> load() const {
+  std::string name() const { return data != nullptr ? data->name() : "the examples"; }
+
+  // Words to predict have the first tag: it marks their first tokens.
+  enum class Tags { given, none };
+  std::unique_ptr<SequenceDataset> load(DataSource& source, Tags given) const {
     auto tokens = std::make_shared<MemoryTokens>(vocabulary);
     auto tagged = std::make_shared<MemoryTokens>(std::ssize(config.class_names) + 1);
-    read_limited(*data, config.limit.count, [&](const SourceExample& example) {
-      for (TaggedRow& row : rows_of(example)) {
+    read_limited(source, config.limit.count, [&](const SourceExample& example) {
+      for (TaggedRow& row : rows_of(example, given)) {
         tokens->add(row.ids);
         for (std::int32_t& tag : row.tags) ++tag;
         tagged->add(row.tags);
@@ -107,10 +111,11 @@ struct TaggedSequencesInput::Parts {
     return std::make_unique<TaggedRows>(std::move(tokens), std::move(tagged), config.seq_len);
   }
 
-  std::vector<TaggedRow> rows_of(const SourceExample& example) const {
-    const std::string all_words = words.fill(example), all_tags = tags.fill(example);
+  std::vector<TaggedRow> rows_of(const SourceExample& example, Tags given) const {
+    const std::string all_words = words.fill(example);
+    const std::string all_tags = given == Tags::given ? tags.fill(example) : "";
     const auto each_word = parts_of(all_words), each_tag = parts_of(all_tags);
-    if (each_word.size() != each_tag.size()) {
+    if (given == Tags::given && each_word.size() != each_tag.size()) {
       throw InputError(example.location + ": there are " + std::to_string(each_word.size()) +
                            " words and " + std::to_string(each_tag.size()) + " tags",
                        {.hint = "both need the same number of parts, separated by blanks"});
@@ -120,7 +125,12 @@ struct TaggedSequencesInput::Parts {
     for (std::size_t i = 0; i < each_word.size(); ++i) {
       const std::string text = (i > 0 ? config.separator : "") + std::string(each_word[i]);
       Ids ids = encode_checked(*tokenizer, text, example.location);
-      const std::int32_t tag = class_named(each_tag[i], config.class_names, example.location);
+      const std::int32_t tag =
+          given == Tags::given ? class_named(each_tag[i], config.class_names, example.location) : 0;
+      if (ids.empty() && given == Tags::none) {
+        throw InputError(example.location + ": the word '" + std::string(each_word[i]) +
+                         "' has no token, so it gets no tag");
+      }
       if (ids.empty()) continue;
       if (rows.empty() || rows.back().ids.size() + ids.size() > room) {
         rows.emplace_back();
@@ -149,11 +159,13 @@ TaggedSequencesInput::TaggedSequencesInput(const Config& config, InputContext& c
 
 TaggedSequencesInput::TaggedSequencesInput(const Config& config, InputContext& context,
                                            const Parts& parts)
-    : RowsInput(config, context, parts.data->name(),
-                {.only = {parts.tokenizer, parts.vocabulary},
-                 .source = {},
-                 .target = {},
-                 .only_ids = "ids"},
-                [parts] { return parts.load(); }) {}
+    : RowsInput(
+          config, context, parts.name(),
+          {.only = {parts.tokenizer, parts.vocabulary},
+           .source = {},
+           .target = {},
+           .only_ids = "ids"},
+          [parts] { return parts.load(*parts.data, Parts::Tags::given); },
+          [parts](DataSource& examples) { return parts.load(examples, Parts::Tags::none); }) {}
 
 }  // namespace trivet::data

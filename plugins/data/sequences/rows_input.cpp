@@ -54,13 +54,41 @@ RowsInput::RowsInput(const InputConfig& config, const InputContext& context,
   loading_->done = std::async(when, std::move(body)).share();
 }
 
+RowsInput::RowsInput(const InputConfig& config, const InputContext& context,
+                     const std::string& data, TextSides sides, Load load,
+                     LoadExamples load_examples)
+    : RowsInput(config, context, data, std::move(sides), std::move(load)) {
+  load_examples_ = std::move(load_examples);
+  batch_size_ = config.batch_size;
+  if (!context.examples.empty()) given_.emplace(context.examples);
+}
+
 RowsInput::~RowsInput() = default;
 
 RowsInput::Loaded& RowsInput::loaded() const {
   return *loading_->done.get();
 }
 
+std::optional<Batch> RowsInput::next_examples() {
+  if (!given_->take(batch_size_)) return std::nullopt;
+  const std::unique_ptr<SequenceDataset> dataset = load_examples_(*given_);
+  const std::int64_t examples = std::ssize(given_->locations());
+  if (dataset->rows() != examples) {
+    throw InputError(given_->locations().front() + ": this example or one of the next " +
+                         std::to_string(examples - 1) + " does not make one row",
+                     {.hint = "an example may be longer than a row; --batch 1 names the one"});
+  }
+  rows_.clear();
+  for (std::int64_t i = 0; i < examples; ++i) rows_.push_back({.row = i});
+  return dataset->batch(rows_);
+}
+
+std::vector<std::string> RowsInput::locations() const {
+  return given_ ? given_->locations() : std::vector<std::string>();
+}
+
 std::optional<Batch> RowsInput::get_next() {
+  if (given_) return next_examples();
   Loaded& data = loaded();
   if (!data.order.next(samples_)) return std::nullopt;
   rows_.clear();
@@ -92,11 +120,13 @@ void RowsInput::restore_state(const Value& state) {
 }
 
 std::optional<std::int64_t> RowsInput::batches_per_epoch() const {
+  if (given_) return std::nullopt;
   return loaded().order.batches_per_epoch();
 }
 
 const void* RowsInput::extension(std::string_view id) const noexcept {
   if (id == kInputText) return static_cast<const TextInput*>(this);
+  if (id == kInputExamples && load_examples_) return static_cast<const ExampleLocations*>(this);
   return Input::extension(id);
 }
 

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "data/sequences/sequence_dataset.h"
+#include "data/sources/given_lines.h"
 #include "trivet/data/example_sampler.h"
+#include "trivet/extensions/example_locations.h"
 #include "trivet/extensions/text.h"
 #include "trivet/input.h"
 
@@ -28,7 +30,7 @@ struct TextSides {
 
 // In training a thread starts to read and tokenize at once, while the model is built. In evaluation
 // the first call that needs the data reads it.
-class RowsInput : public Input, public TextInput {
+class RowsInput : public Input, public TextInput, public ExampleLocations {
  public:
   ~RowsInput() override;
   std::optional<Batch> get_next() override;
@@ -41,6 +43,7 @@ class RowsInput : public Input, public TextInput {
   const Tokenizer* tokenizer(Side side) const override { return side_of(side).tokenizer.get(); }
   std::int64_t vocabulary_size(Side side) const override { return side_of(side).vocabulary_size; }
   std::vector<BatchText> texts() const override;
+  std::vector<std::string> locations() const override;
 
  protected:
   // Makes the dataset. Called once, from any thread, so it must not use the input. Throws
@@ -49,8 +52,14 @@ class RowsInput : public Input, public TextInput {
   // `data` names the data, for messages.
   RowsInput(const InputConfig& config, const InputContext& context, const std::string& data,
             TextSides sides, Load load);
+  // For an input that can read examples: its dataset of these, with a row for each, without labels.
+  // If `context` names examples, `load` is not called.
+  using LoadExamples = std::function<std::unique_ptr<SequenceDataset>(DataSource& examples)>;
+  RowsInput(const InputConfig& config, const InputContext& context, const std::string& data,
+            TextSides sides, Load load, LoadExamples load_examples);
 
  private:
+  std::optional<Batch> next_examples();
   struct Loaded;
   struct Loading;
   Loaded& loaded() const;
@@ -61,6 +70,9 @@ class RowsInput : public Input, public TextInput {
   std::unique_ptr<Loading> loading_;
   std::vector<ExampleSampler::Sample> samples_;
   std::vector<SequenceDataset::Row> rows_;
+  LoadExamples load_examples_;  // empty if the input cannot
+  std::optional<GivenLines> given_;
+  std::int64_t batch_size_ = 0;
 };
 
 }  // namespace trivet::data

@@ -62,7 +62,23 @@ std::unique_ptr<Input> SentencePrediction::build_inputs(const ConfigOf<Input>& c
                                          " names, but task.num_classes is " +
                                          std::to_string(num_classes_)});
   }
+  if (given) {
+    class_names_.clear();
+    for (const Value& name : names->items()) class_names_.push_back(name.as_string());
+  }
   return TextTask::build_inputs(config, context);
+}
+
+const void* SentencePrediction::extension(std::string_view id) const noexcept {
+  if (id == kTaskPredictor) return static_cast<const Predictor*>(this);
+  return TextTask::extension(id);
+}
+
+std::vector<Value> SentencePrediction::predictions(const Batch& batch,
+                                                   const NestedMap& outputs) const {
+  const Tensor& logits = outputs.at("logits");
+  return regression() ? number_predictions(batch, logits, "prediction")
+                      : class_predictions(batch, logits, class_names_);
 }
 
 WeightedScalar SentencePrediction::build_losses(const Batch& batch, const NestedMap& outputs,

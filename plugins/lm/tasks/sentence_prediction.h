@@ -12,7 +12,11 @@
 // pearson_spearman_corr, the mean of the last two. They keep 16 bytes per example.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "lm/tasks/text_task.h"
+#include "trivet/extensions/predictor.h"
 
 namespace trivet::lm {
 
@@ -22,7 +26,7 @@ struct SentencePredictionConfig : TextTaskConfig {
 TRIVET_CONFIG(SentencePredictionConfig, TextTaskConfig,
               (num_classes, "Number of classes; 1: labels are numbers (regression).", at_least(1)))
 
-class SentencePrediction final : public TextTask {
+class SentencePrediction final : public TextTask, public Predictor {
  public:
   using Config = SentencePredictionConfig;
   SentencePrediction(const Config& config, TaskContext& context)
@@ -39,10 +43,14 @@ class SentencePrediction final : public TextTask {
                                                  const StepOutput& step) override;
   Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) override;
   Range expected_initial_loss() const override;
+  const void* extension(std::string_view id) const noexcept override;
+  // Classes have the names in the class_names of the inputs; a regression has "prediction".
+  std::vector<Value> predictions(const Batch& batch, const NestedMap& outputs) const override;
 
  private:
   bool regression() const { return num_classes_ == 1; }
   std::int64_t num_classes_;
+  std::vector<std::string> class_names_;  // of the last input; may be empty
 };
 
 }  // namespace trivet::lm

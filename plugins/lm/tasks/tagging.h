@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lm/tasks/text_task.h"
+#include "trivet/extensions/predictor.h"
 
 namespace trivet::lm {
 
@@ -23,7 +24,7 @@ TRIVET_CONFIG(TaggingConfig, TokenTaskConfig,
                "\"I-PER\"].",
                required))
 
-class Tagging final : public TextTask {
+class Tagging final : public TextTask, public Predictor {
  public:
   using Config = TaggingConfig;
   Tagging(const Config& config, TaskContext& context)
@@ -35,6 +36,9 @@ class Tagging final : public TextTask {
                                       InputContext& context) override;
   Metrics build_metrics(Phase phase) override;
   Range expected_initial_loss() const override { return chance_of(std::ssize(class_names_)); }
+  const void* extension(std::string_view id) const noexcept override;
+  // "tags": the name of the likeliest tag of each word.
+  std::vector<Value> predictions(const Batch& batch, const NestedMap& outputs) const override;
 
  private:
   std::vector<std::string> class_names_;

@@ -61,8 +61,8 @@ ClassScoreConfig averaged(Average average) {
 // Labels 0 1 2 0 1 2, predictions 0 2 1 0 0 1: the example of scikit-learn's documentation of
 // precision_score and its siblings (macro precision 0.22, micro 0.33, weighted 0.22; recall 0.33;
 // f1 macro 0.26, micro 0.33, weighted 0.26).
-const Examples kDocumented = {
-    {1, 0, 0, 0, 0, 1, 0, 1, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0}, {0, 1, 2, 0, 1, 2}};
+const Examples kDocumented = {{1, 0, 0, 0, 0, 1, 0, 1, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0},
+                              {0, 1, 2, 0, 1, 2}};
 
 // Predicted 1 1 0 0 1, the last example does not count: TP 1, FP 1, FN 1.
 const Examples kTwo = {{0, 1, 0, 1, 1, 0, 1, 0, 0, 9}, {1, 0, 1, 0, 0}, {1, 1, 1, 1, 0}};

@@ -116,8 +116,7 @@ TEST_CASE("a run's repeats take their number, for instance as the seed") {
   REQUIRE(plan.at("units").size() == 3);
   CHECK(words(job_of(plan, "train", 2).at("argv")).back() == "--cfg.seed=3");
   // A sweep over the same key would win without a word.
-  CHECK_THAT(at.refusal(seeded + "--sweep seed=5,6"),
-             Contains("'cfg.seed' is both swept and set"));
+  CHECK_THAT(at.refusal(seeded + "--sweep seed=5,6"), Contains("'cfg.seed' is both swept and set"));
   CHECK_THAT(at.refusal(local_config() +
                         "--xp.jobs.train.args='{\"cfg.sed\" = \"{repeat}\"}' --xp.repeats=2"),
              Contains("did you mean 'seed'"));
@@ -136,8 +135,7 @@ TEST_CASE("a negative index in a path counts from the end of a list") {
   CHECK(words(job_of(at.plan(xp + "--xp.jobs.a.args[-1].x=5"), "a").at("argv")) ==
         Words{"/bin/echo", "run", "--x=5"});
   CHECK_THAT(at.refusal(xp + "--xp.jobs.a.args[-3].x=5"), Contains("matches nothing"));
-  const Json plan =
-      at.plan(local_config() + "--sweep 'task.model.hidden_dims[-1]=16,32'");
+  const Json plan = at.plan(local_config() + "--sweep 'task.model.hidden_dims[-1]=16,32'");
   REQUIRE(plan.at("units").size() == 2);
   CHECK(words(job_of(plan, "train", 1).at("argv")).back() == "--cfg.task.model.hidden_dims[-1]=32");
 }

@@ -108,6 +108,7 @@ search::SearchConfig branin_search() {
   config.orchestrator = "played/Orchestrator";
   config.sampler = "played/Random";
   config.objective = "loss";
+  config.goal = Goal::min;
   config.trials = 7;
   config.parallel = 2;
   config.space["x"].uniform = {-5, 10};
