@@ -22,14 +22,22 @@ class EmptyJobs final : public launch::JobsProvider {
 
 struct ConfigJobsConfig : launch::JobsProviderConfig {
   bool standalone_eval = false;
+  Map<Map<Value>> evals;
+
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(
     ConfigJobsConfig, launch::JobsProviderConfig,
     (standalone_eval,
-     "Evaluates in a separate job, \"eval\", which follows the checkpoints of the job \"train\"."))
+     "Evaluates in a separate job, \"eval\", which follows the checkpoints of the job \"train\"."),
+    (evals,
+     "Further evaluations, each in a job of this name, which follows the checkpoints of the job "
+     "\"train\". The table has the paths and values of the run's config that the evaluation "
+     "changes: { \"task.eval_input.path\" = \"...\" }. Its records are in "
+     "WU_DIR/continuous_eval-NAME."))
 
-// The jobs of a run's config: "train" runs it. A config whose mode only evaluates becomes the job
-// "eval".
+// The jobs of a run's config: "train" runs it, and evaluations follow it. A config whose mode only
+// evaluates becomes the job "eval".
 class ConfigJobs final : public launch::JobsProvider {
  public:
   using Config = ConfigJobsConfig;

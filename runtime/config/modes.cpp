@@ -2,6 +2,8 @@
 #include "config/modes.h"
 
 #include <algorithm>
+#include <cctype>
+#include <cstddef>
 #include <iterator>
 
 #include <fmt/core.h>
@@ -66,6 +68,15 @@ static_assert(is_complete(), "every mode has its row with a doc, in the order of
 
 const ModeTraits& traits_of(Mode mode) {
   return kModes[static_cast<std::size_t>(mode)];
+}
+
+bool is_evaluation_name(std::string_view name) {
+  constexpr std::size_t kMost = 100;
+  return !name.empty() && name.size() <= kMost && name.front() != '.' &&
+         std::ranges::all_of(name, [](char c) {
+           return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' ||
+                  c == '.';
+         });
 }
 
 std::string modes_text() {

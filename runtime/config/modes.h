@@ -39,6 +39,10 @@ struct ModeTraits {
 
 const ModeTraits& traits_of(Mode mode);
 
+// Whether an evaluation that follows a run may have this name, which is a part of its directory's:
+// letters, digits, '_', '-' and '.', not first, at most 100.
+bool is_evaluation_name(std::string_view name);
+
 // The modes with their docs, for a help page.
 std::string modes_text();
 

@@ -35,6 +35,10 @@ inline constexpr OptionSpec kOwnRunOptions[] = {
     {.name = "step",
      .value = "N",
      .doc = "With --mode eval: evaluate the checkpoint of step N (default: the newest one)"},
+    {.name = "eval-name",
+     .value = "NAME",
+     .doc = "With --mode continuous_eval: one of several evaluations of a run. Its records are in "
+            "continuous_eval-NAME/ of the run's directory"},
     {.name = "quiet", .letter = 'q', .doc = "Print warnings and errors only"},
 };
 inline constexpr auto kRunOptions = with_config_options(kOwnRunOptions);

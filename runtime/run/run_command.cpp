@@ -31,7 +31,9 @@ RunDirectory directory_of(const RunRequest& request) {
       throw UsageError(fmt::format("mode {} needs --workdir: the directory of the run to follow",
                                    enum_name(experiment.mode)));
     }
-    return RunDirectory::at(request.workdir / traits_of(experiment.mode).directory);
+    std::string directory(traits_of(experiment.mode).directory);
+    if (!request.evaluation.empty()) directory += "-" + request.evaluation;
+    return RunDirectory::at(request.workdir / directory);
   }
   return request.workdir.empty() ? RunDirectory::next(request.root, name)
                                  : RunDirectory::at(request.workdir);

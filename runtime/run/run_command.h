@@ -20,6 +20,8 @@ struct RunRequest {
   std::string source;  // for messages: "configs/vision/local.toml"
   // Mode eval: the checkpoint to evaluate. Unset: the newest.
   std::optional<std::int64_t> step;
+  // Mode continuous_eval: the name of one of several evaluations. May be empty.
+  std::string evaluation;
   // Set to the reason if an action has ended the training before its last step. May be null.
   std::string* stop_reason = nullptr;
 };

@@ -54,6 +54,14 @@ std::optional<std::int64_t> asked_step(const ConfigArguments& given, Mode mode) 
   return step;
 }
 
+std::string evaluation_name(const ConfigArguments& given, Mode mode) {
+  const std::string* name = given.arguments.last("eval-name");
+  if (name == nullptr) return {};
+  if (!follows(mode)) throw UsageError("--eval-name requires --mode continuous_eval");
+  if (is_evaluation_name(*name)) return *name;
+  throw UsageError("--eval-name takes letters, digits, '_', '-' and '.', not '" + *name + "'");
+}
+
 int run_run(std::span<const std::string> words) {
   const DoneFile done;
   const ConfigArguments given = parse_run_arguments(words);
@@ -69,6 +77,7 @@ int run_run(std::span<const std::string> words) {
   request.name = std::filesystem::path(given.source).stem().string();
   request.source = given.source;
   request.step = asked_step(given, request.config.experiment.mode);
+  request.evaluation = evaluation_name(given, request.config.experiment.mode);
   Terminal terminal = detect_terminal();
   if (given.arguments.has("quiet")) terminal.style = OutputStyle::quiet;
   Progress progress(terminal);

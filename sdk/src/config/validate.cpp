@@ -86,10 +86,18 @@ std::optional<std::string> name_cut_at_dots(const Value::Member& entry, const Fi
   std::string name = entry.key;
   const Value* table = &entry.value;
   while (table->is_table() && !table->members().empty()) {
-    const Value::Member& first = table->members().front();
-    if (field_named(type.fields, first.key) != nullptr) break;
-    name += "." + first.key;
-    table = &first.value;
+    const Value::Member* other = nullptr;
+    bool has_fields = false;
+    for (const Value::Member& member : table->members()) {
+      const bool is_field = field_named(type.fields, member.key) != nullptr;
+      if (!is_field && other == nullptr) other = &member;
+      // An empty table is a default that was filled in.
+      const bool is_filled = member.value.is_table() && member.value.members().empty();
+      has_fields = has_fields || (is_field && !member.value.is_null() && !is_filled);
+    }
+    if (has_fields || other == nullptr) break;
+    name += "." + other->key;
+    table = &other->value;
   }
   if (table == &entry.value || !table->is_table()) return std::nullopt;
   return name;

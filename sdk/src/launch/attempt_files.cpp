@@ -124,6 +124,15 @@ bool write_end(int directory, const EndRecord& record) {
   return replace_file_at(directory, "exit.json", to_json(table) + "\n");
 }
 
+std::string read_done_words(int directory) {
+  constexpr std::size_t kMost = 500;
+  const UniqueFd file(::openat(directory, kDoneFile, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  std::string text(kMost, '\0');
+  const ssize_t size = file ? ::read(file.get(), text.data(), text.size()) : 0;
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  return text.substr(0, text.find('\n'));
+}
+
 void write_end_request(const fs::path& directory, const EndRequest& request) {
   // Several may ask at once, so each has a temporary file of its own.
   const std::string half = "end.json." + std::to_string(::getpid());

@@ -58,6 +58,9 @@ std::string start_record_head(const StartRecord& record);
 // errno when that fails.
 bool replace_file_at(int directory, const char* name, std::string_view text);
 bool write_end(int directory, const EndRecord& record);
+// What the job says in the file kDoneFile of the open directory: its first line, at most 500 bytes.
+// Empty when the file cannot be read.
+std::string read_done_words(int directory);
 void write_end_request(const std::filesystem::path& directory, const EndRequest& request);
 
 // Takes the lock on an open file, for as long as that, or an inherited copy of it, is open; false

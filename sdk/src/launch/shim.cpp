@@ -251,22 +251,12 @@ void Shim::take_status(int status) {
 void Shim::require_done() {
   if (!job_.tells_done || end_.exit_code != 0 || !end_.reason.empty()) return;
   if (::faccessat(files_.directory, kDoneFile, F_OK, 0) == 0 || errno != ENOENT) {
-    const std::string words = words_of_done();
+    const std::string words = read_done_words(files_.directory);
     if (!words.empty()) end_.reason = std::string(kReasonEndedEarly) + words;
     return;
   }
   end_.reason = kReasonNotDone;
   say(end_.reason);
-}
-
-// What the job says in the file: its first line. Empty when the file cannot be read.
-std::string Shim::words_of_done() const {
-  constexpr std::size_t kMost = 500;
-  const UniqueFd file(::openat(files_.directory, kDoneFile, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  std::string text(kMost, '\0');
-  const ssize_t size = file ? ::read(file.get(), text.data(), text.size()) : 0;
-  text.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
-  return text.substr(0, text.find('\n'));
 }
 
 void Shim::tell_failure(const std::string& why) {

@@ -43,7 +43,6 @@ class Shim {
   void take_status(int status);
   // Exit code 0 of a job that tells when it is done, and has not told.
   void require_done();
-  std::string words_of_done() const;
   void tell_failure(const std::string& why);
   void say(const std::string& what);
   void write();

@@ -104,6 +104,42 @@ TEST_CASE("training and evaluation are separate jobs on request") {
   CHECK(eval.at("units")[0].at("jobs").contains("eval"));
 }
 
+TEST_CASE("a run has further evaluations, each in a job of its own") {
+  const Launching at;
+  const std::string cfg = "--cfg=" + quoted(trivet::test::config("vision/local.toml").string());
+  const std::string evals = " --xp.jobs_provider.type=trivet/ConfigJobs --xp.jobs_provider.evals=";
+  const Json jobs =
+      at.plan(cfg + evals +
+              quoted("{long = {\"task.eval_input.examples\" = 2048, \"task.eval_input\" = "
+                     "{batch_size = 64}}, small = {}}") +
+              " --xp.jobs.long.cores=2")
+          .at("units")[0]
+          .at("jobs");
+  CHECK(jobs.size() == 3);
+  const std::string words = jobs.at("long").at("argv").dump();
+  CHECK_THAT(words, Contains("--mode=continuous_eval") && Contains("--eval-name=long") &&
+                        Contains("--cfg.task.eval_input.examples=2048") &&
+                        Contains("--cfg.task.eval_input={batch_size = 64}"));
+  CHECK(jobs.at("long").at("cores") == 2);
+  CHECK(jobs.at("small").at("cores") == 1);
+  CHECK(jobs.begin().key() == "train");
+  CHECK_THAT(jobs.at("train").at("argv").dump(), !Contains("--mode"));
+  const auto refusal = [&](const std::string& text, const std::string& more = {}) {
+    return at.refusal(cfg + evals + quoted(text) + more);
+  };
+  CHECK_THAT(refusal("{long = {\"task.eval_input.exmples\" = 4}}"),
+             Contains("did you mean 'examples'"));
+  CHECK_THAT(refusal("{long = {task.eval_input.examples = 4}}"),
+             Contains("would replace all of [task]") && Contains("in quotes"));
+  CHECK_THAT(refusal("{train = {}}"), Contains("'train' is the name of another job"));
+  CHECK_THAT(refusal("{'a/b' = {}}"), Contains("is no name of a directory"));
+  CHECK_THAT(refusal("{'..' = {}}"), Contains("is no name of a directory"));
+  CHECK_THAT(refusal("{long = {}}", " --cfg.mode=eval"), Contains("there is no run to follow"));
+  CHECK_THAT(
+      refusal("{long = {\"task.eval_input.seed\" = 1}}", " --sweep task.eval_input.seed=1,2"),
+      Contains("'cfg.task.eval_input.seed' is both swept and set"));
+}
+
 TEST_CASE("fields of the experiment are a fallback for its jobs") {
   const Launching at;
   const std::string xp =
