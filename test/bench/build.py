@@ -20,7 +20,7 @@ TOLERANCE = 1.10
 BASELINE = "".join(f"#include <{name}>\n" for name in
                    ("algorithm", "cstdint", "functional", "map", "memory", "optional", "string", "vector"))
 # Memory to compile each file as a multiple of the baseline, measured with g++ 12 on Debian 12.
-RECORDED = {"layer.h": 1.18, "task.h": 1.59, "README's plugin": 1.43}
+RECORDED = {"layer.h": 1.18, "task.h": 1.72, "README's plugin": 1.43}
 
 
 def readme_plugin():
