@@ -137,6 +137,11 @@ Job job_from(const Value& value) {
   job.gpus = member(value, "gpus").as_integer();
   if (const Value* replicas = value.find("replicas")) job.replicas = replicas->as_integer();
   if (const Value* nodes = value.find("nodes")) job.nodes = nodes->as_integer();
+  if (job.nodes < 1 || job.replicas < job.nodes) {
+    throw RunError("job '" + job.name + "' of a work unit's record has " +
+                   std::to_string(job.replicas) + " replicas on " + std::to_string(job.nodes) +
+                   " nodes");
+  }
   job.time_limit_seconds = member(value, "time_limit_seconds").as_float();
   job.priority = member(value, "priority").as_integer();
   job.retries = member(value, "retries").as_integer();

@@ -25,9 +25,12 @@ TEST_CASE("a platform is a name and how many of it") {
   // The number of chips of a topology is its product, as in resources.py of the original.
   CHECK(parse_platform("df=4x2")->count == 8);
   CHECK(parse_platform("jf=4x18x2")->count == 144);
-  // For GPUs, a second dimension would count machines.
-  CHECK_FALSE(parse_platform("v100=4x2").has_value());
-  CHECK_FALSE(parse_platform("cuda=4x2").has_value());
+  CHECK(parse_platform("jf=4x18x2")->replicas == 1);
+  // For GPUs, further dimensions count replicas, as there.
+  CHECK(parse_platform("v100=4x2")->count == 4);
+  CHECK(parse_platform("v100=4x2")->replicas == 2);
+  CHECK(parse_platform("gb200=4x18x2")->replicas == 36);
+  CHECK(parse_platform("cuda=4")->replicas == 1);
   CHECK(parse_platform("rtx-4090=1000000")->count == 1'000'000);
   for (const char* text :
        {"", "=8", "cpu=", "cpu=0", "cpu=-1", "cpu=2x", "cpu=x2", "cpu=1.5",
@@ -65,6 +68,8 @@ TEST_CASE("a work unit reads back from its record unchanged") {
   job.cores = 2;
   job.memory_bytes = std::int64_t{1} << 40;
   job.gpus = 1;
+  job.replicas = 4;
+  job.nodes = 2;
   job.time_limit_seconds = 1.5;
   job.retries = 4;
   job.working_directory = "/tmp/a b";
@@ -82,6 +87,18 @@ TEST_CASE("a work unit reads back from its record unchanged") {
   CHECK(launch::to_value(back) == record);
   CHECK(back.jobs.at(0).argv == job.argv);
   CHECK(back.jobs.at(0).after.at(0).kind == AfterKind::afterany);
+  CHECK(back.jobs.at(0).replicas == 4);
+  CHECK(back.jobs.at(0).nodes == 2);
+  Value jobs = *record.find("jobs");
+  Value older = jobs.items()[0];
+  older.erase("replicas");
+  older.erase("nodes");
+  Value other = record;
+  other.set("jobs", Value::array({older}));
+  CHECK(launch::work_unit_from(other).jobs.at(0).replicas == 1);
+  older.set("nodes", 0);
+  other.set("jobs", Value::array({older}));
+  CHECK_THROWS_WITH(launch::work_unit_from(other), Catch::Contains("replicas on 0 nodes"));
   Value cut = record;
   cut.erase("jobs");
   CHECK_THROWS_WITH(launch::work_unit_from(cut), Catch::Contains("lacks 'jobs'"));

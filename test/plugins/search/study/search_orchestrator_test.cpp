@@ -239,4 +239,12 @@ TEST_CASE("invalid configs of a search are refused") {
   config = branin_search();
   config.space.clear();
   CHECK_THAT(refusal(config), Contains("nothing to search"));
+  config = branin_search();
+  config.objective.clear();
+  config.goal.reset();
+  config.objectives = {{"loss", Goal::min}, {"time", Goal::max}};
+  CHECK(refusal(config) == "accepted");
+  check_round_trip(config);
+  config.enqueue.resize(8);
+  CHECK_THAT(refusal(config), Contains("has 8 points for 7 trials"));
 }

@@ -291,3 +291,22 @@ TEST_CASE("a search that is canceled as a whole starts no more trials") {
   search.step();
   CHECK(search.is_done());
 }
+
+TEST_CASE("a trial has failed if it lacks one of several objectives") {
+  PlayedUnits units;
+  Search search(units, {.objectives = {"loss", "time"}, .trials = 2, .parallel = 2});
+  search.step();
+  for (const std::int64_t wid : {1, 2}) units.measure(wid, 1, 0.5);
+  std::ofstream(units.directory(2) / "metrics.jsonl", std::ios::app)
+      << R"({"step": 2, "kind": "eval", "values": {"loss": 0.25, "time": 3}})"
+      << "\n";
+  units.end(1);
+  units.end(2);
+  search.step();
+  CHECK(search.trial(0).state == search::TrialState::failed);
+  CHECK_THAT(search.detail(0), Catch::Matchers::Contains("its metrics.jsonl has no eval/time"));
+  CHECK_FALSE(search.trial(0).value);
+  CHECK(search.trial(1).state == search::TrialState::complete);
+  CHECK(search.trial(1).value == 0.25);
+  CHECK(search.trial(1).values == std::vector{0.25, 3.0});
+}
