@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which jobs a sweep is for, jobs of several processes, and repeats.
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -106,6 +107,34 @@ TEST_CASE("local jobs are one process, and units recorded before replicas are re
   std::ofstream(file) << units;
   CHECK_THAT(at.trivet("retry 1").output, Contains("1 work unit"));
   REQUIRE(comes_true([&] { return at.job(1).at("attempt") == 2 && at.count("failed") == 1; }));
+}
+
+TEST_CASE("a killed launch of repeats with replicas leaves all units or none", "[nosan]") {
+  const Launching at;
+  const std::string words =
+      at.xp("[xp.jobs.a]\ntarget = '/bin/echo'\nargs = { r = '{repeat}' }\n") +
+      "--xp.orchestrator.has_replicas=true --xp.platform=v100=4x2 --xp.repeats=3000 ";
+  for (const char* seconds : {"0.01", "0.03", "0.06", "0.1", "0.2"}) {
+    const std::string into =
+        std::filesystem::exists(at.folder / "root/.trivet/experiments/1") ? "--xid=1 " : "";
+    at.launch(words + into, std::string("timeout -s KILL ") + seconds + " ");
+  }
+  const std::string into =
+      std::filesystem::exists(at.folder / "root/.trivet/experiments/1") ? "--xid=1 " : "";
+  const ShellResult last = at.launch(words + into);
+  INFO(last.output);
+  REQUIRE(last.exit_code == 0);
+  std::ifstream lines(at.folder / "root/1/units.jsonl");
+  int count = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const Json unit = Json::parse(line);
+    ++count;
+    CHECK(unit.at("wid") == count);
+    CHECK(unit.at("repeat") == count);
+    CHECK(unit.at("jobs").at(0).at("replicas") == 2);
+    CHECK(unit.at("jobs").at(0).at("argv").at(1) == "--r=" + std::to_string(count));
+  }
+  CHECK(count == 3000);
 }
 
 TEST_CASE("a run's repeats take their number, for instance as the seed") {

@@ -18,12 +18,13 @@ std::string Launching::xp(const std::string& text) const {
   return "--xp=" + quoted(write("xp.toml", text).string()) + " ";
 }
 
-ShellResult Launching::launch(const std::string& words) const {
+ShellResult Launching::launch(const std::string& words, const std::string& prefix) const {
   const bool has_root = words.find("--root=") != std::string::npos ||
                         words.find("--xp.root_dir=") != std::string::npos;
   return trivet::test::trivet("launch --plugin-dir=" + quoted(plugins.path().string()) +
-                              " --xp.orchestrator=paper/Orchestrator --author=ada " +
-                              (has_root ? "" : "--xp.root_dir=" + quoted(root()) + " ") + words);
+                                  " --xp.orchestrator=paper/Orchestrator --author=ada " +
+                                  (has_root ? "" : "--xp.root_dir=" + quoted(root()) + " ") + words,
+                              prefix);
 }
 
 nlohmann::ordered_json Launching::plan(const std::string& words) const {

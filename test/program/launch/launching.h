@@ -23,7 +23,8 @@ struct Launching {
   // "--xp=FILE" for a file with this content.
   std::string xp(const std::string& text) const;
 
-  ShellResult launch(const std::string& words) const;
+  // With `prefix` in front of the program's name.
+  ShellResult launch(const std::string& words, const std::string& prefix = {}) const;
   // The plan; creates nothing.
   nlohmann::ordered_json plan(const std::string& words) const;
   // The output of a rejected launch: exit code 2, nothing created.
