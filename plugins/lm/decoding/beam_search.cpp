@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "lm/decoding/token_sampler.h"
@@ -46,7 +47,7 @@ class BeamSearch {
     std::vector<float> logits = logits_after_prompt();
     for (std::int64_t step = 0;; ++step) {
       take_logits(logits, step);
-      if (!config_.flat_beam) finish_some(step);
+      finish_some(step);
       const std::vector<Extension> chosen = best_extensions();
       keep_live(chosen);
       if (step + 1 == steps || is_decided(step + 1, steps)) return result();
@@ -73,30 +74,48 @@ class BeamSearch {
 
   // Whether no live sequence, now of `length` tokens, can still enter the result. A log probability
   // is at most 0, so a sequence's sum never rises. Its normalized score is largest at the shortest
-  // or the longest possible length, since norms are monotonic in the length.
+  // or the longest possible length, since norms are monotonic in the length. Sums of logits rise.
   bool is_decided(std::int64_t length, std::int64_t steps) const {
-    if (config_.flat_beam) return std::ranges::all_of(live_, &Beam::ended);
-    if (finished_.size() < beams_) return false;
+    if (config_.early_exit && std::ranges::all_of(live_, &Beam::ended)) return true;
+    if (config_.flat_beam || finished_.size() < beams_) return false;
     return std::ranges::all_of(live_, [&](const Beam& beam) {
       const double most = std::max(normalize(beam.score, length + 1), normalize(beam.score, steps));
       return most <= finished_.back().score;
     });
   }
 
+  // `log_probs_` are reported, and `values_` added up.
   void take_logits(const std::vector<float>& logits, std::int64_t step) {
     log_probs_.resize(logits.size());
     for (std::size_t row = 0; row < beams_; ++row) {
-      const auto of_row = std::span(log_probs_).subspan(row * vocabulary_, vocabulary_);
-      to_log_probabilities(std::span(logits).subspan(row * vocabulary_, vocabulary_), of_row);
-      if (step >= config_.min_decode_steps) continue;
+      to_log_probabilities(std::span(logits).subspan(row * vocabulary_, vocabulary_),
+                           std::span(log_probs_).subspan(row * vocabulary_, vocabulary_));
+    }
+    if (config_.flat_beam) {
+      values_.assign(logits.begin(), logits.end());
+      return replace_nan();
+    }
+    values_ = log_probs_;
+    if (step >= config_.min_decode_steps) return;
+    for (std::size_t row = 0; row < beams_; ++row) {
       for (const std::int32_t end : limits_.end_tokens) {
-        of_row[static_cast<std::size_t>(end)] = kForbidden;
+        values_[row * vocabulary_ + static_cast<std::size_t>(end)] = kForbidden;
       }
+    }
+  }
+
+  void replace_nan() {
+    for (double& value : values_) {
+      if (std::isnan(value)) value = -std::numeric_limits<double>::infinity();
     }
   }
 
   double log_prob(std::size_t row, std::int32_t id) const {
     return log_probs_[row * vocabulary_ + static_cast<std::size_t>(id)];
+  }
+
+  double value(std::size_t row, std::int32_t id) const {
+    return values_[row * vocabulary_ + static_cast<std::size_t>(id)];
   }
 
   bool is_end(std::int32_t id) const {
@@ -114,12 +133,12 @@ class BeamSearch {
     for (std::size_t row = 0; row < beams_; ++row) {
       std::int32_t best = limits_.end_tokens[0];
       for (const std::int32_t end : limits_.end_tokens) {
-        if (log_prob(row, end) > log_prob(row, best)) best = end;
+        if (value(row, end) > value(row, best)) best = end;
       }
       Beam ended = live_[row];
       ended.ids.push_back(best);
       ended.log_probs.push_back(log_prob(row, best));
-      ended.score = normalize(live_[row].score + log_prob(row, best), step + 1);
+      ended.score = normalize(live_[row].score + value(row, best), step + 1);
       ended.ended = true;
       finished_.push_back(std::move(ended));
     }
@@ -134,20 +153,16 @@ class BeamSearch {
     std::vector<Extension> all;
     std::vector<std::int32_t> ids(vocabulary_);
     for (std::size_t row = 0; row < beams_; ++row) {
-      if (live_[row].ended) {
-        all.push_back({row, live_[row].ids.back(), 0, live_[row].score});
-        continue;
-      }
       std::iota(ids.begin(), ids.end(), 0);
       std::partial_sort(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(tried), ids.end(),
                         [&](std::int32_t a, std::int32_t b) {
-                          const double of_a = log_prob(row, a), of_b = log_prob(row, b);
+                          const double of_a = value(row, a), of_b = value(row, b);
                           return of_a != of_b ? of_a > of_b : a < b;
                         });
       for (std::size_t i = 0; i < tried; ++i) {
-        const double log_prob_of = log_prob(row, ids[i]);
-        const double penalty = is_end(ids[i]) && !config_.flat_beam ? kGivenUp : 0;
-        all.push_back({row, ids[i], log_prob_of, live_[row].score + log_prob_of + penalty});
+        const double penalty = is_end(ids[i]) && !config_.early_exit ? kGivenUp : 0;
+        all.push_back(
+            {row, ids[i], log_prob(row, ids[i]), live_[row].score + value(row, ids[i]) + penalty});
       }
     }
     std::stable_sort(all.begin(), all.end(),
@@ -160,8 +175,7 @@ class BeamSearch {
     std::vector<Beam> live;
     for (const Extension& extension : chosen) {
       Beam& beam = live.emplace_back(live_[extension.parent]);
-      if (beam.ended) continue;
-      beam.ended = config_.flat_beam && is_end(extension.id);
+      beam.ended = beam.ended || is_end(extension.id);
       beam.ids.push_back(extension.id);
       beam.log_probs.push_back(extension.log_prob);
       beam.score = extension.score;
@@ -186,7 +200,7 @@ class BeamSearch {
   const DecodeLimits& limits_;
   std::size_t beams_, vocabulary_;
   std::vector<Beam> live_, finished_;
-  std::vector<double> log_probs_;
+  std::vector<double> log_probs_, values_;
 };
 
 }  // namespace

@@ -9,12 +9,15 @@
 // tried; end tokens among them are given up (-1e9). The best beam_size of all stay live; ties
 // prefer the better sequence, then the likelier token.
 //
-// With flat_beam there is no separate list of finished sequences: in (2) end tokens are tried like
-// others, and a sequence that ends stays in the beam with its score, as its own only continuation,
-// until better ones replace it. The search stops when all have ended. The result is ordered by
-// normalized scores.
+// The search ends early when no live sequence can still enter the result, which is that of all
+// steps.
 //
-// The search stops early when no live sequence can still enter the result.
+// With early_exit end tokens are not given up in (2), and the search ends when all live sequences
+// have ended. As in Praxis an ended sequence is continued like others until then: a result may have
+// tokens, also end tokens, after an end token.
+//
+// With flat_beam scores are sums of logits instead of log probabilities, as in Praxis'
+// flat_beam_search. Such sums may rise, so all steps are done.
 //
 // If no sequence finished (without an end token before the last step), the result is the live
 // sequences.

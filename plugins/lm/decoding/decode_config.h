@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How to continue sequences. Field names follow Praxis' decoder hyper-parameters.
+// How to continue sequences. Field names follow Praxis' decoder hyper-parameters where it has them.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "trivet/config.h"
 
@@ -14,8 +15,15 @@ struct DecodeConfig {
   double temperature = 1;
   std::int64_t k = 40;
   double p = 1;
+  double epsilon_p = 0;
+  double min_p = 0;
+  double repetition_penalty = 1;
+  double cf_guidance_scale = 1;
+  std::string unconditional_prompt;
+  bool optimize_eos = false;
   std::int64_t beam_size = 1;
   std::int64_t tokens_per_beam = 0;
+  bool early_exit = false;
   bool flat_beam = false;
   double length_norm_alpha = 0.8;
 };
@@ -30,21 +38,34 @@ TRIVET_CONFIG(
      "Nucleus sampling: samples from the smallest set of tokens whose probability adds up to at "
      "least p. 1: all tokens.",
      more_than(0), at_most(1)),
+    (epsilon_p, "Does not sample tokens with a probability below epsilon_p. 0: off.", at_least(0),
+     less_than(1)),
+    (min_p,
+     "Does not sample tokens with a probability below min_p times that of the most likely token. "
+     "0: off.",
+     at_least(0), at_most(1)),
+    (repetition_penalty,
+     "Divides the positive logits of the sequence's own tokens, and multiplies the negative ones. "
+     "1: off.",
+     more_than(0)),
+    (cf_guidance_scale,
+     "Classifier-free guidance: logits u + cf_guidance_scale * (c - u), of the prompt c and of "
+     "unconditional_prompt u. 1: off.",
+     at_least(0)),
+    (unconditional_prompt, "What classifier-free guidance leads away from."),
+    (optimize_eos,
+     "Samples without end tokens, then ends each sequence where that has the largest probability."),
     (beam_size, "Number of sequences that beam search keeps. 1: samples tokens instead.",
      at_least(1)),
     (tokens_per_beam, "Number of continuations per sequence of the beam. 0: beam_size.",
      at_least(0)),
+    (early_exit, "Beam search continues ended sequences, too, and ends when all have ended."),
     (flat_beam,
-     "Finished sequences stay in the beam, and the search ends when all have finished. If false, "
-     "finished sequences leave the beam and others take their slots."),
-    (length_norm_alpha,
-     "Beam search divides log probabilities by ((length + 5) / 5) to this power."))
+     "Beam search adds up logits instead of log probabilities, as Praxis' flat beam search."),
+    (length_norm_alpha, "Beam search divides scores by ((length + 5) / 5) to this power.",
+     between(-100, 100)))
 
 // For configs of tasks that have a field "decode".
-inline void check_decode(const DecodeConfig& decode, Diagnostics& diagnostics) {
-  if (decode.min_decode_steps > decode.max_decode_steps) {
-    diagnostics.add("decode.min_decode_steps", "is more than max_decode_steps");
-  }
-}
+void check_decode(const DecodeConfig& decode, Diagnostics& diagnostics);
 
 }  // namespace trivet::lm

@@ -2,7 +2,13 @@
 // Continues sequences token by token, each independently of the others.
 //
 // The prompts of a batch are read at once, then every row gets one token at a time. A finished row
-// leaves the batch. After Praxis' sample_decode.
+// leaves the batch. After Praxis' sample_decode. A token is chosen from logits in this order:
+// classifier-free guidance, the penalty of tokens that the sequence has, end tokens that are not
+// allowed yet, then choose_token (token_sampler.h).
+//
+// With optimize_eos no end token is chosen. Each step notes the probability of ending there, and
+// the result is the sequence of the most likely end, the earliest of equal ones. A row finishes
+// when no later end can be more likely.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +24,7 @@ namespace trivet::lm {
 
 struct DecodedRow {
   std::vector<std::int32_t> ids;  // after the prompt, with the end token if one was chosen
-  std::vector<double> log_probs;  // per token, before temperature, k and p
+  std::vector<double> log_probs;  // per token, of the logits after guidance alone
   bool ended = false;             // by an end token, or by the observer
 };
 
@@ -27,14 +33,23 @@ struct DecodeLimits {
   std::int64_t longest = 0;  // limit of a whole sequence; 0: none
 };
 
-// Called with each chosen token other than an end token; returning false ends the row.
+struct SampleBatch {
+  std::span<const std::vector<std::int32_t>> prompts;  // of at least one token each
+  std::span<const DecodeConfig> configs;               // one for all rows, or one for each
+  std::span<const RngKey> keys;                        // one for each row
+  // One for each row, or none. With some, the model has twice as many rows: first the prompts',
+  // then these. Rows that guidance changes need them.
+  std::span<const std::vector<std::int32_t>> unconditional{};
+};
+
+// Called with each chosen token other than an end token; returning false ends the row. With
+// optimize_eos called when the row has finished.
 using OnToken = std::function<bool(std::size_t row, std::int32_t id)>;
 
-// Every prompt needs at least one token. `keys` has one key per row. An end token in a prompt does
-// not end it. A prompt of limits.longest tokens or more gets no continuation.
-std::vector<DecodedRow> sample_decode(DecoderState& model,
-                                      std::span<const std::vector<std::int32_t>> prompts,
-                                      const DecodeConfig& config, const DecodeLimits& limits,
-                                      std::span<const RngKey> keys, const OnToken& on_token = {});
+// An end token in a prompt does not end it. A prompt of limits.longest tokens or more gets no
+// continuation. Throws Error if a row needs an unconditional prompt or an end token that is not
+// there.
+std::vector<DecodedRow> sample_decode(DecoderState& model, const SampleBatch& batch,
+                                      const DecodeLimits& limits, const OnToken& on_token = {});
 
 }  // namespace trivet::lm

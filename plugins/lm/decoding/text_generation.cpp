@@ -18,9 +18,6 @@ namespace {
 using Tokens = std::vector<std::int32_t>;
 using End = FinishReason;
 
-// Rows per batch; more rows are decoded in several batches.
-constexpr std::size_t kMostRows = 16;
-
 Tokens tokens_of(const Generation& generation, const std::string& prompt) {
   Tokens tokens = generation.tokenizer.encode(prompt);
   if (generation.bos) tokens.insert(tokens.begin(), *generation.bos);
@@ -28,6 +25,7 @@ Tokens tokens_of(const Generation& generation, const std::string& prompt) {
   return tokens;
 }
 
+// Throws UsageError for a prompt that the model cannot read.
 void check_tokens(const Generation& generation, const Tokens& tokens, const std::string& name) {
   if (tokens.empty()) {
     throw UsageError(name + " is empty, and the tokenizer has no token to start with",
@@ -50,13 +48,12 @@ DecodeLimits limits_of(const Generation& generation) {
   return limits;
 }
 
-// How many tokens fit after any of the prompts.
-std::int64_t most_steps(std::span<const Tokens> prompts, const Generation& generation) {
-  const std::int64_t most = generation.model.longest_sequence();
-  if (most == 0) return generation.config.max_decode_steps;
+// How many tokens fit after any of the prompts, of `wanted`.
+std::int64_t most_steps(std::span<const Tokens> prompts, std::int64_t longest,
+                        std::int64_t wanted) {
+  if (longest == 0) return wanted;
   const Tokens& shortest = *std::ranges::min_element(prompts, {}, &Tokens::size);
-  const std::int64_t left = std::max<std::int64_t>(most - std::ssize(shortest), 0);
-  return std::min(left, generation.config.max_decode_steps);
+  return std::min(std::max<std::int64_t>(longest - std::ssize(shortest), 0), wanted);
 }
 
 class Generator {
@@ -67,57 +64,104 @@ class Generator {
         limits_(limits_of(generation)),
         on_text_(on_text),
         tokens_(std::move(prompts)) {
+    const GenerateOptions& options = generation.options;
+    if (!options.rows.empty() && options.rows.size() != tokens_.size()) {
+      throw UsageError("there are options of " + std::to_string(options.rows.size()) +
+                       " rows, and " + std::to_string(tokens_.size()) + " prompts");
+    }
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
-      check_tokens(generation, tokens_[i], name_of_prompt(generation.draws, i, tokens_.size()));
-      texts_.emplace_back(generation.tokenizer, generation.stop, [this, i](std::string_view piece) {
+      configs_.push_back(config_of(options, i));
+      check_tokens(generation, tokens_[i], name_of_prompt(options, i, tokens_.size()));
+      texts_.emplace_back(generation.tokenizer, options.stop, [this, i](std::string_view piece) {
         if (on_text_) on_text_(i, piece);
       });
     }
+    if (std::ranges::any_of(configs_, is_guided)) add_unconditional(tokens_.size());
     results_.resize(tokens_.size());
   }
 
   std::vector<GeneratedText> run() {
-    if (generation_.config.beam_size > 1) {
+    if (!configs_.empty() && configs_[0].beam_size > 1) {
       for (std::size_t i = 0; i < tokens_.size(); ++i) search(i);
     } else {
-      for (std::size_t i = 0; i < tokens_.size(); i += kMostRows) {
-        sample(i, std::min(kMostRows, tokens_.size() - i));
+      for (std::size_t i = 0; i < tokens_.size(); i += kDecodeBatch) {
+        sample(i, std::min(kDecodeBatch, tokens_.size() - i));
       }
     }
     return std::move(results_);
   }
 
  private:
+  static bool is_guided(const DecodeConfig& config) { return config.cf_guidance_scale != 1; }
+
+  DecodeConfig config_of(const GenerateOptions& options, std::size_t i) const {
+    GenerateOptions own = options;
+    if (!options.rows.empty()) {
+      const GenerateOptions::Row& row = options.rows[i];
+      if (row.max_tokens) own.max_tokens = row.max_tokens;
+      if (row.temperature) own.temperature = row.temperature;
+      if (row.top_k) own.top_k = row.top_k;
+      if (row.top_p) own.top_p = row.top_p;
+    }
+    DecodeConfig config = with_options(generation_.config, own);
+    if (config.optimize_eos && limits_.end_tokens.empty()) {
+      throw UsageError("task.decode.optimize_eos is set, but the tokenizer has no end token");
+    }
+    return config;
+  }
+
+  void add_unconditional(std::size_t count) {
+    const Tokens tokens = tokens_of(generation_, generation_.config.unconditional_prompt);
+    check_tokens(generation_, tokens, "task.decode.unconditional_prompt");
+    unconditional_.assign(count, tokens);
+  }
+
+  CachedDecoder decoder_of(std::size_t first, std::size_t count) const {
+    std::int64_t wanted = 0;
+    std::vector<Tokens> prompts;
+    for (std::size_t i = first; i < first + count; ++i) {
+      wanted = std::max(wanted, configs_[i].max_decode_steps);
+      prompts.push_back(tokens_[i]);
+      if (!unconditional_.empty()) prompts.push_back(unconditional_[i]);
+    }
+    const std::int64_t steps = most_steps(prompts, limits_.longest, wanted);
+    return {generation_.model, generation_.device, steps, generation_.tokenizer.vocabulary_size()};
+  }
+
   void sample(std::size_t first, std::size_t count) {
-    const auto prompts = std::span(tokens_).subspan(first, count);
-    CachedDecoder steps(generation_.model, generation_.device, most_steps(prompts, generation_),
-                        generation_.tokenizer.vocabulary_size());
+    CachedDecoder steps = decoder_of(first, count);
     std::vector<RngKey> keys;
     for (std::size_t i = first; i < first + count; ++i) keys.push_back(key_of(i));
+    SampleBatch batch{.prompts = std::span(tokens_).subspan(first, count),
+                      .configs = std::span(configs_).subspan(first, count),
+                      .keys = keys};
+    if (!unconditional_.empty()) {
+      batch.unconditional = std::span(unconditional_).subspan(first, count);
+    }
     const std::vector<DecodedRow> rows = sample_decode(
-        steps, prompts, generation_.config, limits_, keys,
+        steps, batch, limits_,
         [&](std::size_t row, std::int32_t id) { return texts_[first + row].push(id); });
     for (std::size_t row = 0; row < count; ++row) {
       finish(first + row, rows[row].ids, rows[row].log_probs);
+      results_[first + row].score = results_[first + row].log_probability;
     }
   }
 
   // Derived from the prompt's Draw, so that its row in a batch has no effect.
   RngKey key_of(std::size_t i) const {
-    const GenerateOptions::Draw draw = draw_of(generation_.draws, i);
-    return RngKey(generation_.seed).fold("generate").fold(draw.prompt).fold(draw.sample);
+    const GenerateOptions::Draw draw = draw_of(generation_.options, i);
+    return RngKey(generation_.options.seed).fold("generate").fold(draw.prompt).fold(draw.sample);
   }
 
   void search(std::size_t i) {
-    CachedDecoder steps(generation_.model, generation_.device,
-                        most_steps(std::span(tokens_).subspan(i, 1), generation_),
-                        generation_.tokenizer.vocabulary_size());
-    const std::vector<Beam> beams = beam_search(steps, tokens_[i], generation_.config, limits_);
+    CachedDecoder steps = decoder_of(i, 1);
+    const std::vector<Beam> beams = beam_search(steps, tokens_[i], configs_[i], limits_);
     if (beams.empty()) return finish(i, {}, {});
     for (const std::int32_t id : beams[0].ids) {
       if (!is_end(id) && !texts_[i].push(id)) break;
     }
     finish(i, beams[0].ids, beams[0].log_probs);
+    results_[i].score = beams[0].score;
   }
 
   bool is_end(std::int32_t id) const {
@@ -130,13 +174,14 @@ class Generator {
     GeneratedText& result = results_[i];
     result.text = texts_[i].text();
     result.prompt_tokens = std::ssize(tokens_[i]);
+    result.ids = ids;
     result.tokens = std::ssize(ids);
     result.log_probability = std::accumulate(log_probs.begin(), log_probs.end(), 0.0);
     if (texts_[i].stopped()) {
       result.end = End::stop_text;
     } else if (!ids.empty() && is_end(ids.back())) {
       result.end = End::end_token;
-    } else if (result.tokens < generation_.config.max_decode_steps) {
+    } else if (result.tokens < configs_[i].max_decode_steps) {
       result.end = End::model_length;
     } else {
       result.end = End::max_tokens;
@@ -146,7 +191,8 @@ class Generator {
   const Generation& generation_;
   const DecodeLimits limits_;
   const TextGenerator::OnText& on_text_;
-  std::vector<Tokens> tokens_;
+  std::vector<DecodeConfig> configs_;
+  std::vector<Tokens> tokens_, unconditional_;  // the latter is empty without guidance
   std::deque<StopTextStream> texts_;
   std::vector<GeneratedText> results_;
 };
@@ -177,23 +223,42 @@ void refuse_draws(const GenerateOptions& options) {
 
 }  // namespace
 
-GenerateOptions::Draw draw_of(std::span<const GenerateOptions::Draw> draws, std::size_t prompt) {
+GenerateOptions::Draw draw_of(const GenerateOptions& options, std::size_t prompt) {
+  const auto& draws = options.draws;
   return prompt < draws.size() ? draws[prompt] : GenerateOptions::Draw{.prompt = prompt};
 }
 
-std::string name_of_prompt(std::span<const GenerateOptions::Draw> draws, std::size_t prompt,
+std::string name_of_prompt(const GenerateOptions& options, std::size_t prompt,
                            std::size_t prompts) {
-  const std::size_t number = draw_of(draws, prompt).prompt;
+  const std::uint64_t number = draw_of(options, prompt).prompt;
+  if (!options.prompts_file.empty()) {
+    return "line " + std::to_string(number + 1) + " of " + options.prompts_file;
+  }
   bool alone = true;  // true: all prompts are samples of one
-  for (std::size_t i = 0; i < prompts && alone; ++i) alone = draw_of(draws, i).prompt == number;
+  for (std::size_t i = 0; i < prompts && alone; ++i) alone = draw_of(options, i).prompt == number;
   return alone ? "the prompt" : "prompt " + std::to_string(number + 1);
+}
+
+GenerateOptions part_of(const GenerateOptions& options, std::size_t first, std::size_t count) {
+  GenerateOptions part = options;
+  part.draws.clear();
+  part.rows.clear();
+  for (std::size_t i = first; i < first + count; ++i) {
+    part.draws.push_back(draw_of(options, i));
+    if (i < options.rows.size()) part.rows.push_back(options.rows[i]);
+  }
+  return part;
 }
 
 DecodeConfig with_options(DecodeConfig config, const GenerateOptions& options) {
   set(config.max_decode_steps, options.max_tokens, 1, "the number of tokens");
   set(config.k, options.top_k, 0, "top-k");
   set(config.beam_size, options.beam_size, 1, "the beam size");
-  if (config.beam_size > 1) refuse_draws(options);
+  if (config.beam_size > 1) {
+    refuse_draws(options);
+    config.cf_guidance_scale = 1;  // of samples, as the config says
+    config.optimize_eos = false;
+  }
   if (options.temperature) {
     if (!(*options.temperature >= 0) || !std::isfinite(*options.temperature)) {
       throw UsageError("the temperature must be a number of at least 0");

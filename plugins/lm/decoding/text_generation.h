@@ -15,30 +15,32 @@
 
 namespace trivet::lm {
 
+// Rows per batch; more rows are decoded in several batches.
+inline constexpr std::size_t kDecodeBatch = 16;
+
 struct Generation {
   const NextToken& model;
   Device& device;
   const Tokenizer& tokenizer;
-  DecodeConfig config{};
+  DecodeConfig config{};                     // before `options`
   std::optional<std::int32_t> bos{};         // before each prompt
   std::optional<std::int32_t> prompt_end{};  // after each prompt
   std::optional<std::int32_t> eos{};         // ends a continuation
-  std::uint64_t seed = 0;
-  std::vector<GenerateOptions::Draw> draws{};
-  std::span<const std::string> stop{};
+  const GenerateOptions& options;
 };
 
 // Returns `config` with the fields that `options` sets. Throws UsageError for invalid values and
-// for options that beam search would ignore.
+// for options that beam search would ignore. Settings of samples do not apply to beam search.
 DecodeConfig with_options(DecodeConfig config, const GenerateOptions& options);
 
-// The Draw of a prompt; its number if `draws` has none for it.
-GenerateOptions::Draw draw_of(std::span<const GenerateOptions::Draw> draws, std::size_t prompt);
+// The Draw of a prompt; its number if `options` has none for it.
+GenerateOptions::Draw draw_of(const GenerateOptions& options, std::size_t prompt);
 
-// For messages: "prompt 3", numbered by its Draw (its line if prompts come from a file), or "the
-// prompt" if all are samples of one.
-std::string name_of_prompt(std::span<const GenerateOptions::Draw> draws, std::size_t prompt,
-                           std::size_t prompts);
+// For messages: "line 3 of prompts.txt", "prompt 3" or, if all are samples of one, "the prompt".
+std::string name_of_prompt(const GenerateOptions& options, std::size_t prompt, std::size_t prompts);
+
+// The options of `count` prompts from `first` on.
+GenerateOptions part_of(const GenerateOptions& options, std::size_t first, std::size_t count);
 
 // See TextGenerator::generate.
 std::vector<GeneratedText> generate(const Generation& generation,

@@ -46,21 +46,42 @@ std::vector<std::int32_t> largest_ids(std::span<const float> logits, std::int64_
   return ids;
 }
 
-// `ids` must be sorted by their logits.
-void keep_likeliest(std::vector<std::int32_t>& ids, std::span<const float> logits,
-                    const DecodeConfig& config) {
-  if (config.p >= 1) return;
+// `ids` must be sorted by their logits. The likeliest always stays.
+void drop_from(std::vector<std::int32_t>& ids, std::span<const float> logits, double lowest) {
+  const auto is_below = [&](std::int32_t id) {
+    return double{logits[static_cast<std::size_t>(id)]} < lowest;
+  };
+  const auto first = std::find_if(ids.begin() + 1, ids.end(), is_below);
+  ids.erase(first, ids.end());
+}
+
+// The same for the likeliest whose probabilities, of those in `ids`, add up to p.
+void keep_likeliest(std::vector<std::int32_t>& ids, std::span<const float> logits, double p) {
+  if (p >= 1) return;
   const auto weight = [&](std::int32_t id) {
-    return std::exp((double{logits[static_cast<std::size_t>(id)]} -
-                     double{logits[static_cast<std::size_t>(ids[0])]}) /
-                    config.temperature);
+    return std::exp(double{logits[static_cast<std::size_t>(id)]} -
+                    double{logits[static_cast<std::size_t>(ids[0])]});
   };
   double total = 0;
   for (const std::int32_t id : ids) total += weight(id);
   double sum = 0;
   std::size_t kept = 0;
-  while (kept < ids.size() && (kept == 0 || sum < config.p * total)) sum += weight(ids[kept++]);
+  while (kept < ids.size() && (kept == 0 || sum < p * total)) sum += weight(ids[kept++]);
   ids.resize(kept);
+}
+
+// The first two are bounds of a logit, so they may follow the choice of the k largest.
+std::vector<std::int32_t> candidates(std::span<const float> logits, const DecodeConfig& config) {
+  std::vector<std::int32_t> ids = largest_ids(logits, config.k);
+  if (config.epsilon_p > 0) {
+    drop_from(ids, logits, log_sum_exp(logits) + std::log(config.epsilon_p));
+  }
+  if (config.min_p > 0) {
+    drop_from(ids, logits,
+              double{logits[static_cast<std::size_t>(ids[0])]} + std::log(config.min_p));
+  }
+  keep_likeliest(ids, logits, config.p);
+  return ids;
 }
 
 double gumbel(RngKey key, std::int32_t id) {
@@ -73,8 +94,7 @@ double gumbel(RngKey key, std::int32_t id) {
 
 std::int32_t choose_token(std::span<const float> logits, const DecodeConfig& config, RngKey key) {
   if (config.temperature == 0) return largest_ids(logits, 1)[0];
-  std::vector<std::int32_t> ids = largest_ids(logits, config.k);
-  keep_likeliest(ids, logits, config);
+  const std::vector<std::int32_t> ids = candidates(logits, config);
   std::int32_t best = ids[0];
   double best_score = -std::numeric_limits<double>::infinity();
   for (const std::int32_t id : ids) {
@@ -85,6 +105,20 @@ std::int32_t choose_token(std::span<const float> logits, const DecodeConfig& con
     best_score = score;
   }
   return best;
+}
+
+void guide(std::span<float> logits, std::span<const float> unconditional, double scale) {
+  for (std::size_t id = 0; id < logits.size(); ++id) {
+    const double without = unconditional[id];
+    logits[id] = static_cast<float>(without + scale * (logits[id] - without));
+  }
+}
+
+void penalize(std::span<float> logits, std::span<const std::int32_t> ids, double penalty) {
+  for (const std::int32_t id : ids) {
+    float& logit = logits[static_cast<std::size_t>(id)];
+    logit = static_cast<float>(logit < 0 ? logit * penalty : logit / penalty);
+  }
 }
 
 double log_probability(std::span<const float> logits, std::int32_t token) {

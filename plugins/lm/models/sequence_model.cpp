@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lm/models/sequence_model.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "lm/metrics/token_losses.h"
 #include "trivet/error.h"
@@ -24,10 +26,12 @@ EncoderConfig encoder_of(const SequenceModelConfig& config) {
 
 }  // namespace
 
-// The encoder's output for one source, with the decoder that attends to it.
+// The encoder's output for sources, with the decoder that attends to it.
 class SequenceModel::Targets final : public NextToken {
  public:
-  Targets(const SequenceModel& model, Tensor source) : model_(model), source_(std::move(source)) {}
+  // `paddings` [B, S] is undefined if sources [B, S, D] have none.
+  Targets(const SequenceModel& model, Tensor sources, Tensor paddings)
+      : model_(model), sources_(std::move(sources)), paddings_(std::move(paddings)) {}
 
   std::int64_t vocabulary_size() const override { return model_.head_->num_classes(); }
   std::int64_t longest_sequence() const override { return model_.decoder_->longest_sequence(); }
@@ -38,13 +42,25 @@ class SequenceModel::Targets final : public NextToken {
   bool sees_whole_prompt() const override { return false; }
   Tensor next_logits(const Tensor& ids, LayerCache* cache, FpropContext& context) const override {
     const NoGrad no_grad;
-    context.cross_inputs = ops::expand(source_, {ids.dim(0), source_.dim(1), source_.dim(2)});
+    set_sources(ids.dim(0), cache, context);
     return model_.head_->logits(last_position(model_.hidden(ids, cache, context)), context);
   }
 
  private:
+  // A cache reads them with its first chunk, and then has those of its rows, which may get fewer.
+  void set_sources(std::int64_t rows, const LayerCache* cache, FpropContext& context) const {
+    if (sources_.dim(0) == 1) {
+      context.cross_inputs = ops::expand(sources_, {rows, sources_.dim(1), sources_.dim(2)});
+    } else if (cache == nullptr) {
+      throw Error("lm/SequenceModel: without a cache the decoder takes one source at a time");
+    } else if (rows == sources_.dim(0)) {
+      context.cross_inputs = sources_;
+      context.cross_paddings = paddings_;
+    }
+  }
+
   const SequenceModel& model_;
-  Tensor source_;  // [1, S, D]
+  Tensor sources_, paddings_;
 };
 
 void SequenceModelConfig::validate(Diagnostics& diagnostics) const {
@@ -96,11 +112,32 @@ NestedMap SequenceModel::fprop(const Batch& batch, FpropContext& context) {
   return token_losses(*head_, hidden(target.at("ids"), nullptr, context), target, context);
 }
 
-std::shared_ptr<const NextToken> SequenceModel::with_source(const Tensor& ids) const {
+// Encodes each source separately: an encoder may mix the rows of a batch, as MoE layers with a
+// capacity do, and a target must not depend on other sources.
+std::shared_ptr<const NextToken> SequenceModel::with_sources(std::span<const Tensor> ids) const {
   const NoGrad no_grad;
-  FpropContext context;
-  return std::make_shared<Targets>(*this,
-                                   encoder_->fprop(*encoder_embedding_, {{"ids", ids}}, context));
+  if (ids.empty()) throw Error("lm/SequenceModel: targets need a source");
+  std::vector<Tensor> encoded;
+  std::int64_t longest = 0;
+  for (const Tensor& source : ids) {
+    FpropContext context;
+    encoded.push_back(encoder_->fprop(*encoder_embedding_, {{"ids", source}}, context));
+    longest = std::max(longest, encoded.back().dim(1));
+  }
+  if (encoded.size() == 1) return std::make_shared<Targets>(*this, encoded[0], Tensor());
+  std::vector<float> paddings;
+  for (Tensor& source : encoded) {
+    const std::int64_t length = source.dim(1);
+    for (std::int64_t i = 0; i < longest; ++i) paddings.push_back(i < length ? 0.0F : 1.0F);
+    if (length == longest) continue;
+    const Tensor rest =
+        Tensor::zeros(source.device(), {1, longest - length, source.dim(2)}, source.dtype());
+    source = ops::concat(std::vector<Tensor>{source, rest}, 1);
+  }
+  Device& device = encoded[0].device();
+  return std::make_shared<Targets>(
+      *this, ops::concat(encoded, 0),
+      Tensor::from<float>(device, paddings, {std::ssize(encoded), longest}));
 }
 
 }  // namespace trivet::lm

@@ -55,7 +55,7 @@ class SequenceModel final : public Model, public TargetDecoding {
 
   NestedMap fprop(const Batch& batch, FpropContext& context) override;
   const void* extension(std::string_view id) const noexcept override;
-  std::shared_ptr<const NextToken> with_source(const Tensor& ids) const override;
+  std::shared_ptr<const NextToken> with_sources(std::span<const Tensor> ids) const override;
 
  private:
   class Targets;

@@ -81,28 +81,28 @@ std::string text_of(const Tokenizer& tokenizer, std::span<const std::int32_t> id
   return tokenizer.decode(ids);
 }
 
-std::vector<DecodedExample> decode_prompts(Generation generation,
-                                           const std::vector<TokenIds>& prompts,
-                                           const std::vector<std::uint64_t>& numbers,
-                                           const BatchDecodeOptions& options) {
-  const auto samples = static_cast<std::size_t>(options.num_samples);
-  if (samples > 1 && generation.config.beam_size > 1) {
-    throw UsageError("num_samples is " + std::to_string(samples) +
+GenerateOptions options_of_samples(const BatchDecodeOptions& options,
+                                   const std::vector<std::uint64_t>& numbers,
+                                   std::int64_t beam_size) {
+  if (options.num_samples > 1 && beam_size > 1) {
+    throw UsageError("num_samples is " + std::to_string(options.num_samples) +
                          ", and beam search writes one text for an example",
                      {.hint = "set task.decode.beam_size = 1 to sample"});
   }
-  std::vector<TokenIds> each;
-  generation.seed = options.seed;
-  generation.draws.clear();
-  for (std::size_t i = 0; i < prompts.size(); ++i) {
-    for (std::size_t sample = 0; sample < samples; ++sample) {
-      each.push_back(prompts[i]);
-      generation.draws.push_back({.prompt = numbers[i], .sample = sample});
+  GenerateOptions generate;
+  generate.seed = options.seed;
+  for (const std::uint64_t number : numbers) {
+    for (std::uint64_t sample = 0; std::cmp_less(sample, options.num_samples); ++sample) {
+      generate.draws.push_back({.prompt = number, .sample = sample});
     }
   }
-  std::vector<GeneratedText> texts = generate_after(generation, std::move(each), {});
-  std::vector<DecodedExample> examples(prompts.size());
-  for (std::size_t i = 0; i < prompts.size(); ++i) {
+  return generate;
+}
+
+std::vector<DecodedExample> grouped(std::vector<GeneratedText> texts, std::int64_t num_samples) {
+  const auto samples = static_cast<std::size_t>(num_samples);
+  std::vector<DecodedExample> examples(texts.size() / samples);
+  for (std::size_t i = 0; i < examples.size(); ++i) {
     const auto own = std::span(texts).subspan(i * samples, samples);
     std::ranges::stable_sort(own, std::ranges::greater(), &GeneratedText::log_probability);
     for (GeneratedText& text : own) {

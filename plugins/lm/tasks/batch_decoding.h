@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "lm/decoding/text_generation.h"
 #include "trivet/extensions/batch_decoder.h"
+#include "trivet/extensions/text_generator.h"
 #include "trivet/tensor/nested_map.h"
 #include "trivet/tokenizer.h"
 
@@ -36,11 +36,14 @@ std::vector<std::optional<TokenIds>> unpadded_rows(const Batch& batch, const std
 std::string text_of(const Tokenizer& tokenizer, std::span<const std::int32_t> ids,
                     std::optional<std::int32_t> bos, std::optional<std::int32_t> eos);
 
-// Writes options.num_samples texts after each prompt, the most likely first. `numbers` are the
-// prompts' numbers in the data. Throws UsageError for several samples with beam search.
-std::vector<DecodedExample> decode_prompts(Generation generation,
-                                           const std::vector<TokenIds>& prompts,
-                                           const std::vector<std::uint64_t>& numbers,
-                                           const BatchDecodeOptions& options);
+// The options of options.num_samples texts for each of the prompts, whose numbers in the data are
+// `numbers`: all samples of a prompt, then those of the next. Throws UsageError for several samples
+// with beam search.
+GenerateOptions options_of_samples(const BatchDecodeOptions& options,
+                                   const std::vector<std::uint64_t>& numbers,
+                                   std::int64_t beam_size);
+
+// The texts of each prompt, the most likely first. They have no prompt and no references yet.
+std::vector<DecodedExample> grouped(std::vector<GeneratedText> texts, std::int64_t num_samples);
 
 }  // namespace trivet::lm

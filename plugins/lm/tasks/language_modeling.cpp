@@ -7,27 +7,10 @@
 #include "lm/decoding/text_generation.h"
 #include "lm/metrics/token_metrics.h"
 #include "lm/tasks/batch_decoding.h"
-#include "trivet/config/enums.h"
-#include "trivet/config/json.h"
 #include "trivet/error.h"
 
 namespace trivet::lm {
 namespace {
-
-// Holds the model under evaluation, which all parts of the data share.
-struct Evaluated final : AggregatedLogs {
-  Model* model = nullptr;
-
-  Value save_state() const override { return Value::table({}); }
-  void merge(const Value&) override {}
-};
-
-// Samples are written once, not for each data set of an evaluation.
-bool is_first_set(const Task& task) {
-  if (task.eval_set().empty()) return true;
-  const TaskConfig& config = task.config();
-  return !config.eval_input.has_value() && task.eval_set() == config.eval_inputs.front().name;
-}
 
 const NextToken& next_token_of(const Model& model) {
   const auto* next = static_cast<const NextToken*>(model.extension(kModelNextToken));
@@ -65,15 +48,7 @@ LanguageModeling::LanguageModeling(const Config& config, TaskContext& context)
       decode_(config.decode),
       add_bos_(config.add_bos.value_or(has_start_token())),
       prompt_end_(prompt_end_of(config, tokenizer().get())),
-      sample_prompts_(config.sample_prompts) {
-  if (!sample_prompts_.empty() && !logging_dir().empty()) {
-    samples_ = std::make_unique<RunLog>(logging_dir(), "samples.jsonl", RunLog::Of::evaluation);
-  }
-  if (!config.tokenizer && !sample_prompts_.empty()) {
-    throw ConfigError(Diagnostic{.path = "task.sample_prompts",
-                                 .what = "is set, but the task has no tokenizer",
-                                 .hint = "for example tokenizer = \"tokenizers/Bytes\""});
-  }
+      samples_(config.sample_prompts, logging_dir(), bool(config.tokenizer)) {
   if (tokenizer() == nullptr && config.tokenizer) return;  // on a meta device
   if (add_bos_ && !has_start_token()) {
     throw ConfigError(
@@ -93,32 +68,18 @@ Metrics LanguageModeling::build_metrics(Phase) {
 
 StepOutput LanguageModeling::validation_step(const Batch& batch, StepState& state) {
   StepOutput step = TextTask::validation_step(batch, state);
-  evaluated_ = &state.model;
+  samples_.evaluates(state.model);
   return step;
 }
 
 std::unique_ptr<AggregatedLogs> LanguageModeling::aggregate_logs(
     std::unique_ptr<AggregatedLogs> state, const StepOutput&) {
-  if (samples_ == nullptr || !is_first_set(*this)) return state;
-  if (state == nullptr) state = std::make_unique<Evaluated>();
-  static_cast<Evaluated&>(*state).model = evaluated_;
-  return state;
+  return is_first_set(*this) ? samples_.start(std::move(state)) : std::move(state);
 }
 
 Logs LanguageModeling::reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) {
-  write_samples(*static_cast<Evaluated&>(state).model, global_step);
+  samples_.write(state, *this, global_step);
   return {};
-}
-
-void LanguageModeling::write_samples(Model& model, std::int64_t global_step) {
-  const std::vector<GeneratedText> texts = generate(model, sample_prompts_, {}, {});
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    samples_->append(global_step, Value::table({{"prompt", sample_prompts_[i]},
-                                                {"text", texts[i].text},
-                                                {"tokens", texts[i].tokens},
-                                                {"log_probability", texts[i].log_probability},
-                                                {"end", enum_name(texts[i].end)}}));
-  }
 }
 
 const void* LanguageModeling::extension(std::string_view id) const noexcept {
@@ -136,13 +97,11 @@ Generation LanguageModeling::generation_of(const Model& model,
   return {.model = next_token_of(model),
           .device = device(),
           .tokenizer = *tokenizer(),
-          .config = with_options(decode_, options),
+          .config = decode_,
           .bos = add_bos_ ? tokenizer()->bos_id() : std::nullopt,
           .prompt_end = prompt_end_,
           .eos = tokenizer()->eos_id(),
-          .seed = options.seed,
-          .draws = options.draws,
-          .stop = options.stop};
+          .options = options};
 }
 
 std::vector<GeneratedText> LanguageModeling::generate(Model& model,
@@ -154,16 +113,18 @@ std::vector<GeneratedText> LanguageModeling::generate(Model& model,
 
 std::vector<std::optional<DecodedExample>> LanguageModeling::decode(
     const Batch& batch, Model& model, const BatchDecodeOptions& options) const {
-  const Generation generation = generation_of(model, {});
   const std::vector<std::optional<PromptedRow>> rows = prompted_rows(batch);
   std::vector<TokenIds> prompts;
   std::vector<std::uint64_t> numbers;
   for (std::size_t row = 0; row < rows.size(); ++row) {
     if (!rows[row]) continue;
-    prompts.push_back(rows[row]->prompt);
+    for (std::int64_t i = 0; i < options.num_samples; ++i) prompts.push_back(rows[row]->prompt);
     numbers.push_back(options.first_example + row);
   }
-  std::vector<DecodedExample> written = decode_prompts(generation, prompts, numbers, options);
+  const GenerateOptions samples = options_of_samples(options, numbers, decode_.beam_size);
+  const Generation generation = generation_of(model, samples);
+  std::vector<DecodedExample> written =
+      grouped(generate_after(generation, std::move(prompts), {}), options.num_samples);
   std::vector<std::optional<DecodedExample>> examples(rows.size());
   std::size_t next = 0;
   for (std::size_t row = 0; row < rows.size(); ++row) {

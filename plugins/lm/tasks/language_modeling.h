@@ -15,10 +15,10 @@
 
 #include "lm/decoding/decode_config.h"
 #include "lm/decoding/text_generation.h"
+#include "lm/tasks/sample_log.h"
 #include "lm/tasks/text_task.h"
 #include "trivet/extensions/batch_decoder.h"
 #include "trivet/extensions/text_generator.h"
-#include "trivet/train/run_log.h"
 
 namespace trivet::lm {
 
@@ -57,16 +57,14 @@ class LanguageModeling final : public TextTask, public TextGenerator, public Bat
       const Batch& batch, Model& model, const BatchDecodeOptions& options) const override;
 
  private:
+  // `options` must outlive it.
   Generation generation_of(const Model& model, const GenerateOptions& options) const;
   bool has_start_token() const;
-  void write_samples(Model& model, std::int64_t global_step);
 
   DecodeConfig decode_;
   bool add_bos_;
   std::optional<std::int32_t> prompt_end_;
-  std::vector<std::string> sample_prompts_;
-  Model* evaluated_ = nullptr;       // set by the running evaluation
-  std::unique_ptr<RunLog> samples_;  // null if none are written
+  SampleLog samples_;
 };
 
 }  // namespace trivet::lm

@@ -22,6 +22,11 @@ const TargetDecoding& target_decoding_of(const Model& model) {
   throw UsageError("the model has no decoder for targets of a source");
 }
 
+// Only a cache tells the rows of several sources apart.
+bool has_cache(const TargetDecoding& decoding, const Tensor& source) {
+  return decoding.with_sources({&source, 1})->make_cache(1, 1) != nullptr;
+}
+
 }  // namespace
 
 void Seq2SeqConfig::validate(Diagnostics& diagnostics) const {
@@ -36,7 +41,8 @@ Seq2Seq::Seq2Seq(const Config& config, TaskContext& context)
       target_tokenizer_(config.target_tokenizer ? make(config.target_tokenizer) : tokenizer()),
       decode_(config.decode),
       bos_id_(config.bos_id),
-      eos_id_(config.eos_id) {}
+      eos_id_(config.eos_id),
+      samples_(config.sample_prompts, logging_dir(), bool(config.tokenizer)) {}
 
 // Sets the size of the sources' vocabulary if it differs and the config does not set it.
 std::unique_ptr<Model> Seq2Seq::build_model(const ConfigOf<Model>& config, Scope& scope) {
@@ -74,90 +80,149 @@ void Seq2Seq::process_metrics(Metrics& metrics, const Batch& batch, const Nested
   for (const auto& metric : metrics) metric->update_state(target, outputs);
 }
 
+StepOutput Seq2Seq::validation_step(const Batch& batch, StepState& state) {
+  StepOutput step = TextTask::validation_step(batch, state);
+  samples_.evaluates(state.model);
+  return step;
+}
+
+std::unique_ptr<AggregatedLogs> Seq2Seq::aggregate_logs(std::unique_ptr<AggregatedLogs> state,
+                                                        const StepOutput&) {
+  return is_first_set(*this) ? samples_.start(std::move(state)) : std::move(state);
+}
+
+Logs Seq2Seq::reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) {
+  samples_.write(state, *this, global_step);
+  return {};
+}
+
 const void* Seq2Seq::extension(std::string_view id) const noexcept {
   if (id == kTaskTextGenerator) return static_cast<const TextGenerator*>(this);
   if (id == kTaskBatchDecoder) return static_cast<const BatchDecoder*>(this);
   return TextTask::extension(id);
 }
 
-std::vector<std::int32_t> Seq2Seq::source_of(const std::string& text,
-                                             const std::string& name) const {
+std::vector<std::int32_t> Seq2Seq::source_of(const std::string& text, const std::string& name,
+                                             bool may_be_empty) const {
   std::vector<std::int32_t> ids = tokenizer()->encode(text);
-  if (ids.empty()) {
+  const std::optional<std::int32_t> eos = eos_id_ ? eos_id_ : tokenizer()->eos_id();
+  if (ids.empty() && !(may_be_empty && eos)) {
     throw UsageError(name + " is empty, so there is no source",
                      {.hint = "give a prompt of at least one character"});
   }
-  const std::optional<std::int32_t> eos = eos_id_ ? eos_id_ : tokenizer()->eos_id();
   if (eos) ids.push_back(*eos);
   return ids;
 }
 
-Generation Seq2Seq::generation_of(const NextToken& target, const GenerateOptions& options) const {
-  if (!target_tokenizer_) {
-    throw UsageError("the run's task has no tokenizer, so it cannot read text",
-                     {.hint = "name one: --set task.tokenizer=tokenizers/Bytes"});
-  }
-  const auto bos = bos_id_ ? bos_id_ : target_tokenizer_->bos_id();
-  if (!bos) {
-    throw UsageError("targets start with BOS, but the tokenizer has none",
-                     {.hint = "set task.bos_id to the bos_id of the run's train_input"});
-  }
-  return {.model = target,
-          .device = device(),
-          .tokenizer = *target_tokenizer_,
-          .config = with_options(decode_, options),
-          .bos = bos,
-          .eos = eos_id_ ? eos_id_ : target_tokenizer_->eos_id(),
-          .seed = options.seed,
-          .stop = options.stop};
+Tensor Seq2Seq::source_tensor(const std::vector<std::int32_t>& source) const {
+  return Tensor::from<std::int32_t>(device(), source, {1, std::ssize(source)});
+}
+
+void Seq2Seq::require_tokenizer() const {
+  if (target_tokenizer_) return;
+  throw UsageError("the run's task has no tokenizer, so it cannot read text",
+                   {.hint = "name one: --set task.tokenizer=tokenizers/Bytes"});
 }
 
 std::vector<GeneratedText> Seq2Seq::generate(Model& model, std::span<const std::string> prompts,
                                              const GenerateOptions& options,
                                              const OnText& on_text) const {
-  const TargetDecoding& decoding = target_decoding_of(model);
-  const std::string nothing;
-  std::vector<GeneratedText> texts;
+  require_tokenizer();
+  std::vector<Tensor> sources;
   for (std::size_t i = 0; i < prompts.size(); ++i) {
-    const std::vector<std::int32_t> source =
-        source_of(prompts[i], name_of_prompt(options.draws, i, prompts.size()));
-    const auto target =
-        decoding.with_source(Tensor::from<std::int32_t>(device(), source, {1, std::ssize(source)}));
-    Generation generation = generation_of(*target, options);
-    generation.draws = {draw_of(options.draws, i)};
-    const OnText piece_of = [&](std::size_t, std::string_view piece) {
-      if (on_text) on_text(i, piece);
-    };
-    GeneratedText text = lm::generate(generation, {&nothing, 1}, piece_of).at(0);
-    text.prompt_tokens = std::ssize(source);
-    texts.push_back(std::move(text));
+    sources.push_back(
+        source_tensor(source_of(prompts[i], name_of_prompt(options, i, prompts.size()))));
   }
-  return texts;
+  return write_targets(model, sources, options, on_text);
 }
 
 std::vector<std::optional<DecodedExample>> Seq2Seq::decode(
     const Batch& batch, Model& model, const BatchDecodeOptions& options) const {
-  const TargetDecoding& decoding = target_decoding_of(model);
+  require_tokenizer();
   Batch targets = batch.child("tgt");
   if (const Tensor* weight = batch.find("weight")) targets.set("weight", *weight);
   const auto rows = prompted_rows(targets);
-  const auto sources = unpadded_rows(batch, "src/ids", "src/paddings");
-  std::vector<std::optional<DecodedExample>> examples(rows.size());
+  const auto ids = unpadded_rows(batch, "src/ids", "src/paddings");
+  std::vector<Tensor> sources;
+  std::vector<std::uint64_t> numbers;
   for (std::size_t row = 0; row < rows.size(); ++row) {
     if (!rows[row]) continue;
-    const TokenIds& source = *sources[row];
-    const auto target =
-        decoding.with_source(Tensor::from<std::int32_t>(device(), source, {1, std::ssize(source)}));
-    const Generation generation = generation_of(*target, {});
-    DecodedExample& example = examples[row].emplace(
-        decode_prompts(generation, {rows[row]->prompt}, {options.first_example + row}, options)
-            .front());
-    const std::optional<std::int32_t> source_eos = eos_id_ ? eos_id_ : tokenizer()->eos_id();
-    example.prompt = text_of(*tokenizer(), source, std::nullopt, source_eos);
+    const Tensor source = source_tensor(*ids[row]);
+    sources.insert(sources.end(), static_cast<std::size_t>(options.num_samples), source);
+    numbers.push_back(options.first_example + row);
+  }
+  const GenerateOptions samples = options_of_samples(options, numbers, decode_.beam_size);
+  std::vector<DecodedExample> written =
+      grouped(write_targets(model, sources, samples, {}), options.num_samples);
+  const auto eos = [&](const Tokenizer& tokenizer) {
+    return eos_id_ ? eos_id_ : tokenizer.eos_id();
+  };
+  std::vector<std::optional<DecodedExample>> examples(rows.size());
+  std::size_t next = 0;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    if (!rows[row]) continue;
+    DecodedExample& example = examples[row].emplace(std::move(written[next++]));
+    example.prompt = text_of(*tokenizer(), *ids[row], std::nullopt, eos(*tokenizer()));
     example.references = {
-        text_of(*target_tokenizer_, rows[row]->reference, std::nullopt, generation.eos)};
+        text_of(*target_tokenizer_, rows[row]->reference, std::nullopt, eos(*target_tokenizer_))};
   }
   return examples;
+}
+
+std::vector<GeneratedText> Seq2Seq::write_targets(Model& model, const std::vector<Tensor>& all,
+                                                  const GenerateOptions& options,
+                                                  const OnText& on_text) const {
+  const auto bos = bos_id_ ? bos_id_ : target_tokenizer_->bos_id();
+  if (!bos) {
+    throw UsageError("targets start with BOS, but the tokenizer has none",
+                     {.hint = "set task.bos_id to the bos_id of the run's train_input"});
+  }
+  const TargetDecoding& decoding = target_decoding_of(model);
+  const DecodeConfig config = with_options(decode_, options);
+  const bool guided = config.cf_guidance_scale != 1;
+  const auto decode = [&](std::size_t first, std::size_t count) {
+    std::vector<Tensor> sources(all.begin() + static_cast<std::ptrdiff_t>(first),
+                                all.begin() + static_cast<std::ptrdiff_t>(first + count));
+    if (guided) {
+      const Tensor none = source_tensor(
+          source_of(decode_.unconditional_prompt, "task.decode.unconditional_prompt", true));
+      sources.insert(sources.end(), count, none);
+    }
+    const auto target = decoding.with_sources(sources);
+    DecodeConfig own = decode_;
+    own.unconditional_prompt.clear();  // is a source
+    const GenerateOptions part = part_of(options, first, count);
+    const Generation generation{.model = *target,
+                                .device = device(),
+                                .tokenizer = *target_tokenizer_,
+                                .config = own,
+                                .bos = bos,
+                                .eos = eos_id_ ? eos_id_ : target_tokenizer_->eos_id(),
+                                .options = part};
+    const OnText piece_of = [&](std::size_t i, std::string_view piece) {
+      if (on_text) on_text(first + i, piece);
+    };
+    const std::vector<std::string> starts(count);
+    std::vector<GeneratedText> texts = lm::generate(generation, starts, piece_of);
+    for (std::size_t i = 0; i < count; ++i) texts[i].prompt_tokens = all[first + i].dim(1);
+    return texts;
+  };
+  std::size_t batch = config.beam_size > 1 ? 1 : kDecodeBatch;
+  if (!all.empty() && (guided || batch > 1) && !has_cache(decoding, all[0])) {
+    if (guided) {
+      throw UsageError(
+          "task.decode.cf_guidance_scale needs a decoder with a cache, and a layer of "
+          "the model has none");
+    }
+    batch = 1;
+  }
+  std::vector<GeneratedText> texts;
+  for (std::size_t i = 0; i < all.size();) {
+    const std::size_t count = std::min(batch, all.size() - i);
+    for (GeneratedText& text : decode(i, count)) texts.push_back(std::move(text));
+    i += count;
+  }
+  return texts;
 }
 
 }  // namespace trivet::lm

@@ -4,14 +4,17 @@
 // forcing; Praxis' SequenceModel as a task). Its input is data/SequenceToSequence.
 //
 // The metrics are those of TokenMetrics. `trivet generate` takes sources as prompts and writes
-// targets.
+// targets. After each evaluation the targets of `sample_prompts` go to samples.jsonl in the run's
+// directory, once per evaluation.
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "lm/decoding/decode_config.h"
-#include "lm/decoding/text_generation.h"
+#include "lm/tasks/sample_log.h"
 #include "lm/tasks/text_task.h"
 #include "trivet/extensions/batch_decoder.h"
 #include "trivet/extensions/text_generator.h"
@@ -23,6 +26,7 @@ struct Seq2SeqConfig : TokenTaskConfig {
   DecodeConfig decode;
   std::optional<std::int32_t> bos_id;
   std::optional<std::int32_t> eos_id;
+  std::vector<std::string> sample_prompts;
 
   void validate(Diagnostics& diagnostics) const;
 };
@@ -30,7 +34,10 @@ TRIVET_CONFIG(Seq2SeqConfig, TokenTaskConfig,
               (target_tokenizer, "Tokenizer of the targets; none: that of the sources."),
               (decode, "Settings of the generation of targets.", adjustable),
               (bos_id, "Id that targets start with; unset: the tokenizer's BOS.", at_least(0)),
-              (eos_id, "Id that ends both sides; unset: EOS of their tokenizers.", at_least(0)))
+              (eos_id, "Id that ends both sides; unset: EOS of their tokenizers.", at_least(0)),
+              (sample_prompts,
+               "Sources whose targets are written after each evaluation, to samples.jsonl.",
+               adjustable))
 
 class Seq2Seq final : public TextTask, public TextGenerator, public BatchDecoder {
  public:
@@ -41,6 +48,10 @@ class Seq2Seq final : public TextTask, public TextGenerator, public BatchDecoder
   std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
                                       InputContext& context) override;
   Metrics build_metrics(Phase phase) override;
+  StepOutput validation_step(const Batch& batch, StepState& state) override;
+  std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
+                                                 const StepOutput& step) override;
+  Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) override;
   void process_metrics(Metrics& metrics, const Batch& batch, const NestedMap& outputs) override;
   const void* extension(std::string_view id) const noexcept override;
   std::vector<GeneratedText> generate(Model& model, std::span<const std::string> prompts,
@@ -53,12 +64,21 @@ class Seq2Seq final : public TextTask, public TextGenerator, public BatchDecoder
 
  private:
   const Tokenizer* told_tokenizer() const override { return target_tokenizer_.get(); }
-  Generation generation_of(const NextToken& target, const GenerateOptions& options) const;
-  std::vector<std::int32_t> source_of(const std::string& text, const std::string& name) const;
+  // An empty text is a source only if sources have an end token and `may_be_empty`.
+  std::vector<std::int32_t> source_of(const std::string& text, const std::string& name,
+                                      bool may_be_empty = false) const;
+  void require_tokenizer() const;
+  // The targets of sources [1, S].
+  std::vector<GeneratedText> write_targets(Model& model, const std::vector<Tensor>& all,
+                                           const GenerateOptions& options,
+                                           const OnText& on_text) const;
+  // [1, S].
+  Tensor source_tensor(const std::vector<std::int32_t>& source) const;
 
   std::shared_ptr<const Tokenizer> target_tokenizer_;  // null if there is none
   DecodeConfig decode_;
   std::optional<std::int32_t> bos_id_, eos_id_;
+  SampleLog samples_;
   std::int64_t source_vocabulary_ = 0;  // of the model; 0: unknown
 };
 

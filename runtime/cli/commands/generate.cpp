@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <initializer_list>
 #include <iostream>
 #include <sstream>
 #include <string>
@@ -89,6 +90,33 @@ GenerateOptions options_of(const Arguments& arguments) {
           .seed = optional_number<std::uint64_t>(arguments, "seed").value_or(0)};
 }
 
+// The option as it was given.
+std::string given(const Arguments& arguments, std::string_view option) {
+  return fmt::format("--{} {}", option, *arguments.last(option));
+}
+
+// Beam search does not draw, nor does temperature 0: options of draws would be ignored.
+void refuse_unused(const Arguments& arguments, const GenerateOptions& options,
+                   std::uint64_t samples) {
+  const auto refuse = [&](std::initializer_list<std::string_view> unused, std::string_view other,
+                          std::string_view why) {
+    for (const std::string_view option : unused) {
+      if (!arguments.has(option) || (option == "samples" && samples == 1)) continue;
+      throw UsageError(fmt::format("{} does not use {}: {}", given(arguments, other),
+                                   given(arguments, option), why),
+                       {.hint = "remove one of the two"});
+    }
+  };
+  if (options.beam_size.value_or(1) > 1) {
+    refuse({"temperature", "top-k", "top-p", "samples", "seed"}, "beams",
+           "beam search does not sample");
+  }
+  if (options.temperature && *options.temperature == 0) {
+    refuse({"top-k", "top-p", "samples", "seed"}, "temperature",
+           "it always takes the most likely token");
+  }
+}
+
 std::uint64_t samples_of(const Arguments& arguments) {
   const auto samples = optional_number<std::uint64_t>(arguments, "samples").value_or(1);
   if (samples == 0) throw UsageError("--samples takes a number of at least 1");
@@ -122,7 +150,9 @@ class GenerateCommand {
   explicit GenerateCommand(const Arguments& arguments)
       : options_(options_of(arguments)),
         samples_(samples_of(arguments)),
-        json_(arguments.has("json")) {}
+        json_(arguments.has("json")) {
+    refuse_unused(arguments, options_, samples_);
+  }
 
   int run(const Arguments& arguments) {
     const std::vector<std::string> words = arguments.plain();
@@ -151,7 +181,10 @@ class GenerateCommand {
     generator_ = generator;
     model_ = &trained.model();
     averaged_ = trained.averaged();
-    if (file != nullptr) return continue_all(prompts_in(*file));
+    if (file != nullptr) {
+      options_.prompts_file = *file == "-" ? "standard input" : *file;
+      return continue_all(prompts_in(*file));
+    }
     if (words.size() == 2) return continue_one(words[1]);
     if (::isatty(STDIN_FILENO) == 0) return continue_one(all_of_stdin());
     return converse(trained.step());

@@ -66,8 +66,8 @@ class Translator final : public Model, public TargetDecoding {
   // [/target_decoding]
 
   NestedMap fprop(const Batch&, FpropContext&) override { return {}; }
-  std::shared_ptr<const NextToken> with_source(const Tensor& ids) const override {
-    return std::make_shared<Counting>(ids.to_host<std::int32_t>().front());
+  std::shared_ptr<const NextToken> with_sources(std::span<const Tensor> ids) const override {
+    return std::make_shared<Counting>(ids.front().to_host<std::int32_t>().front());
   }
 };
 
@@ -93,7 +93,7 @@ TEST_CASE("example: a model tells the next token, also of the target of a source
       static_cast<const TargetDecoding*>(translator.extension(kModelTargetDecoding));
   REQUIRE(targets != nullptr);
   const Tensor source = Tensor::from<std::int32_t>(*device, std::vector{2, 0}, {1, 2});
-  CHECK(next_of(*device, *targets->with_source(source), 1) == 3);
+  CHECK(next_of(*device, *targets->with_sources({&source, 1}), 1) == 3);
 }
 
 }  // namespace model_extensions_example

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 
 #include "lm/decoding/decode_config.h"
 #include "lm/decoding/decoder_state.h"
+#include "lm/decoding/sample_decode.h"
 #include "trivet/tensor/random.h"
 
 namespace trivet::lm {
@@ -69,6 +71,58 @@ class FakeModel final : public DecoderState {
   std::vector<Tokens> rows_;
   std::ptrdiff_t longest_ = 0;
 };
+
+// Logits by a function of the step, the model's row and the sequence so far.
+class ScriptedModel final : public DecoderState {
+ public:
+  using Script =
+      std::function<std::vector<float>(std::size_t step, std::size_t row, const Tokens& sequence)>;
+  ScriptedModel(std::int64_t vocabulary, Script script)
+      : vocabulary_(vocabulary), script_(std::move(script)) {}
+
+  std::int64_t vocabulary_size() const override { return vocabulary_; }
+  std::vector<float> start(std::span<const Tokens> prompts) override {
+    rows_.assign(prompts.begin(), prompts.end());
+    return logits();
+  }
+  std::vector<float> extend(std::span<const std::int32_t> ids) override {
+    REQUIRE(ids.size() == rows_.size());
+    for (std::size_t row = 0; row < rows_.size(); ++row) rows_[row].push_back(ids[row]);
+    return logits();
+  }
+  void reorder(std::span<const std::int32_t> rows) override {
+    std::vector<Tokens> reordered;
+    for (const std::int32_t row : rows) {
+      reordered.push_back(rows_.at(static_cast<std::size_t>(row)));
+    }
+    rows_ = std::move(reordered);
+  }
+  std::size_t calls() const { return calls_; }
+
+ private:
+  std::vector<float> logits() {
+    std::vector<float> all;
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      const std::vector<float> own = script_(calls_, row, rows_[row]);
+      all.insert(all.end(), own.begin(), own.end());
+    }
+    ++calls_;
+    return all;
+  }
+
+  std::int64_t vocabulary_;
+  Script script_;
+  std::vector<Tokens> rows_;
+  std::size_t calls_ = 0;
+};
+
+// One config for all rows.
+inline std::vector<DecodedRow> sample(DecoderState& model, std::span<const Tokens> prompts,
+                                      const DecodeConfig& config, const DecodeLimits& limits,
+                                      std::span<const RngKey> keys, const OnToken& on_token = {}) {
+  const SampleBatch batch{.prompts = prompts, .configs = {&config, 1}, .keys = keys};
+  return sample_decode(model, batch, limits, on_token);
+}
 
 inline DecodeConfig greedy(std::int64_t steps) {
   DecodeConfig config;

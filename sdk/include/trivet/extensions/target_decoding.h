@@ -10,6 +10,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "trivet/extensions/next_token.h"
@@ -17,14 +18,14 @@
 namespace trivet {
 
 // Id for Model::extension; what it returns points to a TargetDecoding.
-inline constexpr std::string_view kModelTargetDecoding = "trivet.model.target_decoding/1";
+inline constexpr std::string_view kModelTargetDecoding = "trivet.model.target_decoding/2";
 
 class TargetDecoding {
  public:
-  // Tells the tokens of targets of one source, ids i32 [1, S]: any number of them at once, one a
-  // row. The model outlives it. Throws Error for a source that the model cannot take. Off the tape.
-  // [run-thread]
-  virtual std::shared_ptr<const NextToken> with_source(const Tensor& ids) const = 0;
+  // Tells the tokens of targets of sources, ids i32 [1, S] of any lengths: row i is a target of
+  // source i. Of one source any number of targets at once, one a row. The model outlives it. Throws
+  // Error for a source that the model cannot take. Off the tape. [run-thread]
+  virtual std::shared_ptr<const NextToken> with_sources(std::span<const Tensor> ids) const = 0;
 
  protected:
   ~TargetDecoding() = default;

@@ -23,7 +23,7 @@
 namespace trivet {
 
 // Id for Task::extension; what it returns points to a TextGenerator.
-inline constexpr std::string_view kTaskTextGenerator = "trivet.task.text_generator/2";
+inline constexpr std::string_view kTaskTextGenerator = "trivet.task.text_generator/3";
 
 // An unset field takes the value of the task's config.
 struct GenerateOptions {
@@ -41,6 +41,16 @@ struct GenerateOptions {
     std::uint64_t sample = 0;
   };
   std::vector<Draw> draws{};  // one for each prompt; none: prompt i has {i, 0}
+  // Options of one prompt. An unset one takes the value of all.
+  struct Row {
+    std::optional<std::int64_t> max_tokens{};
+    std::optional<double> temperature{};
+    std::optional<std::int64_t> top_k{};
+    std::optional<double> top_p{};
+  };
+  std::vector<Row> rows{};  // one for each prompt, or none
+  // For messages: the file that has prompt i in line i + 1, counted by Draw::prompt.
+  std::string prompts_file{};
 };
 
 // Why a text ends where it does.
@@ -50,9 +60,11 @@ TRIVET_ENUM(FinishReason, end_token, stop_text, max_tokens, model_length)
 // The continuation of a prompt, or the answer to it.
 struct GeneratedText {
   std::string text;                // without the prompt and special tokens
+  std::vector<std::int32_t> ids;   // that the model gave, the end token included
   std::int64_t prompt_tokens = 0;  // with a start token, if the task puts one there
-  std::int64_t tokens = 0;         // that the model gave, the end token included
-  double log_probability = 0;      // of these tokens, nats, before temperature, top-k and top-p
+  std::int64_t tokens = 0;         // number of ids
+  double log_probability = 0;      // of ids, nats, before temperature, top-k and top-p
+  double score = 0;                // what a search ranks texts by; else log_probability
   FinishReason end = FinishReason::max_tokens;
 };
 
@@ -62,9 +74,10 @@ class TextGenerator {
   using OnText = std::function<void(std::size_t prompt, std::string_view piece)>;
 
   // Continues every prompt; one gives the same text whatever the others are, if its Draw is the
-  // same. `on_text`, where set, gets the pieces as they are generated; with beam search each text
-  // as one. `model` was made by the task's build_model and has its weights. Throws UsageError for
-  // options and prompts that cannot be met. [run-thread]
+  // same. A prompt that stands there several times gets several samples, by their Draws. `on_text`,
+  // where set, gets the pieces as they are generated; with beam search each text as one. `model`
+  // was made by the task's build_model and has its weights. Throws UsageError for options and
+  // prompts that cannot be met. [run-thread]
   virtual std::vector<GeneratedText> generate(Model& model, std::span<const std::string> prompts,
                                               const GenerateOptions& options,
                                               const OnText& on_text) const = 0;

@@ -71,7 +71,7 @@ TEST_CASE("a beam of one without end tokens is greedy decoding", "[lm]") {
     FakeModel again(11);
     const std::vector<Tokens> prompts = {prompt};
     const std::vector<RngKey> keys(1, RngKey(3));
-    CHECK(beams[0].ids == sample_decode(again, prompts, config, {}, keys)[0].ids);
+    CHECK(beams[0].ids == sample(again, prompts, config, {}, keys)[0].ids);
     CHECK_FALSE(beams[0].ended);
   }
 }
@@ -148,51 +148,6 @@ TEST_CASE("beam search by hand: two beams beat greedy decoding", "[lm]") {
     Chain again(table);
     CHECK(beam_search(again, prompt, config, {.end_tokens = {0}, .longest = 1}).empty());
   }
-}
-
-// A beam that is never full ends as the tree does.
-TEST_CASE("a flat beam that is wide enough holds every sequence", "[lm]") {
-  DecodeConfig config;
-  config.max_decode_steps = 4;
-  config.beam_size = 400;  // 1 + 4 + 16 + 64 that end, and 256 that do not
-  config.tokens_per_beam = 5;
-  config.flat_beam = true;
-  const std::int32_t end = 4;
-  for (const std::int32_t start : {0, 1, 2}) {
-    FakeModel model(5);
-    const Tokens prompt = {start};
-    const std::vector<Beam> beams = beam_search(model, prompt, config, {.end_tokens = {end}});
-    CHECK(std::ranges::count_if(beams, &Beam::ended) == 85);
-    CHECK(beams.size() == 85 + 256);
-    Best best;
-    Tokens sequence = prompt;
-    try_all(FakeModel(5), sequence, 1, 0, 4, end, config.length_norm_alpha, best);
-    const auto first = std::ranges::find_if(beams, &Beam::ended);
-    CHECK(first->ids == best.ids);
-    CHECK(first->score == Approx(best.score).margin(1e-9));
-    CHECK(std::ranges::is_sorted(beams, std::ranges::greater(), &Beam::score));
-  }
-}
-
-// From 1: 0.1 end, 0.5 to 2, 0.4 to 3. From 2: 0.6 end, 0.2, 0.2. From 3 as above. By hand: {2} and
-// {3} continue, {3, 0} (0.36) and {2, 0} (0.3) replace all others, and both have ended.
-TEST_CASE("a flat beam by hand: ended sequences keep their positions", "[lm]") {
-  const std::vector<std::vector<float>> table = {
-      {1, 0, 0, 0}, {0.1F, 0, 0.5F, 0.4F}, {0.6F, 0, 0.2F, 0.2F}, {0.9F, 0, 0.05F, 0.05F}};
-  DecodeConfig config;
-  config.max_decode_steps = 50;
-  config.beam_size = 2;
-  config.flat_beam = true;
-  Chain model(table);
-  const Tokens prompt = {1};
-  const std::vector<Beam> beams = beam_search(model, prompt, config, {.end_tokens = {0}});
-  CHECK(model.calls == 2);
-  REQUIRE(beams.size() == 2);
-  CHECK(beams[0].ids == Tokens{3, 0});
-  CHECK(beams[0].score == Approx(std::log(0.36) / std::pow(7.0 / 5, 0.8)).margin(1e-6));
-  CHECK(beams[1].ids == Tokens{2, 0});
-  CHECK(beams[1].log_probs.size() == 2);
-  CHECK(beams[1].log_probs[1] == Approx(std::log(0.6)).margin(1e-6));
 }
 
 // A live sequence must still be able to beat the worst finished one.

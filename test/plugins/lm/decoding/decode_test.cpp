@@ -28,7 +28,7 @@ std::vector<DecodedRow> decode(const std::vector<Tokens>& prompts, const DecodeC
                                const DecodeLimits& limits = {}) {
   FakeModel model(11);
   const std::vector<RngKey> keys(prompts.size(), RngKey(3));
-  return sample_decode(model, prompts, config, limits, keys);
+  return sample(model, prompts, config, limits, keys);
 }
 
 TEST_CASE("choose_token at temperature 0 takes the first of the largest logits", "[lm]") {
@@ -160,14 +160,13 @@ TEST_CASE("no sequence exceeds the model's longest sequence", "[lm]") {
   const std::vector<Tokens> prompts = {{1, 2}, {1, 2, 3, 4}, {1, 2, 3, 4, 5, 6}};
   FakeModel model(11);
   const std::vector<RngKey> keys(prompts.size(), RngKey(3));
-  const auto rows =
-      sample_decode(model, prompts, greedy(50), {.end_tokens = {}, .longest = 5}, keys);
+  const auto rows = sample(model, prompts, greedy(50), {.end_tokens = {}, .longest = 5}, keys);
   CHECK(rows[0].ids.size() == 3);
   CHECK(rows[1].ids.size() == 1);
   CHECK(rows[2].ids.empty());
   // The last token is chosen, and not fed.
   CHECK(model.longest() == 4);
-  CHECK(sample_decode(model, {}, greedy(5), {}, {}).empty());
+  CHECK(sample(model, {}, greedy(5), {}, {}).empty());
 }
 
 TEST_CASE("an observer sees each token and can end a row", "[lm]") {
@@ -176,7 +175,7 @@ TEST_CASE("an observer sees each token and can end a row", "[lm]") {
   const std::vector<RngKey> keys(2, RngKey(3));
   std::map<std::size_t, Tokens> seen;
   const auto rows =
-      sample_decode(model, prompts, greedy(5), {}, keys, [&](std::size_t row, std::int32_t id) {
+      sample(model, prompts, greedy(5), {}, keys, [&](std::size_t row, std::int32_t id) {
         seen[row].push_back(id);
         return row == 1 || seen[row].size() < 2;
       });

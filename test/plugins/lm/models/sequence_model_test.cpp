@@ -176,7 +176,8 @@ TEST_CASE("targets decoded step by step match the whole sequence", "[lm-sequence
     Fixture fixture(small_config(), backend);
     const Tokens source = some_tokens(5, 12, kVocabulary);
     const Tokens rows = some_tokens(12, 13, kVocabulary);  // two targets of 6 for the one source
-    const auto targets = fixture.model->with_source(fixture.ids(source, {1, 5}));
+    const Tensor ids = fixture.ids(source, {1, 5});
+    const auto targets = fixture.model->with_sources({&ids, 1});
     CHECK(targets->vocabulary_size() == kVocabulary);
     CHECK(targets->longest_sequence() == 12);
     for (const bool cached : {true, false}) {
@@ -201,6 +202,46 @@ TEST_CASE("targets decoded step by step match the whole sequence", "[lm-sequence
         CHECK(largest_error(got, want) < 1e-5);
       }
     }
+  }
+}
+
+TEST_CASE("targets of several sources are those of each source alone", "[lm-sequence]") {
+  for (const std::string& backend : backends()) {
+    Fixture fixture(small_config(), backend);
+    const std::vector<Tokens> sources = {
+        some_tokens(5, 12, kVocabulary), {3}, some_tokens(9, 14, kVocabulary)};
+    std::vector<Tensor> ids;
+    for (const Tokens& source : sources) {
+      ids.push_back(fixture.ids(source, {1, std::ssize(source)}));
+    }
+    const auto targets = fixture.model->with_sources(ids);
+    const auto cache = targets->make_cache(3, 12);
+    FpropContext context;
+    const std::vector<float> first =
+        targets->next_logits(fixture.ids({1, 2, 3}, {3, 1}), cache.get(), context).to_host<float>();
+    // The second target leaves, and the others change places.
+    const std::vector<std::int32_t> rows = {2, 0};
+    cache->reorder(rows);
+    FpropContext later;
+    const std::vector<float> second =
+        targets->next_logits(fixture.ids({5, 6}, {2, 1}), cache.get(), later).to_host<float>();
+    const auto last_of = [&](std::size_t source, const Tokens& target) {
+      const std::vector<float> all = fixture.logits(sources[source], target);
+      return std::vector<float>(all.end() - kVocabulary, all.end());
+    };
+    const auto row_of = [](const std::vector<float>& all, std::size_t row) {
+      return std::span(all).subspan(row * kVocabulary, kVocabulary);
+    };
+    INFO(backend);
+    CHECK(largest_error(row_of(first, 0), last_of(0, {1})) < 1e-5);
+    CHECK(largest_error(row_of(first, 1), last_of(1, {2})) < 1e-5);
+    CHECK(largest_error(row_of(first, 2), last_of(2, {3})) < 1e-5);
+    CHECK(largest_error(row_of(second, 0), last_of(2, {3, 5})) < 1e-5);
+    CHECK(largest_error(row_of(second, 1), last_of(0, {1, 6})) < 1e-5);
+    FpropContext none;
+    CHECK_THROWS_WITH(targets->next_logits(fixture.ids({1, 2, 3}, {3, 1}), nullptr, none),
+                      Contains("one source at a time"));
+    CHECK_THROWS_WITH(fixture.model->with_sources({}), Contains("targets need a source"));
   }
 }
 
