@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <sstream>
 #include <string>
 
 #include <catch2/catch.hpp>
@@ -82,6 +83,8 @@ seed = 1
 [task]
 type = "lm/Seq2Seq"
 tokenizer = { type = "tokenizers/Characters", alphabet = "abcdef", unknown = "error", bos = true, eos = true }
+sample_prompts = ["fade", "ab"]
+decode = { temperature = 0.0 }
 [task.model]
 type = "lm/SequenceModel"
 model_dims = 32
@@ -105,6 +108,13 @@ optimizer = "optim/Adam"
     return trivet::test::trivet("generate " + quoted((temp / "run").string()) + " " + words);
   };
   CHECK(generate("fade -t 0").output == "edaf\n");
+  std::istringstream samples(read_file(temp / "run" / "samples.jsonl"));
+  for (const char* const target : {"edaf", "ba"}) {
+    std::string line;
+    REQUIRE(std::getline(samples, line));
+    CHECK(Json::parse(line).at("text") == target);
+    CHECK(Json::parse(line).at("step") == 400);
+  }
   CHECK(generate("bcab --beams 3").output == "bacb\n");
   temp.write("prompts.txt", "abc\nfeed\n");
   CHECK(generate("-t 0 -f " + quoted((temp / "prompts.txt").string())).output ==

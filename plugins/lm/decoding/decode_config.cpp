@@ -15,8 +15,8 @@ void check_finite(double value, const std::string& name, Diagnostics& diagnostic
 // Flat beam search has no such setting; beam search does not sample.
 void check_used(const DecodeConfig& decode, Diagnostics& diagnostics) {
   const auto refuse = [&](bool is_set, const std::string& name, const std::string& other) {
-    if (is_set)
-      diagnostics.add("decode." + name, "is set, but decode." + other + " does not use it");
+    if (!is_set) return;
+    diagnostics.add("decode." + name, "is set, but decode." + other + " does not use it");
   };
   if (decode.flat_beam) {
     refuse(decode.early_exit, "early_exit", "flat_beam");

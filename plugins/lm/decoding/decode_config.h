@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "trivet/config.h"
 
@@ -20,6 +21,7 @@ struct DecodeConfig {
   double repetition_penalty = 1;
   double cf_guidance_scale = 1;
   std::string unconditional_prompt;
+  std::vector<std::int32_t> eos_ids;
   bool optimize_eos = false;
   std::int64_t beam_size = 1;
   std::int64_t tokens_per_beam = 0;
@@ -53,6 +55,7 @@ TRIVET_CONFIG(
      "unconditional_prompt u. 1: off.",
      at_least(0)),
     (unconditional_prompt, "What classifier-free guidance leads away from."),
+    (eos_ids, "Tokens that end a text, beside the end token of the tokenizer.", at_least(0)),
     (optimize_eos,
      "Samples without end tokens, then ends each sequence where that has the largest probability."),
     (beam_size, "Number of sequences that beam search keeps. 1: samples tokens instead.",

@@ -43,7 +43,16 @@ void check_tokens(const Generation& generation, const Tokens& tokens, const std:
 DecodeLimits limits_of(const Generation& generation) {
   DecodeLimits limits;
   const std::optional<std::int32_t> end = generation.eos;
-  if (end && *end < generation.model.vocabulary_size()) limits.end_tokens = {*end};
+  const std::int64_t known = std::min<std::int64_t>(generation.model.vocabulary_size(),
+                                                    generation.tokenizer.vocabulary_size());
+  if (end && *end < known) limits.end_tokens = {*end};
+  for (const std::int32_t id : generation.config.eos_ids) {
+    if (id >= known) {
+      throw UsageError("task.decode.eos_ids has token " + std::to_string(id) +
+                       ", and the model has " + std::to_string(known));
+    }
+    if (id != end) limits.end_tokens.push_back(id);
+  }
   limits.longest = generation.model.longest_sequence();
   return limits;
 }
@@ -105,7 +114,8 @@ class Generator {
     }
     DecodeConfig config = with_options(generation_.config, own);
     if (config.optimize_eos && limits_.end_tokens.empty()) {
-      throw UsageError("task.decode.optimize_eos is set, but the tokenizer has no end token");
+      throw UsageError("task.decode.optimize_eos is set, but the tokenizer has no end token",
+                       {.hint = "set task.decode.eos_ids to those that end a text"});
     }
     return config;
   }
@@ -158,7 +168,7 @@ class Generator {
     const std::vector<Beam> beams = beam_search(steps, tokens_[i], configs_[i], limits_);
     if (beams.empty()) return finish(i, {}, {});
     for (const std::int32_t id : beams[0].ids) {
-      if (!is_end(id) && !texts_[i].push(id)) break;
+      if (is_end(id) || !texts_[i].push(id)) break;
     }
     finish(i, beams[0].ids, beams[0].log_probs);
     results_[i].score = beams[0].score;

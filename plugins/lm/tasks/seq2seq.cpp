@@ -102,16 +102,31 @@ const void* Seq2Seq::extension(std::string_view id) const noexcept {
   return TextTask::extension(id);
 }
 
-std::vector<std::int32_t> Seq2Seq::source_of(const std::string& text, const std::string& name,
-                                             bool may_be_empty) const {
-  std::vector<std::int32_t> ids = tokenizer()->encode(text);
-  const std::optional<std::int32_t> eos = eos_id_ ? eos_id_ : tokenizer()->eos_id();
-  if (ids.empty() && !(may_be_empty && eos)) {
+std::vector<std::int32_t> Seq2Seq::source_of(const std::string& text,
+                                             const std::string& name) const {
+  std::vector<std::int32_t> ids = source_with_end(text);
+  if (text.empty() || ids.empty()) {
     throw UsageError(name + " is empty, so there is no source",
                      {.hint = "give a prompt of at least one character"});
   }
+  return ids;
+}
+
+std::vector<std::int32_t> Seq2Seq::source_with_end(const std::string& text) const {
+  std::vector<std::int32_t> ids = tokenizer()->encode(text);
+  const std::optional<std::int32_t> eos = eos_id_ ? eos_id_ : tokenizer()->eos_id();
   if (eos) ids.push_back(*eos);
   return ids;
+}
+
+// May be the end token alone.
+Tensor Seq2Seq::unconditional_source() const {
+  const std::vector<std::int32_t> ids = source_with_end(decode_.unconditional_prompt);
+  if (ids.empty()) {
+    throw UsageError("task.decode.unconditional_prompt is empty, and sources have no end token",
+                     {.hint = "set it to a text of at least one character"});
+  }
+  return source_tensor(ids);
 }
 
 Tensor Seq2Seq::source_tensor(const std::vector<std::int32_t>& source) const {
@@ -183,11 +198,7 @@ std::vector<GeneratedText> Seq2Seq::write_targets(Model& model, const std::vecto
   const auto decode = [&](std::size_t first, std::size_t count) {
     std::vector<Tensor> sources(all.begin() + static_cast<std::ptrdiff_t>(first),
                                 all.begin() + static_cast<std::ptrdiff_t>(first + count));
-    if (guided) {
-      const Tensor none = source_tensor(
-          source_of(decode_.unconditional_prompt, "task.decode.unconditional_prompt", true));
-      sources.insert(sources.end(), count, none);
-    }
+    if (guided) sources.insert(sources.end(), count, unconditional_source());
     const auto target = decoding.with_sources(sources);
     DecodeConfig own = decode_;
     own.unconditional_prompt.clear();  // is a source

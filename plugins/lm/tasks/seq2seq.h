@@ -64,9 +64,10 @@ class Seq2Seq final : public TextTask, public TextGenerator, public BatchDecoder
 
  private:
   const Tokenizer* told_tokenizer() const override { return target_tokenizer_.get(); }
-  // An empty text is a source only if sources have an end token and `may_be_empty`.
-  std::vector<std::int32_t> source_of(const std::string& text, const std::string& name,
-                                      bool may_be_empty = false) const;
+  // Throws UsageError, naming the text, if it is empty.
+  std::vector<std::int32_t> source_of(const std::string& text, const std::string& name) const;
+  std::vector<std::int32_t> source_with_end(const std::string& text) const;
+  Tensor unconditional_source() const;
   void require_tokenizer() const;
   // The targets of sources [1, S].
   std::vector<GeneratedText> write_targets(Model& model, const std::vector<Tensor>& all,

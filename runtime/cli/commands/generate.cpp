@@ -113,7 +113,7 @@ void refuse_unused(const Arguments& arguments, const GenerateOptions& options,
   }
   if (options.temperature && *options.temperature == 0) {
     refuse({"top-k", "top-p", "samples", "seed"}, "temperature",
-           "it always takes the most likely token");
+           "temperature 0 always takes the most likely token");
   }
 }
 

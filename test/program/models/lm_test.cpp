@@ -125,6 +125,10 @@ TEST_CASE("a language model learns a text and continues it") {
     CHECK(alphabet.generate("q -n 20 --seed 3 -t 3 --top-k 0").output !=
           alphabet.generate("q -n 20 --seed 4 -t 3 --top-k 0").output);
     CHECK(alphabet.generate("def -n 28 --beams 3").output == "defghijklmnopqrstuvwxyzabcdefgh\n");
+    CHECK(alphabet.generate("def -n 4 --beams 1 -t 9 --set task.decode.min_p=0.9").output ==
+          "defghij\n");
+    CHECK(alphabet.generate("ghidef -n 3 -t 0 --set task.decode.repetition_penalty=99").output !=
+          "ghidefghi\n");
     CHECK(alphabet.generate("def -n 28 -t 0 --stop ijk").output == "defgh\n");
   }
   SECTION("standard input, a file, JSON") {
@@ -198,10 +202,19 @@ TEST_CASE("a language model learns a text and continues it") {
     check("-f /no/such/file", "/no/such/file");
     check("''", "the prompt is empty");
     alphabet.temp().write("gap.txt", "abc\n\nuvw\n");
-    check("-f " + quoted((alphabet.temp() / "gap.txt").string()), "prompt 2 is empty");
-    check("--beams 4 -t 0.5 a", "beam search does not sample");
-    check("--beams 4 --top-p 0.1 a", "beam search does not sample");
-    check("--beams 4 --samples 2 a", "beam search does not sample");
+    check("-f " + quoted((alphabet.temp() / "gap.txt").string()), "gap.txt is empty");
+    check("-f " + quoted((alphabet.temp() / "gap.txt").string()), "line 2 of ");
+    check("--beams 4 -t 0.5 a", "--beams 4 does not use --temperature 0.5");
+    check("--beams 4 --top-k 3 a", "--beams 4 does not use --top-k 3");
+    check("--beams 4 --top-p 0.1 a", "--beams 4 does not use --top-p 0.1");
+    check("--beams 4 --samples 2 a", "--beams 4 does not use --samples 2");
+    check("--beams 4 --seed 2 a", "--beams 4 does not use --seed 2");
+    check("-t 0 --top-p 0.1 a", "--temperature 0 does not use --top-p 0.1");
+    check("-t 0 --samples 2 a", "--temperature 0 does not use --samples 2");
+    check("--set task.decode.epsilon_p=1 a", "task.decode.epsilon_p");
+    check("--set task.decode.temperature=inf a", "task.decode.temperature: must be finite");
+    check("--set task.decode.flat_beam=true --set task.decode.early_exit=true a",
+          "task.decode.early_exit: is set, but decode.flat_beam does not use it");
     check("--samples 0 a", "--samples takes a number of at least 1");
     // Nothing is printed for a rejected text.
     CHECK_THAT(alphabet.generate("xyz --top-p 0").output, Catch::StartsWith("error: "));

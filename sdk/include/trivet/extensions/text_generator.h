@@ -59,12 +59,12 @@ TRIVET_ENUM(FinishReason, end_token, stop_text, max_tokens, model_length)
 
 // The continuation of a prompt, or the answer to it.
 struct GeneratedText {
-  std::string text;                // without the prompt and special tokens
-  std::vector<std::int32_t> ids;   // that the model gave, the end token included
-  std::int64_t prompt_tokens = 0;  // with a start token, if the task puts one there
-  std::int64_t tokens = 0;         // number of ids
-  double log_probability = 0;      // of ids, nats, before temperature, top-k and top-p
-  double score = 0;                // what a search ranks texts by; else log_probability
+  std::string text;                 // without the prompt and special tokens
+  std::vector<std::int32_t> ids{};  // that the model gave, the end token included
+  std::int64_t prompt_tokens = 0;   // with a start token, if the task puts one there
+  std::int64_t tokens = 0;          // number of ids
+  double log_probability = 0;       // of ids, nats, before temperature, top-k and top-p
+  double score = 0;                 // what a search ranks texts by; else log_probability
   FinishReason end = FinishReason::max_tokens;
 };
 
@@ -74,10 +74,10 @@ class TextGenerator {
   using OnText = std::function<void(std::size_t prompt, std::string_view piece)>;
 
   // Continues every prompt; one gives the same text whatever the others are, if its Draw is the
-  // same. A prompt that stands there several times gets several samples, by their Draws. `on_text`,
-  // where set, gets the pieces as they are generated; with beam search each text as one. `model`
-  // was made by the task's build_model and has its weights. Throws UsageError for options and
-  // prompts that cannot be met. [run-thread]
+  // same. Equal prompts get different samples by their Draws. `on_text`, where set, gets the pieces
+  // as they are generated; with beam search each text as one. `model` was made by the task's
+  // build_model and has its weights. Throws UsageError for options and prompts that cannot be met.
+  // [run-thread]
   virtual std::vector<GeneratedText> generate(Model& model, std::span<const std::string> prompts,
                                               const GenerateOptions& options,
                                               const OnText& on_text) const = 0;

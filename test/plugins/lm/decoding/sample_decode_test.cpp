@@ -128,7 +128,7 @@ TEST_CASE("an end chosen afterwards is where Praxis' test has it", "[lm-sample]"
     const std::vector<Tokens> prompts = {{0}, {0}};
     const std::vector<RngKey> keys = {RngKey(seed).fold(std::uint64_t{0}),
                                       RngKey(seed).fold(std::uint64_t{1})};
-    // Rows leave the batch: a row is told by its last logits, not by its position.
+    // One row at a time: a row that leaves would move the logits of the other.
     for (std::size_t sample_of : {0U, 1U}) {
       ScriptedModel model(4, [&](std::size_t step, std::size_t, const Tokens&) {
         return kPraxisSteps[step][sample_of];

@@ -3,6 +3,7 @@
 // sources, and configs that are refused.
 #include "lm/decoding/text_generation.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -103,7 +104,7 @@ class Forgetful final : public Model, public TargetDecoding {
   std::unique_ptr<Model> model_;
 };
 
-// "path: what" of what a decode config is told.
+// "path: what" of each problem of a decode config.
 std::vector<std::string> complaints(const std::function<void(lm::DecodeConfig&)>& change) {
   lm::DecodeConfig decode;
   change(decode);
@@ -150,12 +151,12 @@ TEST_CASE("the score of a beam is its normalized log probability", "[lm-text]") 
 }
 
 TEST_CASE("guidance changes texts by the unconditional prompt", "[lm-text]") {
-  const GenerateOptions greedy{.max_tokens = 8, .temperature = 0.0};
+  const GenerateOptions options{.max_tokens = 8, .top_k = 0, .seed = 2};
   lm::DecodeConfig decode;
   decode.min_decode_steps = 8;
-  const auto texts = [&](auto fixture) { return fixture.generate({"abc", "f"}, greedy); };
+  const auto texts = [&](auto fixture) { return fixture.generate({"abc", "f"}, options); };
   const auto plain = texts(language_model(decode)), plain_target = texts(translator(decode));
-  decode.cf_guidance_scale = 3;
+  decode.cf_guidance_scale = 30;
   const auto guided = texts(language_model(decode)), guided_target = texts(translator(decode));
   CHECK(guided[0].ids != plain[0].ids);
   CHECK(guided_target[0].ids != plain_target[0].ids);
@@ -168,12 +169,16 @@ TEST_CASE("guidance changes texts by the unconditional prompt", "[lm-text]") {
   CHECK(same_target[0].ids != plain_target[0].ids);
   CHECK(same[1].prompt_tokens == 2);
   // Beam search does not sample.
-  auto beams = translator(decode);
-  CHECK(beams.generate({"abc"}, {.max_tokens = 8, .beam_size = 2})[0].ids ==
-        translator().generate({"abc"}, {.max_tokens = 8, .beam_size = 2})[0].ids);
+  const auto searched = [&] {
+    return translator(decode).generate({"abc"}, {.max_tokens = 8, .beam_size = 2})[0].ids;
+  };
   decode.unconditional_prompt.clear();
+  const std::vector<std::int32_t> beam = searched();
+  decode.cf_guidance_scale = 1;
+  CHECK(searched() == beam);
+  decode.cf_guidance_scale = 3;
   auto markless = language_model(decode, false);
-  CHECK_THROWS_WITH(markless.generate({"a"}, greedy),
+  CHECK_THROWS_WITH(markless.generate({"a"}, options),
                     Contains("task.decode.unconditional_prompt is empty"));
 }
 
@@ -188,6 +193,30 @@ TEST_CASE("an end that is chosen afterwards needs an end token", "[lm-text]") {
   }
   auto markless = language_model(decode, false);
   CHECK_THROWS_WITH(markless.generate({"a"}, {}), Contains("has no end token"));
+}
+
+TEST_CASE("further end tokens end a text and are not part of it", "[lm-text]") {
+  const GenerateOptions options{.max_tokens = 12, .temperature = 1.0, .top_k = 0, .seed = 3};
+  const auto plain = language_model().generate({"abc"}, options).at(0);
+  REQUIRE(plain.tokens == 12);
+  lm::DecodeConfig decode;
+  decode.eos_ids = {plain.ids[4], plain.ids[7]};
+  const std::size_t first =
+      1 + static_cast<std::size_t>(std::ranges::find_first_of(plain.ids, decode.eos_ids) -
+                                   plain.ids.begin());
+  for (const bool marks : {true, false}) {
+    auto fixture = language_model(decode, marks);
+    const auto text = fixture.generate({"abc"}, options).at(0);
+    CHECK(text.end == FinishReason::end_token);
+    CHECK(std::ranges::count(decode.eos_ids, text.ids.back()) > 0);
+    CHECK(std::ssize(text.text) <= text.tokens - 1);
+    if (!marks) continue;
+    const auto end = plain.ids.begin() + static_cast<std::ptrdiff_t>(first);
+    CHECK(text.ids == std::vector(plain.ids.begin(), end));
+  }
+  decode.eos_ids = {999};
+  CHECK_THROWS_WITH(language_model(decode).generate({"abc"}, options),
+                    Contains("task.decode.eos_ids has token 999, and the model has 258"));
 }
 
 TEST_CASE("targets of many sources are decoded in batches, with the texts of each alone",
@@ -263,7 +292,9 @@ TEST_CASE("a number of decoding out of its range is named with its place", "[lm-
     INFO(field << " = " << to_json(Value::table({{"value", value}})));
     const Value config = Value::table({{"decode", Value::table({{field, std::move(value)}})}});
     Diagnostics diagnostics;
-    try_decode<lm::LanguageModelingConfig>(config, "task", diagnostics);
+    using Config = lm::LanguageModelingConfig;
+    validate(config, schema_of<Config>(), nullptr, diagnostics, {.path = "task"});
+    try_decode<Config>(config, "task", diagnostics);
     REQUIRE(diagnostics.list().size() == 1);
     CHECK(diagnostics.list()[0].path == "task.decode." + field);
   };
