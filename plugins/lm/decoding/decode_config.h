@@ -54,7 +54,7 @@ TRIVET_CONFIG(
      "Classifier-free guidance: logits u + cf_guidance_scale * (c - u), of the prompt c and of "
      "unconditional_prompt u. 1: off.",
      at_least(0)),
-    (unconditional_prompt, "What classifier-free guidance leads away from."),
+    (unconditional_prompt, "Prompt of the texts that classifier-free guidance avoids."),
     (eos_ids, "Tokens that end a text, beside the end token of the tokenizer.", at_least(0)),
     (optimize_eos,
      "Samples without end tokens, then ends each sequence where that has the largest probability."),

@@ -18,8 +18,10 @@ TRIVET_ENUM(ErrorUnit, word, character)
 struct ErrorRateConfig : TextMetricConfig {
   ErrorUnit unit = ErrorUnit::word;
 };
-TRIVET_CONFIG(ErrorRateConfig, trivet::TextMetricConfig,
-              (unit, "What is compared: words between white space, or characters without it."))
+TRIVET_CONFIG(
+    ErrorRateConfig, trivet::TextMetricConfig,
+    (unit,
+     "Parts that are compared: words between white space, or characters without white space."))
 
 class ErrorRate final : public TextMetric {
  public:

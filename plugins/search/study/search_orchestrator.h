@@ -88,7 +88,8 @@ TRIVET_CONFIG(
      names_metric),
     (goal, "Whether a lower (min) or a higher (max) value of `objective` is better."),
     (objectives,
-     "Several objectives at once, for a sampler that takes them. The results are the trials that "
+     "Several objectives at once, for a sampler that takes several. The results are the trials "
+     "that "
      "no other one surpasses in all objectives. Default: `objective` alone."),
     (trials, "Number of trials.", required, at_least(1)),
     (parallel, "Trials at once. A point is chosen without the results of those that run.",

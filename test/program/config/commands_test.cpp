@@ -233,7 +233,7 @@ TEST_CASE("completion knows commands, options, keys, paths and values") {
   CHECK(complete("config show c.toml task.model.h") ==
         Lines{"task.model.hidden_dims=", "task.model.has_bias="});
   CHECK(complete("config show c.toml --cfg.task.model.dr") == Lines{"--cfg.task.model.dropout="});
-  CHECK(complete("config show c.toml --xp.n") == Lines{"--xp.name=", "--xp.note="});
+  CHECK(complete("config show c.toml --xp.n") == Lines{"--xp.nodes=", "--xp.name=", "--xp.note="});
   CHECK(complete("config show c.toml --set see") == Lines{"seed="});
   CHECK(complete("config show c.toml task.model.has_bias=") ==
         Lines{"task.model.has_bias=true", "task.model.has_bias=false"});
