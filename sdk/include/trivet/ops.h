@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -144,7 +145,10 @@ struct AttentionOptions {
   // exist at once.
   Tensor bias{};       // f32 [1 or B, 1 or H, 1 or Tq, Tkv], added to the scores before the softcap
   Tensor kv_prefix{};  // f32 [B, Tkv], 1 = a key that causality does not hide
-  float dropout = 0;   // of the weights after the softmax
+  // One more term exp(extra_logit) in the denominator of the softmax, outside the softcap, so that
+  // the weights of a query add up to less than 1.
+  std::optional<float> extra_logit{};
+  float dropout = 0;  // of the weights after the softmax
   RngKey dropout_key{0};
 };
 // q [B, Tq, H, D], k and v [B, Tkv, Hkv, D] -> [B, Tq, H, D]; see tv_attention.

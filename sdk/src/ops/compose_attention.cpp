@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "ops/op_support.h"
@@ -44,7 +45,7 @@ Tensor sight(Device& device, std::int64_t queries, std::int64_t keys,
 }
 
 // Softmax over the last axis that gives zeros where nothing is seen.
-Tensor masked_softmax(const Tensor& scores, const Tensor& seen) {
+Tensor masked_softmax(const Tensor& scores, const Tensor& seen, std::optional<float> extra_logit) {
   Device& device = scores.device();
   Tensor hidden = scores, top;
   if (seen.defined()) {
@@ -55,10 +56,15 @@ Tensor masked_softmax(const Tensor& scores, const Tensor& seen) {
   {
     NoGrad no_grad;
     // Finite also for a row without any visible key, whose exponentials are then all zero.
-    top = ops::max(ops::max(hidden, -1, {.keep_dims = true}), device.impl().constant(-1e30F));
+    const float least = extra_logit.value_or(-1e30F);
+    top = ops::max(ops::max(hidden, -1, {.keep_dims = true}), device.impl().constant(least));
   }
   const Tensor weights = ops::exp(ops::sub(hidden, top));
-  const Tensor total = ops::sum(weights, -1, {.keep_dims = true});
+  Tensor total = ops::sum(weights, -1, {.keep_dims = true});
+  if (extra_logit) {
+    total = ops::add(total, ops::exp(ops::sub(device.impl().constant(*extra_logit), top)));
+    return ops::div(weights, total);
+  }
   if (!seen.defined()) return ops::div(weights, total);
   Tensor none;
   {
@@ -91,8 +97,8 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v,
   if (options.softcap > 0) {
     scores = ops::mul(ops::tanh(ops::mul(scores, 1 / options.softcap)), options.softcap);
   }
-  const Tensor kept =
-      ops::dropout(masked_softmax(scores, seen), options.dropout, options.dropout_key);
+  const Tensor kept = ops::dropout(masked_softmax(scores, seen, options.extra_logit),
+                                   options.dropout, options.dropout_key);
   const Tensor weights = ops::reshape(kept, {batch, groups, heads / groups * queries, keys});
   const Tensor mixed = ops::matmul(weights, ops::transpose(v, {0, 2, 1, 3}));
   device.set_flop_count(flops);  // the products above are the caller's to count

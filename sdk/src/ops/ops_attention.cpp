@@ -14,7 +14,7 @@ namespace {
 
 // Arguments that no kernel supports.
 bool only_composed(const ops::AttentionOptions& o) {
-  return o.bias.defined() || o.kv_prefix.defined() || o.dropout > 0;
+  return o.bias.defined() || o.kv_prefix.defined() || o.extra_logit || o.dropout > 0;
 }
 
 // The fields of tv_attention that are not arrays. The segment ids are among the saved tensors.

@@ -43,6 +43,7 @@ Array attention_reference(std::span<const Array> in, const AttentionCase& c) {
       total += std::exp(score);
       mixed += std::exp(score) * v.at({i[0], j, kv, i[3]});
     }
+    if (o.extra_logit) total += std::exp(double{*o.extra_logit});
     return total == 0 ? 0 : mixed / total;
   });
 }
@@ -85,6 +86,11 @@ TEST_CASE("attention mixes the values that each query sees", "[ops]") {
   }
   // Queries of segment 2 have no key: they return zeros and no gradient.
   check_attention("segments", {2, 1, {.causal = true, .q_offset = 2}, true});
+  for (const float logit : {-1.0F, 0.0F, 6.0F}) {
+    check_attention("extra logit", {2, 1, {.causal = true, .softcap = 1.5F, .extra_logit = logit}});
+    check_attention("extra logit and segments",
+                    {2, 2, {.q_offset = 2, .extra_logit = logit}, true});
+  }
 }
 
 TEST_CASE("weights of attention are dropped by the bits of their position", "[ops]") {
