@@ -4,6 +4,7 @@
 
 #include "nn/activation/activations.h"
 #include "nn/activation/composed_activations.h"
+#include "nn/attention/alibi_bias.h"
 #include "nn/attention/feed_forward.h"
 #include "nn/attention/moe_feed_forward.h"
 #include "nn/attention/multi_head_attention.h"
@@ -15,8 +16,10 @@
 #include "nn/basic/drop_path.h"
 #include "nn/basic/dropout.h"
 #include "nn/basic/embedding.h"
+#include "nn/basic/gshard_softmax.h"
 #include "nn/basic/linear.h"
 #include "nn/basic/softmax.h"
+#include "nn/conv/causal_depthwise_conv1d.h"
 #include "nn/conv/conv1d.h"
 #include "nn/conv/conv2d.h"
 #include "nn/conv/flatten.h"
@@ -35,6 +38,8 @@ TRIVET_PLUGIN(
     ({.name = "nn", .version = "1.0.0", .license = "Apache-2.0", .doc = "Layers."}),
     trivet::layer<nn::Linear>("Linear", "Linear layer, optional bias and activation."),
     trivet::layer<nn::Conv1d>("Conv1d", "Convolution over the positions of sequences."),
+    trivet::layer<nn::CausalDepthwiseConv1d>("CausalDepthwiseConv1d",
+                                             "Convolves each feature over earlier positions."),
     trivet::layer<nn::Conv2d>("Conv2d", "Convolution over images, optional bias and activation."),
     trivet::layer<nn::MaxPool2d>("MaxPool2d", "Largest value of windows over images."),
     trivet::layer<nn::AvgPool2d>("AvgPool2d", "Mean value of windows over images."),
@@ -70,6 +75,9 @@ TRIVET_PLUGIN(
     trivet::layer<nn::FullSoftmax>("FullSoftmax", "Logits and cross entropy over all classes."),
     trivet::layer<nn::SharedEmbeddingSoftmax>("SharedEmbeddingSoftmax",
                                               "Embedding and softmax with shared weights."),
+    trivet::layer<nn::GShardSharedEmbeddingSoftmax>(
+        "GShardSharedEmbeddingSoftmax",
+        "Embedding and softmax with shared weights and the loss of GShard."),
     trivet::layer<nn::FeedForward>("FeedForward", "Two linear layers, gated or not."),
     trivet::layer<nn::MultiHeadAttention>("MultiHeadAttention", "Attention with several heads."),
     trivet::layer<nn::StackedTransformer>("StackedTransformer",
@@ -79,6 +87,7 @@ TRIVET_PLUGIN(
     trivet::layer<nn::Bidirectional>("Bidirectional", "Runs a recurrent layer in both directions."),
     trivet::layer<nn::RelativeBias>("RelativeBias",
                                     "A learned number for each head and distance, as in T5."),
+    trivet::layer<nn::AlibiBias>("AlibiBias", "Lowers scores with the distance, as in ALiBi."),
     trivet::layer<nn::MoeFeedForward>("MoeFeedForward",
                                       "Mixture of experts: each position uses a few of them."),
     trivet::layer<nn::TransformerBlock>("TransformerBlock",

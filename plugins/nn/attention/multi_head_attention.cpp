@@ -24,6 +24,11 @@ ConfigOf<Layer> head_norm(bool wanted, std::int64_t dims) {
   return {"nn/RmsNorm", Value::table({{"dim", dims}})};
 }
 
+ConfigOf<Layer> convolution(bool wanted, std::int64_t dims, std::int64_t kernel) {
+  if (!wanted) return {};
+  return {"nn/CausalDepthwiseConv1d", Value::table({{"dims", dims}, {"kernel", kernel}})};
+}
+
 ConfigOf<Layer> bias_for(ConfigOf<Layer> layer, std::int64_t heads) {
   if (layer) complete(layer, "num_heads", heads, 0);
   return layer;
@@ -46,10 +51,18 @@ void MultiHeadAttentionConfig::validate(Diagnostics& diagnostics) const {
   if (rotary_dims % 2 != 0) {
     diagnostics.add("rotary_dims", "is " + std::to_string(rotary_dims) + ", not an even number");
   }
-  if (cross_attention && (causal || window > 0 || use_rotary_position_emb || relative_bias)) {
+  if (cross_attention && (causal || window > 0 || right_context || use_rotary_position_emb ||
+                          relative_bias || rel_pos_emb_dim > 0 || dconv_qkv)) {
     diagnostics.add("cross_attention",
-                    "excludes causal, window, use_rotary_position_emb and relative_bias: the "
-                    "positions of two sequences have no order");
+                    "excludes causal, window, right_context, use_rotary_position_emb, "
+                    "relative_bias, rel_pos_emb_dim and dconv_qkv: the positions of two sequences "
+                    "have no order");
+  }
+  if (causal && right_context.value_or(0) > 0) {
+    diagnostics.add(
+        "right_context",
+        "is " + std::to_string(*right_context) + ", but causal attention sees no later positions",
+        "leave it out, or set causal = false");
   }
   if (!use_rotary_position_emb || num_heads == 0 || input_dims == 0) return;
   const std::int64_t dims = head_dims(*this);
@@ -67,29 +80,43 @@ MultiHeadAttention::MultiHeadAttention(const Config& config, Scope& scope)
       kv_heads_(config.num_kv_heads > 0 ? config.num_kv_heads : config.num_heads),
       head_dims_(head_dims(config)),
       cross_dims_(config.cross_dims > 0 ? config.cross_dims : config.input_dims),
-      causal_(config.causal),
+      causal_(config.causal || config.right_context == 0),
       cross_(config.cross_attention),
       rotary_(config.use_rotary_position_emb),
+      right_context_(config.right_context.value_or(0)),
+      right_limit_(causal_ || config.right_context.has_value()),
       theta_(static_cast<float>(config.rotary_theta)),
       rotary_dims_(config.rotary_dims),
       window_(config.window),
       softcap_(static_cast<float>(config.atten_logit_cap)),
       dropout_(static_cast<float>(config.atten_dropout)) {
+  if (config.attention_extra_logit) {
+    extra_logit_ = static_cast<float>(*config.attention_extra_logit);
+  }
   const auto product = [&](const char* name, std::int64_t in, std::int64_t out,
                            const InitConfig& init) {
     return scope.layer(name, linear(in, out, config.has_bias, init, lora_of(config.lora, name)));
   };
   const std::int64_t source_dims = cross_ ? cross_dims_ : input_dims_;
-  query_ = product("query", input_dims_, heads_ * head_dims_, config.init);
-  key_ = product("key", source_dims, kv_heads_ * head_dims_, config.init);
-  value_ = product("value", source_dims, kv_heads_ * head_dims_, config.init);
+  products_[kQuery] = product("query", input_dims_, heads_ * head_dims_, config.init);
+  products_[kKey] = product("key", source_dims, kv_heads_ * head_dims_, config.init);
+  products_[kValue] = product("value", source_dims, kv_heads_ * head_dims_, config.init);
   output_ =
       product("output", heads_ * head_dims_, input_dims_, init_or(config.output_init, config.init));
+  for (const Product i : {kQuery, kKey, kValue}) {
+    static constexpr const char* kNames[] = {"dconv_q", "dconv_k", "dconv_v"};
+    const std::int64_t dims = (i == kQuery ? heads_ : kv_heads_) * head_dims_;
+    convolutions_[i] =
+        scope.layer(kNames[i], convolution(config.dconv_qkv, dims, config.dconv_kernel_size));
+  }
   query_norm_ = scope.layer("query_norm", head_norm(config.qk_norm, head_dims_));
   key_norm_ = scope.layer("key_norm", head_norm(config.qk_norm, head_dims_));
   relative_bias_ = scope.layer("relative_bias", bias_for(config.relative_bias, heads_));
   if (config.per_dim_scale) {
     per_dim_scale_ = &scope.parameter("per_dim_scale", {head_dims_}, {.init = {Init::constant, 0}});
+  }
+  if (config.rel_pos_emb_dim > 0) {
+    relative_.emplace(config.rel_pos_emb_dim, heads_, head_dims_, config.init, scope);
   }
 }
 
@@ -98,28 +125,35 @@ void MultiHeadAttention::check_input(const Tensor& x) const {
   wrong_input(kMultiHeadAttention, path_, "[B, T, " + std::to_string(input_dims_) + "]", x);
 }
 
-Tensor MultiHeadAttention::by_head(Layer& product, const Tensor& x, std::int64_t heads,
+Tensor MultiHeadAttention::by_head(Product product, const Tensor& x, LayerCaches* convolved,
                                    FpropContext& context) const {
-  return ops::reshape(product.fprop(x, context), {x.dim(0), x.dim(1), heads, head_dims_});
+  Tensor y = products_[product]->fprop(x, context);
+  if (Layer* convolution = convolutions_[product].get(); convolution != nullptr) {
+    y = convolved != nullptr ? trivet::extend_step(*convolution, y, convolved->at(product), context)
+                             : convolution->fprop(y, context);
+  }
+  const std::int64_t heads = product == kQuery ? heads_ : kv_heads_;
+  return ops::reshape(y, {x.dim(0), x.dim(1), heads, head_dims_});
 }
 
-Tensor MultiHeadAttention::queries(const Tensor& x, const Tensor& positions,
+Tensor MultiHeadAttention::queries(const Tensor& x, const Tensor& positions, LayerCaches* convolved,
                                    FpropContext& context) const {
-  Tensor q = by_head(*query_, x, heads_, context);
+  Tensor q = by_head(kQuery, x, convolved, context);
   if (rotary_) q = ops::rope(q, positions, theta_, rotary_dims_);
   if (query_norm_) q = query_norm_->fprop(q, context);
-  if (per_dim_scale_ == nullptr) return q;
   const float root = std::sqrt(static_cast<float>(head_dims_));
+  if (per_dim_scale_ == nullptr) return relative_ ? ops::mul(q, 1 / root) : q;
   return ops::mul(q, ops::mul(ops::softplus(per_dim_scale_->value()), kLog2E / root));
 }
 
 MultiHeadAttention::KeysAndValues MultiHeadAttention::keys_and_values(const Tensor& x,
                                                                       const Tensor& positions,
+                                                                      LayerCaches* convolved,
                                                                       FpropContext& context) const {
-  Tensor k = by_head(*key_, x, kv_heads_, context);
+  Tensor k = by_head(kKey, x, convolved, context);
   if (rotary_) k = ops::rope(k, positions, theta_, rotary_dims_);
   if (key_norm_) k = key_norm_->fprop(k, context);
-  return {k, by_head(*value_, x, kv_heads_, context)};
+  return {k, by_head(kValue, x, convolved, context)};
 }
 
 MultiHeadAttention::Source MultiHeadAttention::cross_source(const Tensor& x,
@@ -137,16 +171,20 @@ MultiHeadAttention::Source MultiHeadAttention::cross_source(const Tensor& x,
   }
   const Tensor ids = fitting(context.cross_segment_ids, source);
   const bool segmented = ids.defined() && fitting(context.segment_ids, x).defined();
-  return {keys_and_values(source, {}, context),
+  return {keys_and_values(source, {}, nullptr, context),
           segments_of(segmented ? ids : Tensor(), fitting(context.cross_paddings, source)),
           segmented};
 }
 
-ops::AttentionOptions MultiHeadAttention::options(const FpropContext& context) const {
-  ops::AttentionOptions options{.scale = per_dim_scale_ != nullptr ? 1.0F : 0.0F,
-                                .causal = causal_,
-                                .window = window_,
-                                .softcap = softcap_};
+ops::AttentionOptions MultiHeadAttention::options(const FpropContext& context,
+                                                  std::int64_t first) const {
+  // Positions up to i + right_context are those that causality shows to a query so much later.
+  ops::AttentionOptions options{.scale = per_dim_scale_ != nullptr || relative_ ? 1.0F : 0.0F,
+                                .causal = right_limit_,
+                                .window = window_ > 0 ? window_ + right_context_ : 0,
+                                .softcap = softcap_,
+                                .q_offset = first + right_context_,
+                                .extra_logit = extra_logit_};
   if (context.train && dropout_ > 0) {
     options.dropout = dropout_;
     options.dropout_key = context.key_for(path_, "atten_dropout");
@@ -171,9 +209,16 @@ Tensor MultiHeadAttention::bias(const Tensor& at, const Tensor& of, bool alike,
 }
 
 Tensor MultiHeadAttention::attend(const Tensor& q, const KeysAndValues& kv,
-                                  const ops::AttentionOptions& options,
+                                  ops::AttentionOptions options, SequenceBuffer* known,
                                   FpropContext& context) const {
-  const Tensor mixed = ops::attention(q, kv.keys, kv.values, options);
+  Tensor asking = q;
+  if (relative_) {
+    const Tensor scores = known != nullptr ? relative_->bias(q, *known, context)
+                                           : relative_->bias(q, kv.keys.dim(1), context);
+    options.bias = options.bias.defined() ? ops::add(scores, options.bias) : scores;
+    asking = relative_->content(q);
+  }
+  const Tensor mixed = ops::attention(asking, kv.keys, kv.values, options);
   return output_->fprop(ops::reshape(mixed, {q.dim(0), q.dim(1), heads_ * head_dims_}), context);
 }
 
@@ -182,7 +227,7 @@ Tensor MultiHeadAttention::cross_attend(const Tensor& x, const Source& source,
   ops::AttentionOptions how = options(context);
   const Tensor ids = source.segmented ? fitting(context.segment_ids, x) : Tensor();
   set_segments(how, x, ids, source.kv.keys, source.segments);
-  return attend(queries(x, {}, context), source.kv, how, context);
+  return attend(queries(x, {}, nullptr, context), source.kv, how, nullptr, context);
 }
 
 Tensor MultiHeadAttention::fprop(const Tensor& x, FpropContext& context) {
@@ -197,8 +242,8 @@ Tensor MultiHeadAttention::fprop(const Tensor& x, FpropContext& context) {
   if (relative_bias_) {
     how.bias = bias(positions, positions, !fitting(context.positions, x).defined(), context);
   }
-  const Tensor q = queries(x, positions, context);
-  return attend(q, keys_and_values(x, positions, context), how, context);
+  const Tensor q = queries(x, positions, nullptr, context);
+  return attend(q, keys_and_values(x, positions, nullptr, context), how, nullptr, context);
 }
 
 }  // namespace trivet::nn

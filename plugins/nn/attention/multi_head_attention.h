@@ -10,6 +10,8 @@
 // "output/w" [num_heads * dims_per_head, input_dims], "output/b".
 //
 // Options, in the order of Praxis' DotProductAttention:
+//   dconv_qkv       an nn/CausalDepthwiseConv1d after each of the products (So et al. 2021, Primer),
+//                   children "dconv_q", "dconv_k" and "dconv_v"
 //   use_rotary_position_emb  rotary positions of q and k (Su et al. 2021) in the half-split layout
 //                            (ops::rope), from the context's positions, else 0, 1, ..
 //   qk_norm         an nn/RmsNorm of each head of q and of k (Henry et al. 2020), children
@@ -17,12 +19,18 @@
 //   per_dim_scale   q * 1.442695041 / sqrt(dims_per_head) * softplus(w) instead of the root alone,
 //                   parameter "per_dim_scale" [dims_per_head], which starts at 0, where
 //                   it equals the root. On by default in Praxis, off here.
-//   relative_bias   an nn/RelativeBias (T5) added to the scores, child "relative_bias"
+//   rel_pos_emb_dim the relative positions of Transformer-XL (xl_positions.h), "pos_proj", "u", "v"
+//   relative_bias   an nn/RelativeBias (T5) or nn/AlibiBias added to the scores, child
+//                   "relative_bias"
 //   atten_logit_cap c tanh(score / c)
-//   window          only keys at a distance below it
+//   window, right_context   position i sees positions i - window + 1 .. i + right_context: the mask
+//                   of Praxis' LocalSelfAttention with left_context = window, for any block_size
+//   attention_extra_logit   one more term exp(extra logit) in the denominator of the softmax
 //   atten_dropout   dropout of the weights after the softmax
-// With the bias, the dropout or the context's inputs_indicator, every backend uses the fallback of
-// attention, products and a softmax, which needs memory for the scores of all pairs.
+// A query that sees no key has weights of 0, as with Praxis' zero_fully_masked.
+// With a bias, relative positions, an extra logit, the dropout or the context's inputs_indicator,
+// every backend uses the fallback of attention, products and a softmax, which needs memory for the
+// scores of all pairs.
 //
 // Where the context has segment_ids [B, T], positions of different segments do not see each other;
 // padding sees and is seen by padding only. In causal attention, all positions of a segment see
@@ -34,9 +42,12 @@
 // Causal attention and cross-attention decode with a cache (trivet/layer/extend_step.h).
 #pragma once
 
+#include <array>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "nn/attention/xl_positions.h"
 #include "nn/basic/lora.h"
 #include "trivet/layer.h"
 #include "trivet/layer/extend_step.h"
@@ -54,11 +65,16 @@ struct MultiHeadAttentionConfig : LayerConfig {
   bool use_rotary_position_emb = false;
   double rotary_theta = 10000;
   std::int64_t rotary_dims = 0;
+  bool dconv_qkv = false;
+  std::int64_t dconv_kernel_size = 3;
   std::int64_t window = 0;
+  std::optional<std::int64_t> right_context;
   double atten_logit_cap = 0;
+  std::optional<double> attention_extra_logit;
   bool qk_norm = false;
   bool per_dim_scale = false;
   ConfigOf<Layer> relative_bias;
+  std::int64_t rel_pos_emb_dim = 0;
   double atten_dropout = 0;
   bool cross_attention = false;
   std::int64_t cross_dims = 0;
@@ -81,14 +97,30 @@ TRIVET_CONFIG(
     (rotary_theta, "Base of the angles: pair i rotates by theta^(-2 i / rotary_dims) per position.",
      more_than(0)),
     (rotary_dims, "Number of features of a head to rotate, an even number. 0: all.", at_least(0)),
-    (window, "Size of the attention window: keys at a smaller distance are visible. 0: no limit.",
+    (dconv_qkv,
+     "Convolves each feature of queries, keys and values over earlier positions, as in Primer."),
+    (dconv_kernel_size, "Positions that the convolution of dconv_qkv reads.", between(1, 10000)),
+    (window,
+     "Size of the attention window: earlier keys at a smaller distance are visible. 0: no limit.",
+     between(0, 2147483647)),
+    (right_context,
+     "Number of later positions that are visible, without causal. Unset: all of them. Praxis' "
+     "local "
+     "attention is a window with a right_context.",
      between(0, 2147483647)),
     (atten_logit_cap, "Bounds scores to c tanh(score / c); 0: no bound.", at_least(0)),
+    (attention_extra_logit,
+     "Adds exp(this number) to the denominator of the softmax, so that a position may attend to "
+     "nothing. Unset: no such term. Slower: keeps the scores of all pairs."),
     (qk_norm, "Normalizes each head of queries and keys."),
     (per_dim_scale, "Scales each feature of the queries by a learned factor."),
     (relative_bias,
-     "Layer whose output is added to the scores, such as nn/RelativeBias. Its num_heads are filled "
-     "in."),
+     "Layer whose output is added to the scores, such as nn/RelativeBias or nn/AlibiBias. Its "
+     "num_heads are filled in. Slower: keeps the scores of all pairs."),
+    (rel_pos_emb_dim,
+     "Depth of the sines of the relative positions of Transformer-XL; 0: none. Slower: keeps the "
+     "scores of all pairs, twice.",
+     at_least(0)),
     (atten_dropout, "Share of the attention weights dropped in training.", at_least(0),
      less_than(1), adjustable),
     (cross_attention, "Computes keys and values from the context's cross_inputs."),
@@ -110,11 +142,15 @@ class MultiHeadAttention final : public DecodingLayer {
   struct KeysAndValues {
     Tensor keys, values;  // [B, T, kv_heads, head_dims]
   };
+  enum Product : std::size_t { kQuery, kKey, kValue };
   void check_input(const Tensor& x) const;
-  Tensor by_head(Layer& product, const Tensor& x, std::int64_t heads, FpropContext& context) const;
+  // The caches of the convolutions are null without a cache.
+  Tensor by_head(Product product, const Tensor& x, LayerCaches* convolved,
+                 FpropContext& context) const;
   // Positions are read only if they are needed.
-  Tensor queries(const Tensor& x, const Tensor& positions, FpropContext& context) const;
-  KeysAndValues keys_and_values(const Tensor& x, const Tensor& positions,
+  Tensor queries(const Tensor& x, const Tensor& positions, LayerCaches* convolved,
+                 FpropContext& context) const;
+  KeysAndValues keys_and_values(const Tensor& x, const Tensor& positions, LayerCaches* convolved,
                                 FpropContext& context) const;
   // The source of cross-attention.
   struct Source {
@@ -124,12 +160,14 @@ class MultiHeadAttention final : public DecodingLayer {
   };
   Source cross_source(const Tensor& x, FpropContext& context) const;
   bool positioned() const { return rotary_ || relative_bias_ != nullptr; }
-  ops::AttentionOptions options(const FpropContext& context) const;
+  // For queries whose first is at place `first` of the keys.
+  ops::AttentionOptions options(const FpropContext& context, std::int64_t first = 0) const;
   // The bias for queries and keys at these positions i32 [B, Tq] and [B, Tkv], [1 or B, ..]. One
   // row suffices if all rows have equal positions.
   Tensor bias(const Tensor& at, const Tensor& of, bool alike, FpropContext& context) const;
-  Tensor attend(const Tensor& q, const KeysAndValues& kv, const ops::AttentionOptions& options,
-                FpropContext& context) const;
+  // Adds the scores of relative positions, if any. `known` is null without a cache.
+  Tensor attend(const Tensor& q, const KeysAndValues& kv, ops::AttentionOptions options,
+                SequenceBuffer* known, FpropContext& context) const;
   Tensor cross_extend_step(const Tensor& x, LayerCache& cache, FpropContext& context);
   Tensor cross_attend(const Tensor& x, const Source& source, FpropContext& context) const;
 
@@ -137,12 +175,17 @@ class MultiHeadAttention final : public DecodingLayer {
   Device& device_;
   std::int64_t input_dims_, heads_, kv_heads_, head_dims_, cross_dims_;
   bool causal_, cross_, rotary_;
+  std::int64_t right_context_;  // 0 if it is causal or unlimited
+  bool right_limit_;
   float theta_;
   std::int64_t rotary_dims_, window_;
   float softcap_, dropout_;
-  std::shared_ptr<Layer> query_, key_, value_, output_;
+  std::optional<float> extra_logit_;
+  std::array<std::shared_ptr<Layer>, 3> products_, convolutions_;  // by Product
+  std::shared_ptr<Layer> output_;
   std::shared_ptr<Layer> query_norm_, key_norm_, relative_bias_;  // null if not used
   Parameter* per_dim_scale_ = nullptr;
+  std::optional<XlPositions> relative_;
 };
 
 }  // namespace trivet::nn

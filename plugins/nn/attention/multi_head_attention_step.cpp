@@ -22,9 +22,12 @@ struct SelfCache final : LayerCache {
     for (SequenceBuffer* buffer : {&keys, &values, &segments, &positions, &prefix}) {
       buffer->reorder(rows);
     }
+    convolutions.reorder(rows);
   }
 
   SequenceBuffer keys, values, segments, positions, prefix;
+  LayerCaches convolutions;
+  std::optional<SequenceBuffer> relative;  // equal for all rows
   // Whether any position so far had segment ids, a prefix, positions.
   bool segmented = false, prefixed = false, placed = false;
 };
@@ -64,7 +67,12 @@ std::unique_ptr<LayerCache> MultiHeadAttention::make_cache(std::int64_t batch,
                 {.hint = "set causal = true"});
   }
   const std::int64_t head[] = {kv_heads_, head_dims_};
-  return std::make_unique<SelfCache>(device_, batch, max_length, head);
+  auto cache = std::make_unique<SelfCache>(device_, batch, max_length, head);
+  for (const auto& convolution : convolutions_) {
+    cache->convolutions.add(convolution.get(), path_ + "/dconv", batch, max_length);
+  }
+  if (relative_) cache->relative = relative_->make_buffer(max_length);
+  return cache;
 }
 
 Tensor MultiHeadAttention::extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) {
@@ -73,8 +81,8 @@ Tensor MultiHeadAttention::extend_step(const Tensor& x, LayerCache& cache, Fprop
   auto& past = static_cast<SelfCache&>(cache);
   const std::int64_t n = x.dim(1), first = past.keys.length();
   const Tensor positions = positioned() ? positions_of(x, context, first) : Tensor();
-  const Tensor q = queries(x, positions, context);
-  const KeysAndValues fresh = keys_and_values(x, positions, context);
+  const Tensor q = queries(x, positions, &past.convolutions, context);
+  const KeysAndValues fresh = keys_and_values(x, positions, &past.convolutions, context);
   past.keys.append(fresh.keys);
   past.values.append(fresh.values);
   const Tensor segments =
@@ -88,14 +96,14 @@ Tensor MultiHeadAttention::extend_step(const Tensor& x, LayerCache& cache, Fprop
   past.placed = past.placed || fitting(context.positions, x).defined();
 
   const KeysAndValues all{past.keys.values(), past.values.values()};
-  ops::AttentionOptions how = options(context);
-  how.q_offset = first;
+  ops::AttentionOptions how = options(context, first);
   if (past.segmented) set_segments(how, x, segments, all.keys, past.segments.values());
   if (past.prefixed) how.kv_prefix = past.prefix.values();
   if (relative_bias_) {
     how.bias = bias(positions, past.positions.values(), !past.placed, context);
   }
-  return attend(q, all, how, context);
+  SequenceBuffer* known = past.relative ? &*past.relative : nullptr;
+  return attend(q, all, how, known, context);
 }
 
 Tensor MultiHeadAttention::cross_extend_step(const Tensor& x, LayerCache& cache,

@@ -57,13 +57,18 @@ PositionalEmbedding::PositionalEmbedding(const Config& config, Scope& scope)
       max_timescale_(config.max_timescale) {}
 
 Tensor PositionalEmbedding::at(const Tensor& positions) const {
+  return sinusoids(positions, input_dims(), min_timescale_, max_timescale_);
+}
+
+Tensor sinusoids(const Tensor& positions, std::int64_t dims, double min_timescale,
+                 double max_timescale) {
   Device& device = positions.device();
-  const std::int64_t n = input_dims() / 2, batch = positions.dim(0), length = positions.dim(1);
-  const double step = std::log(max_timescale_ / min_timescale_) /
+  const std::int64_t n = dims / 2, batch = positions.dim(0), length = positions.dim(1);
+  const double step = std::log(max_timescale / min_timescale) /
                       static_cast<double>(std::max<std::int64_t>(n - 1, 1));
   std::vector<float> speeds;
   for (std::int64_t i = 0; i < n; ++i) {
-    speeds.push_back(static_cast<float>(min_timescale_ * std::exp(-static_cast<double>(i) * step)));
+    speeds.push_back(static_cast<float>(min_timescale * std::exp(-static_cast<double>(i) * step)));
   }
   std::vector<Tensor> parts;
   if (n > 0) {
@@ -71,7 +76,7 @@ Tensor PositionalEmbedding::at(const Tensor& positions) const {
     const Tensor angle = ops::mul(where, Tensor::from<float>(device, speeds, {n}));
     parts = {ops::sin(angle), ops::cos(angle)};
   }
-  if (input_dims() % 2 != 0) parts.push_back(Tensor::zeros(device, {batch, length, 1}));
+  if (dims % 2 != 0) parts.push_back(Tensor::zeros(device, {batch, length, 1}));
   return ops::concat(parts, 2);
 }
 

@@ -47,6 +47,10 @@ TRIVET_CONFIG(
     (init,
      "Initializer of the table. Default: normal with standard deviation 1 / sqrt(input_dims)."))
 
+// The sines and cosines of positions i32 [B, T], which may be negative: f32 [B, T, dims].
+Tensor sinusoids(const Tensor& positions, std::int64_t dims, double min_timescale = 1,
+                 double max_timescale = 10000);
+
 // x + at(positions i32 [B, T]).
 class AddedPositions : public DecodingLayer {
  public:

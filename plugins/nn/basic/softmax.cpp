@@ -47,12 +47,13 @@ void SoftmaxConfig::validate(Diagnostics& diagnostics) const {
 }
 
 SoftmaxLayer::SoftmaxLayer(std::string_view type, const SoftmaxConfig& config, bool has_bias,
-                           Scope& scope, Parameter& weights, Weights layout)
+                           Scope& scope, Parameter& weights, Weights layout, double logits_abs_max)
     : type_(type),
       path_(scope.path()),
       input_dims_(config.input_dims),
       num_classes_(config.num_classes),
       softcap_(static_cast<float>(config.soft_cap_logits)),
+      clip_(static_cast<float>(logits_abs_max)),
       scale_(config.scale_before_logits ? static_cast<float>(1 / root(config.input_dims)) : 1),
       smoothing_(as_share_of_all(config.label_smoothing_prob, config.num_classes)),
       z_loss_(static_cast<float>(config.z_loss_weight)),
@@ -71,7 +72,14 @@ Tensor SoftmaxLayer::scaled(const Tensor& h) const {
 Tensor SoftmaxLayer::capped_logits(const Tensor& h) const {
   Tensor y = ops::matmul(h, weights(), {.transpose_b = transposed_});
   if (bias_ != nullptr) y = ops::add(y, bias_->value());
-  return softcap_ > 0 ? ops::mul(ops::tanh(ops::mul(y, 1 / softcap_)), softcap_) : y;
+  if (softcap_ > 0) y = ops::mul(ops::tanh(ops::mul(y, 1 / softcap_)), softcap_);
+  if (clip_ == 0) return y;
+  return ops::max(ops::min(y, Tensor::scalar(y.device(), clip_)),
+                  Tensor::scalar(y.device(), -clip_));
+}
+
+Tensor SoftmaxLayer::average(const Tensor& total_xent, const Tensor& total_weight) {
+  return ops::div(total_xent, ops::add(total_weight, kLeastWeight));
 }
 
 Tensor SoftmaxLayer::logits(const Tensor& h, FpropContext&) {
@@ -91,10 +99,14 @@ Tensor SoftmaxLayer::argmax(const Tensor& h) const {
   return ops::reshape(ops::concat(parts, 0), Shape(extents));
 }
 
-SoftmaxLoss SoftmaxLayer::loss(const Tensor& h, const Tensor& labels, const Tensor& weights,
-                               FpropContext& context, const SoftmaxLossOptions& options) {
-  const Tensor input = scaled(h);
-  Tensor x = input, w = this->weights();
+ops::LinearCrossEntropy SoftmaxLayer::cross_entropy(const Tensor& h, const Tensor& labels,
+                                                    const Tensor& row_weights,
+                                                    const ops::CrossEntropyOptions& extras) const {
+  if (clip_ > 0) {
+    const Tensor rows = ops::softmax_cross_entropy(capped_logits(h), labels, extras);
+    return {ops::sum(ops::mul(rows, ops::stop_gradient(row_weights))), ops::stop_gradient(rows)};
+  }
+  Tensor x = h, w = this->weights();
   if (bias_ != nullptr) {
     // Appends the bias as a row of weights, for an input that is always 1.
     std::vector<std::int64_t> extents(x.shape().begin(), x.shape().end());
@@ -103,11 +115,17 @@ SoftmaxLoss SoftmaxLayer::loss(const Tensor& h, const Tensor& labels, const Tens
     const Shape row = transposed_ ? Shape{num_classes_, 1} : Shape{1, num_classes_};
     w = ops::concat(std::vector<Tensor>{w, ops::reshape(bias_->value(), row)}, transposed_ ? 1 : 0);
   }
+  return ops::linear_cross_entropy(
+      x, w, labels, row_weights, {.transpose_w = transposed_, .loss = extras, .softcap = softcap_});
+}
+
+SoftmaxLoss SoftmaxLayer::loss(const Tensor& h, const Tensor& labels, const Tensor& weights,
+                               FpropContext& context, const SoftmaxLossOptions& options) {
+  const Tensor input = scaled(h);
   const ops::CrossEntropyOptions extras{
       .label_smoothing = context.train || smooth_evaluation_ ? smoothing_ : 0,
       .z_loss = context.train ? z_loss_ : 0};
-  const ops::LinearCrossEntropy head = ops::linear_cross_entropy(
-      x, w, labels, weights, {.transpose_w = transposed_, .loss = extras, .softcap = softcap_});
+  const ops::LinearCrossEntropy head = cross_entropy(input, labels, weights, extras);
   SoftmaxLoss out;
   out.total_xent = head.loss;
   out.per_example_xent = head.per_row;
@@ -115,7 +133,7 @@ SoftmaxLoss SoftmaxLayer::loss(const Tensor& h, const Tensor& labels, const Tens
     NoGrad no_grad;
     out.total_weight = ops::sum(weights);
   }
-  out.avg_xent = ops::div(out.total_xent, ops::add(out.total_weight, kLeastWeight));
+  out.avg_xent = average(out.total_xent, out.total_weight);
   if (options.argmax) out.per_example_argmax = argmax(input);
   return out;
 }

@@ -23,6 +23,7 @@
 
 #include "trivet/layer.h"
 #include "trivet/layer/softmax_head.h"
+#include "trivet/ops.h"
 
 namespace trivet::nn {
 
@@ -77,13 +78,17 @@ class SoftmaxLayer : public Layer, public SoftmaxHead {
   std::int64_t num_classes() const final { return num_classes_; }
   Tensor logits(const Tensor& h, FpropContext& context) final;
   SoftmaxLoss loss(const Tensor& h, const Tensor& labels, const Tensor& weights,
-                   FpropContext& context, const SoftmaxLossOptions& options) final;
+                   FpropContext& context, const SoftmaxLossOptions& options) override;
 
  protected:
   // What a row of the weights belongs to: [input_dims, num_classes] or the other way round.
   enum class Weights { by_input, by_class };
+  // Clips capped logits to [-logits_abs_max, logits_abs_max] unless that is 0. With it, `loss` has
+  // the logits of all rows at once.
   SoftmaxLayer(std::string_view type, const SoftmaxConfig& config, bool has_bias, Scope& scope,
-               Parameter& weights, Weights layout);
+               Parameter& weights, Weights layout, double logits_abs_max = 0);
+  // SoftmaxLoss::avg_xent.
+  static Tensor average(const Tensor& total_xent, const Tensor& total_weight);
   std::string_view type() const { return type_; }
   const std::string& path() const { return path_; }
   const Tensor& weights() const { return weights_.value(); }
@@ -92,11 +97,14 @@ class SoftmaxLayer : public Layer, public SoftmaxHead {
   Tensor scaled(const Tensor& h) const;
   Tensor argmax(const Tensor& h) const;  // i32 [..]
   Tensor capped_logits(const Tensor& h) const;
+  ops::LinearCrossEntropy cross_entropy(const Tensor& h, const Tensor& labels,
+                                        const Tensor& row_weights,
+                                        const ops::CrossEntropyOptions& extras) const;
 
   std::string_view type_;
   std::string path_;
   std::int64_t input_dims_, num_classes_;
-  float softcap_, scale_, smoothing_, z_loss_;
+  float softcap_, clip_, scale_, smoothing_, z_loss_;
   bool smooth_evaluation_, transposed_;
   Parameter& weights_;
   Parameter* bias_;

@@ -65,6 +65,8 @@ struct Heads {
   // Transforms a weight after the softmax.
   std::function<double(double, std::size_t, std::size_t, std::size_t)> weighed =
       [](double weight, std::size_t, std::size_t, std::size_t) { return weight; };
+  // Added to the sum of the exponentials.
+  double extra = 0;
 };
 
 // Features [at, at + depth) of each position, prepared.
@@ -77,33 +79,37 @@ inline Rows head_of(const Rows& x, std::size_t at, std::size_t depth, const Head
   return heads;
 }
 
-// Vaswani et al. 2017: softmax(q k^T / sqrt(d)) v, head by head. Keys and values come from
-// `source`.
-inline Rows attention(const Rows& x, const Rows& source, const Weights& weight, const Heads& h) {
-  const Rows q = affine(x, weight("query/w"), weight("query/b"));
-  const Rows k = affine(source, weight("key/w"), weight("key/b"));
-  const Rows v = affine(source, weight("value/w"), weight("value/b"));
+// Vaswani et al. 2017: softmax(q k^T / sqrt(d)) v, head by head.
+inline Rows mixed_values(const Rows& q, const Rows& k, const Rows& v, const Heads& h) {
   const std::size_t depth = q[0].size() / h.heads;
-  Rows mixed(x.size(), Row(q[0].size(), 0.0));
+  Rows mixed(q.size(), Row(q[0].size(), 0.0));
   for (std::size_t head = 0; head < h.heads; ++head) {
     const std::size_t at = head * depth, from = head / (h.heads / h.kv_heads) * depth;
     const Rows asking = head_of(q, at, depth, h, true), asked = head_of(k, from, depth, h, false);
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      Row p(source.size(), 0.0);
-      double total = 0;
-      for (std::size_t j = 0; j < source.size(); ++j) {
+    for (std::size_t i = 0; i < q.size(); ++i) {
+      Row p(k.size(), 0.0);
+      double total = h.extra;
+      for (std::size_t j = 0; j < k.size(); ++j) {
         double score = 0;
         for (std::size_t d = 0; d < depth; ++d) score += asking[i][d] * asked[j][d];
         score = h.scored(score / std::sqrt(static_cast<double>(depth)), head, i, j);
         p[j] = h.sees(i, j) ? std::exp(score) : 0;
         total += p[j];
       }
-      for (std::size_t j = 0; j < source.size() && total > 0; ++j) {
+      for (std::size_t j = 0; j < k.size() && total > 0; ++j) {
         const double share = h.weighed(p[j] / total, head, i, j);
         for (std::size_t d = 0; d < depth; ++d) mixed[i][at + d] += share * v[j][from + d];
       }
     }
   }
+  return mixed;
+}
+
+// Keys and values come from `source`.
+inline Rows attention(const Rows& x, const Rows& source, const Weights& weight, const Heads& h) {
+  const Rows mixed = mixed_values(affine(x, weight("query/w"), weight("query/b")),
+                                  affine(source, weight("key/w"), weight("key/b")),
+                                  affine(source, weight("value/w"), weight("value/b")), h);
   return affine(mixed, weight("output/w"), weight("output/b"));
 }
 

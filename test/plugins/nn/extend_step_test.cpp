@@ -57,6 +57,20 @@ std::vector<Value> layers() {
       rotary,
       attention({{"window", 3}, {"atten_logit_cap", 2.0}, {"qk_norm", true}}),
       attention({{"per_dim_scale", true}}),
+      attention({{"attention_extra_logit", 0.5}, {"window", 3}}),
+      attention({{"dconv_qkv", true}, {"use_rotary_position_emb", true}, {"num_kv_heads", 1}}),
+      attention({{"relative_bias", "nn/AlibiBias"}}),
+      attention({{"rel_pos_emb_dim", 6}}),
+      attention({{"rel_pos_emb_dim", 5},
+                 {"per_dim_scale", true},
+                 {"num_kv_heads", 1},
+                 {"dconv_qkv", true},
+                 {"dconv_kernel_size", 5},
+                 {"window", 4},
+                 {"relative_bias", "nn/AlibiBias"}}),
+      attention({{"causal", false}, {"right_context", 0}, {"window", 2}}),
+      with("nn/CausalDepthwiseConv1d", {{"dims", kDims}, {"kernel", 4}}),
+      with("nn/CausalDepthwiseConv1d", {{"dims", kDims}, {"kernel", 1}}),
       block({}),
       block({{"norm_policy", "primer_hybrid"}, {"attention_tpl", rotary}}),
       block({{"norm_policy", "post_skip"}, {"use_gated_activation", true}}),
@@ -117,10 +131,14 @@ TEST_CASE("extend_step matches fprop, in chunks of any sizes") {
 
 TEST_CASE("extend_step knows positions, segments, paddings and prefixes as fprop does") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
-  const bool rotary = GENERATE(true, false);
-  const LayerFixture fixture = made(
-      backend, block({{"attention_tpl",
-                       with("nn/MultiHeadAttention", {{"use_rotary_position_emb", rotary}})}}));
+  const Value attention_tpl =
+      GENERATE(with("nn/MultiHeadAttention", {}),
+               with("nn/MultiHeadAttention", {{"use_rotary_position_emb", true}}),
+               with("nn/MultiHeadAttention", {{"dconv_qkv", true}, {"attention_extra_logit", 0.0}}),
+               with("nn/MultiHeadAttention", {{"relative_bias", "nn/AlibiBias"}}),
+               with("nn/MultiHeadAttention", {{"rel_pos_emb_dim", 6}}));
+  INFO(backend << " " << trivet::to_toml(attention_tpl));
+  const LayerFixture fixture = made(backend, block({{"attention_tpl", attention_tpl}}));
   const Tensor x =
       fixture.tensor(random_values(kBatch * kLength * kDims, 5), {kBatch, kLength, kDims});
   const auto check = [&](FpropContext context, const std::vector<std::int64_t>& sizes) {
@@ -145,11 +163,16 @@ TEST_CASE("extend_step knows positions, segments, paddings and prefixes as fprop
 
 TEST_CASE("rows with prompts of different lengths give the results of each alone") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  const Value second = GENERATE(
+      block({}), block({{"attention_tpl", with("nn/MultiHeadAttention", {{"dconv_qkv", true}})}}),
+      block(
+          {{"attention_tpl", with("nn/MultiHeadAttention",
+                                  {{"rel_pos_emb_dim", 4}, {"relative_bias", "nn/AlibiBias"}})}}));
   const LayerFixture fixture =
       made(backend,
            with("nn/Sequential", {{"layers", Value::array({with("nn/TrainablePositionalEmbedding",
                                                                 {{"input_dims", kDims}}),
-                                                           block({}), block({})})}}));
+                                                           block({}), second})}}));
   const std::vector<float> values = random_values(2 * 6 * kDims, 5);
   const Tensor x = fixture.tensor(values, {2, 6, kDims});
   // Row 1 has two positions of padding at the left of its prompt of two; then two more positions
