@@ -45,7 +45,9 @@ TRIVET_CONFIG(LanguageModelConfig, TransformerConfig,
               (position_emb_tpl,
                "Layer that adds positions to the embedding: nn/TrainablePositionalEmbedding or "
                "nn/PositionalEmbedding. none: rotary positions in the blocks, or no positions."),
-              (softmax_tpl, "Logits and loss: nn/SharedEmbeddingSoftmax or nn/FullSoftmax."))
+              (softmax_tpl,
+               "Logits and loss: nn/SharedEmbeddingSoftmax, nn/FullSoftmax or "
+               "nn/GShardSharedEmbeddingSoftmax."))
 
 class LanguageModel final : public Model, public NextToken {
  public:

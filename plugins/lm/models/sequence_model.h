@@ -46,7 +46,9 @@ TRIVET_CONFIG(
     (position_emb_tpl,
      "Layer that adds positions to both embeddings, with separate weights. none: the blocks handle "
      "positions."),
-    (softmax_tpl, "Logits and loss: nn/SharedEmbeddingSoftmax or nn/FullSoftmax."))
+    (softmax_tpl,
+     "Logits and loss: nn/SharedEmbeddingSoftmax, nn/FullSoftmax or "
+     "nn/GShardSharedEmbeddingSoftmax."))
 
 class SequenceModel final : public Model, public TargetDecoding {
  public:

@@ -7,6 +7,7 @@
 #include "config/toml/toml_writer.h"
 #include "nn/activation/activations.h"
 #include "nn/activation/composed_activations.h"
+#include "nn/attention/alibi_bias.h"
 #include "nn/attention/feed_forward.h"
 #include "nn/attention/moe_feed_forward.h"
 #include "nn/attention/multi_head_attention.h"
@@ -18,8 +19,10 @@
 #include "nn/basic/drop_path.h"
 #include "nn/basic/dropout.h"
 #include "nn/basic/embedding.h"
+#include "nn/basic/gshard_softmax.h"
 #include "nn/basic/linear.h"
 #include "nn/basic/softmax.h"
+#include "nn/conv/causal_depthwise_conv1d.h"
 #include "nn/conv/conv1d.h"
 #include "nn/conv/conv2d.h"
 #include "nn/conv/flatten.h"
@@ -156,6 +159,10 @@ TEST_CASE("the configs of the parts of transformers survive the way to a file an
   attention.use_rotary_position_emb = true;
   attention.rotary_dims = 2;
   attention.window = 16;
+  attention.right_context = 0;
+  attention.attention_extra_logit = -0.5;
+  attention.dconv_qkv = true;
+  attention.rel_pos_emb_dim = 4;
   check_round_trip(attention);
   nn::TransformerBlockConfig block;
   block.input_dims = 8;
@@ -169,6 +176,7 @@ TEST_CASE("the configs of the parts of transformers survive the way to a file an
 
 TEST_CASE("the configs of relative biases and experts survive the way to a file and back") {
   check_round_trip(nn::RelativeBiasConfig{});
+  check_round_trip(nn::AlibiBiasConfig{});
   nn::MoeFeedForwardConfig experts;
   experts.num_experts = 4;
   experts.gating_func = nn::GatingFunc::expert_choice;
@@ -197,6 +205,10 @@ TEST_CASE("the configs of recurrent layers and Conv1d survive the way to a file 
   conv.output_dims = 4;
   conv.causal = true;
   check_round_trip(conv);
+  nn::CausalDepthwiseConv1dConfig depthwise;
+  depthwise.dims = 3;
+  depthwise.kernel = 5;
+  check_round_trip(depthwise);
 }
 
 TEST_CASE("the configs of softmax heads survive the way to a file and back") {
@@ -210,6 +222,11 @@ TEST_CASE("the configs of softmax heads survive the way to a file and back") {
   shared.num_classes = 10;
   shared.scale_sqrt_depth = true;
   check_round_trip(shared);
+  nn::GShardSharedEmbeddingSoftmaxConfig gshard;
+  gshard.num_classes = 10;
+  gshard.use_tgt_labels_size_as_loss_denominator = false;
+  gshard.logits_abs_max = 20;
+  check_round_trip(gshard);
 }
 
 TEST_CASE("the configs of layers without weights survive the way to a file and back") {

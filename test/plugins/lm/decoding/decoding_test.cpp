@@ -142,9 +142,9 @@ Value sizes() {
       {{"model_dims", 8}, {"num_layers", 2}, {"num_heads", 2}, {"max_seq_len", 24}});
 }
 
-// Positions of the embedding, of the blocks, and as a bias of the attention.
+// Positions of the embedding, of the blocks, as a bias of the attention, and of places in a row.
 std::vector<Value> language_models(const std::string& type) {
-  std::vector<Value> models(3, sizes());
+  std::vector<Value> models(5, sizes());
   for (Value& model : models) model.set("model_type", type);
   models[0].set("position_emb_tpl", Value::table({{"type", "nn/TrainablePositionalEmbedding"}}));
   models[1].set("block_tpl", value_from_json(R"({"type": "nn/TransformerBlock",
@@ -154,6 +154,14 @@ std::vector<Value> language_models(const std::string& type) {
       "attention_tpl": {"type": "nn/MultiHeadAttention",
                         "relative_bias": {"type": "nn/RelativeBias"}}})",
                                              "test"));
+  models[3].set("block_tpl", value_from_json(R"({"type": "nn/TransformerBlock",
+      "attention_tpl": {"type": "nn/MultiHeadAttention", "rel_pos_emb_dim": 4}})",
+                                             "test"));
+  models[4].set("block_tpl", value_from_json(R"({"type": "nn/TransformerBlock",
+      "attention_tpl": {"type": "nn/MultiHeadAttention", "dconv_qkv": true,
+                        "attention_extra_logit": 0.0, "relative_bias": "nn/AlibiBias"}})",
+                                             "test"));
+  models[4].set("softmax_tpl", "nn/GShardSharedEmbeddingSoftmax");
   return models;
 }
 

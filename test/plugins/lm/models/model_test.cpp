@@ -15,6 +15,7 @@
 #include "support/plugins.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
+#include "trivet/layer/layer_template.h"
 #include "trivet/task.h"
 
 namespace lm_model_test {
@@ -60,6 +61,22 @@ LanguageModelConfig rotary() {
   config.embedding_tpl = "nn/Embedding";
   config.softmax_tpl = "nn/FullSoftmax";
   return config;
+}
+
+// The options of Praxis that MultiHeadAttention has beside the usual ones, and GShard's softmax.
+LanguageModelConfig praxis(const char* attention) {
+  LanguageModelConfig config = small_config();
+  config.block_tpl = {"nn/TransformerBlock", Value::table({})};
+  complete(config.block_tpl, "attention_tpl", value_from_json(attention, "test"), Value());
+  config.softmax_tpl = "nn/GShardSharedEmbeddingSoftmax";
+  return config;
+}
+
+std::vector<LanguageModelConfig> models() {
+  return {learned_positions(), rotary(),
+          praxis(R"({"type": "nn/MultiHeadAttention", "dconv_qkv": true, "window": 4,
+                     "attention_extra_logit": 0.0, "relative_bias": "nn/AlibiBias"})"),
+          praxis(R"({"type": "nn/MultiHeadAttention", "rel_pos_emb_dim": 6})")};
 }
 
 struct Fixture {
@@ -134,7 +151,7 @@ TEST_CASE("the loss of a language model is the weighted mean of -log softmax, in
 }
 
 TEST_CASE("a token never affects earlier predictions") {
-  for (const LanguageModelConfig& config : {learned_positions(), rotary()}) {
+  for (const LanguageModelConfig& config : models()) {
     Fixture fixture(config);
     const Tokens tokens = some_tokens(10, 5);
     const std::vector<float> all = fixture.logits(tokens);
@@ -164,7 +181,7 @@ TEST_CASE("a bidirectional model sees later positions and does not decode") {
 
 TEST_CASE("next_logits with a cache, in pieces of any size, match the whole sequence") {
   for (const std::string& backend : test::backends()) {
-    for (const LanguageModelConfig& config : {learned_positions(), rotary()}) {
+    for (const LanguageModelConfig& config : models()) {
       Fixture fixture(config, backend);
       const Tokens tokens = some_tokens(24, 8);  // two rows of 12
       for (const std::int64_t piece : {1, 2, 5, 12}) {
@@ -196,7 +213,7 @@ TEST_CASE("next_logits with a cache, in pieces of any size, match the whole sequ
 }
 
 TEST_CASE("packed documents have the same losses as alone") {
-  for (const LanguageModelConfig& config : {learned_positions(), rotary()}) {
+  for (const LanguageModelConfig& config : models()) {
     Fixture fixture(config);
     const Tokens first = some_tokens(5, 9), second = some_tokens(6, 10);
     Tokens packed = first;
