@@ -28,8 +28,9 @@ void add_program_set(Value& root) {
   }
   Value set = Value::table({{"name", "eval_input"}, {"program", program}});
   set.set("input", *input);
+  const auto origin = input->origin();  // a new member of the task would leave `input` dangling
   if (sets == nullptr) sets = &task->set("eval_inputs", Value::array());
-  sets->push_back(std::move(set)).set_origin(input->origin());
+  sets->push_back(std::move(set)).set_origin(origin);
 }
 
 }  // namespace trivet

@@ -36,8 +36,8 @@ TRIVET_CONFIG(
      "Depth of the logits, the size of a vocabulary; 0 in a template: as the model around it.",
      at_least(0)),
     (use_tgt_labels_size_as_loss_denominator,
-     "Divides the loss by the number of all labels, also those of weight 0; false: by the sum of "
-     "the weights."),
+     "Divides the loss by the number of all labels, including labels of weight 0; false: by the "
+     "sum of the weights."),
     (soft_cap_logits, "Bounds logits to c tanh(x / c); 0: no bound.", at_least(0)),
     (logits_abs_max,
      "Clips logits to this absolute value, after soft_cap_logits; 0: no clip. With it the loss "

@@ -140,7 +140,8 @@ TEST_CASE("keys of a search exist under their conditions, and enqueued points co
   CHECK(begun[1].at("point").at("n") == 4);
   CHECK(begun[1].at("enqueued") == Json({{"n", 4}}));
   for (std::size_t i = 2; i < 8; ++i) CHECK_FALSE(begun[i].contains("enqueued"));
-  for (const Json& trial : at.status().at("search").at("trials")) {
+  const Json status = at.status();
+  for (const Json& trial : status.at("search").at("trials")) {
     const Json& point = trial.at("point");
     CHECK(point.contains("width") == (point.at("kind") == "b"));
     const std::string words =
