@@ -6,18 +6,13 @@
 
 #include "probability.h"
 #include "trivet/error.h"
-#include "trivet/train/predictions.h"
 
 namespace trivet::metrics {
 
 void ClassScoreConfig::validate(Diagnostics& diagnostics) const {
-  if (average == Average::binary) return;
-  if (threshold) {
+  check_positive_class(average, positive_class != ClassScoreConfig().positive_class, diagnostics);
+  if (threshold && average != Average::binary && !multi_label) {
     diagnostics.add("threshold", "is set, but average scores all classes",
-                    "remove it, or set average = \"binary\"");
-  }
-  if (positive_class != ClassScoreConfig().positive_class) {
-    diagnostics.add("positive_class", "is set, but average scores all classes",
                     "remove it, or set average = \"binary\"");
   }
 }
@@ -26,7 +21,8 @@ ClassScore::ClassScore(const Config& config, std::string_view name)
     : name_(config.name.empty() ? name : config.name),
       average_(config.average),
       positive_class_(config.positive_class),
-      threshold_(config.threshold) {}
+      threshold_(config.threshold),
+      multi_label_(config.multi_label) {}
 
 void ClassScore::update_state(const Batch& batch, const NestedMap& outputs) {
   const Predictions predictions(batch, outputs);
@@ -35,7 +31,9 @@ void ClassScore::update_state(const Batch& batch, const NestedMap& outputs) {
   for (std::int64_t i = 0; i < predictions.examples(); ++i) {
     const auto weight = static_cast<double>(predictions.weight(i));
     if (weight == 0) continue;
-    if (threshold_) {
+    if (multi_label_) {
+      count_labels(predictions, i);
+    } else if (threshold_) {
       const bool told = probability_of(positive_class_, predictions, i) >= *threshold_;
       const bool truth = predictions.label(i) == positive_class_;
       // Other classes are one: any index but the positive one's.
@@ -44,6 +42,18 @@ void ClassScore::update_state(const Batch& batch, const NestedMap& outputs) {
     } else {
       count(predictions.label(i), predictions.predicted(i), weight);
     }
+  }
+}
+
+void ClassScore::count_labels(const Predictions& predictions, std::int64_t example) {
+  const auto weight = static_cast<double>(predictions.weight(example));
+  for (std::int64_t c = 0; c < predictions.classes(); ++c) {
+    const bool truth = predictions.share(example, c) >= 0.5F;
+    const bool told = label_probability(c, predictions, example) >= threshold_.value_or(0.5);
+    Counts& counts = of(c);
+    if (truth) counts.truth += weight;
+    if (told) counts.told += weight;
+    if (truth && told) counts.right += weight;
   }
 }
 
@@ -70,7 +80,8 @@ double ClassScore::average() const {
     sums.right += own.right;
     sums.told += own.told;
     sums.truth += own.truth;
-    if (own.told == 0 && own.truth == 0) continue;  // as scikit-learn, which does not know it
+    // scikit-learn does not know a class that does not occur, but knows all labels.
+    if (own.told == 0 && own.truth == 0 && !multi_label_) continue;
     const double weight = average_ == Average::weighted ? own.truth : 1;
     total += weight * score(own);
     weights += weight;

@@ -8,6 +8,9 @@
 // of a class, by the weights of examples; 0 where it is 0 / 0. Averages: macro is the plain mean
 // over the classes that were true or predicted, weighted the mean by how often each was true, micro
 // the score of the sums over classes.
+//
+// With multi_label, "label" is f32 [B, classes] and every class is predicted by itself, by the
+// sigmoid of its logit; macro is the mean over all classes then, as in scikit-learn.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +19,17 @@
 #include <string_view>
 #include <vector>
 
+#include "average.h"
 #include "trivet/metric.h"
+#include "trivet/train/predictions.h"
 
 namespace trivet::metrics {
-
-enum class Average {
-  binary,  // the score of positive_class
-  macro,
-  micro,
-  weighted,
-};
-TRIVET_ENUM(Average, binary, macro, micro, weighted)
 
 struct ClassScoreConfig : MetricConfig {
   Average average = Average::binary;
   std::int64_t positive_class = 1;
   std::optional<double> threshold;
+  bool multi_label = false;
 
   void validate(Diagnostics& diagnostics) const;
 };
@@ -42,8 +40,9 @@ TRIVET_CONFIG(ClassScoreConfig, trivet::MetricConfig,
               (positive_class, "Class that is scored, with average = \"binary\".", at_least(0)),
               (threshold,
                "An example counts as positive_class if its probability is at least this. Not set: "
-               "if its logit is the largest.",
-               at_least(0), at_most(1)))
+               "if its logit is the largest; with multi_label, 0.5 for every class.",
+               at_least(0), at_most(1)),
+              (multi_label, "Several classes may be right: labels are 0 or 1 for each class."))
 
 class ClassScore : public Metric {
  public:
@@ -67,6 +66,7 @@ class ClassScore : public Metric {
   virtual double score(const Counts& counts) const = 0;
 
  private:
+  void count_labels(const Predictions& predictions, std::int64_t example);
   void count(std::int64_t truth, std::int64_t told, double weight);
   Counts& of(std::int64_t c);
   double average() const;
@@ -75,6 +75,7 @@ class ClassScore : public Metric {
   Average average_;
   std::int64_t positive_class_;
   std::optional<double> threshold_;
+  bool multi_label_;
   std::vector<Counts> counts_;  // by class; empty before the first example
 };
 

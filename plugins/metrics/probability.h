@@ -31,4 +31,10 @@ inline double probability_of(std::int64_t c, const Predictions& predictions, std
   return 1 / (1 + others);
 }
 
+// The sigmoid's, where several classes may be right.
+inline double label_probability(std::int64_t c, const Predictions& predictions,
+                                std::int64_t example) {
+  return 1 / (1 + std::exp(-static_cast<double>(predictions.logit(example, c))));
+}
+
 }  // namespace trivet::metrics

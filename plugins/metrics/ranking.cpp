@@ -33,6 +33,14 @@ void Ranking::add(double score, double weight, bool positive) {
   examples_.push_back({score, static_cast<float>(weight), positive});
 }
 
+double Ranking::positives() const {
+  double sum = 0;
+  for (const Example& example : examples_) {
+    if (example.positive) sum += static_cast<double>(example.weight);
+  }
+  return sum;
+}
+
 // False if a score is NaN; else from the highest to the lowest.
 bool Ranking::sorted(std::vector<Example>& examples) const {
   examples = examples_;

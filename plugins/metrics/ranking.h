@@ -15,6 +15,7 @@ class Ranking {
  public:
   void add(double score, double weight, bool positive);
   void clear() { examples_.clear(); }
+  double positives() const;  // the sum of their weights
 
   // The area below the ROC curve: the probability that a random positive example has a higher score
   // than a random negative one, ties counting half (Mann and Whitney 1947; scikit-learn's

@@ -1,23 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// RocAuc and AveragePrecision of a classifier: of positive_class against all others, by the
-// probability that the model gives it. They read "logits", "label" and "weight" as ClassScore does,
-// and keep 16 bytes for each example. 0 before the first example.
+// RocAuc and AveragePrecision of a classifier: of a class against all others, by the probability
+// that the model gives it. They read "logits", "label" and "weight" as ClassScore does, and keep 16
+// bytes for each example and class that is scored. 0 before the first example.
+//
+// Averages are those of scikit-learn (roc_auc_score with multi_class = "ovr"): macro is the plain
+// mean over the classes, weighted the mean by how often each was true, micro the score of the pairs
+// of all classes together. NaN if the score of a class is.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "average.h"
 #include "ranking.h"
 #include "trivet/metric.h"
+#include "trivet/train/predictions.h"
 
 namespace trivet::metrics {
 
 struct RankingScoreConfig : MetricConfig {
+  Average average = Average::binary;
   std::int64_t positive_class = 1;
+  bool multi_label = false;
+
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(RankingScoreConfig, trivet::MetricConfig,
-              (positive_class, "Class that is ranked against all others.", at_least(0)))
+              (average,
+               "binary: the score of positive_class; macro, micro and weighted: of each class "
+               "against all others, as scikit-learn averages."),
+              (positive_class, "Class that is scored, with average = \"binary\".", at_least(0)),
+              (multi_label, "Several classes may be right: labels are 0 or 1 for each class."))
 
 class RankingScore : public Metric {
  public:
@@ -36,10 +51,14 @@ class RankingScore : public Metric {
   virtual double score(const Ranking& ranking) const = 0;
 
  private:
+  void add(const Predictions& predictions, std::int64_t example, std::int64_t c);
+  Ranking& of(std::size_t index);
+
   std::string name_;
+  Average average_;
   std::int64_t positive_class_;
-  Ranking ranking_;
-  bool any_ = false;
+  bool multi_label_;
+  std::vector<Ranking> rankings_;  // one, or one for each class; none before the first example
 };
 
 class RocAuc final : public RankingScore {

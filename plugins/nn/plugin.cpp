@@ -16,7 +16,7 @@
 #include "nn/basic/drop_path.h"
 #include "nn/basic/dropout.h"
 #include "nn/basic/embedding.h"
-#include "nn/basic/gshard_softmax.h"
+#include "nn/basic/gshard_shared_embedding_softmax.h"
 #include "nn/basic/linear.h"
 #include "nn/basic/softmax.h"
 #include "nn/conv/causal_depthwise_conv1d.h"

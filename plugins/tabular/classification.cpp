@@ -1,20 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "classification.h"
 
+#include <algorithm>
+
 #include "scores.h"
 #include "trivet/error.h"
-#include "trivet/ops.h"
+#include "trivet/train/class_loss.h"
 #include "trivet/train/predictions.h"
 
 namespace trivet::tabular {
 
+void ClassificationConfig::validate(Diagnostics& diagnostics) const {
+  TabularConfig::validate(diagnostics);
+  const auto is_zero = [](const auto& weight) { return weight.second == 0; };
+  if (class_weights.size() > 1 && std::ranges::all_of(class_weights, is_zero)) {
+    diagnostics.add("class_weights", "are all 0", "give a class that the model can learn more");
+  }
+}
+
 Classification::Classification(const Config& config, TaskContext& context)
-    : TabularTask(config, Target::classes, context) {}
+    : TabularTask(config, Target::classes, context), weights_by_name_(config.class_weights) {}
 
 std::int64_t Classification::output_dims() {
-  names_ = encoding().classes;
-  classes_ = std::ssize(names_);
+  if (names_.empty()) {
+    names_ = encoding().classes;
+    classes_ = std::ssize(names_);
+    set_weights();
+  }
   return classes_;
+}
+
+void Classification::set_weights() {
+  if (weights_by_name_.empty()) return;
+  class_weights_.assign(names_.size(), 1);
+  for (const auto& [name, weight] : weights_by_name_) {
+    const auto found = std::ranges::find(names_, name);
+    if (found == names_.end()) {
+      std::string classes;
+      for (const std::string& c : names_) classes += (classes.empty() ? "" : ", ") + c;
+      throw ConfigError(Diagnostic{.path = "task.class_weights",
+                                   .what = "'" + name + "' is not a class of the training rows",
+                                   .hint = "the classes are " + classes});
+    }
+    class_weights_[static_cast<std::size_t>(found - names_.begin())] = weight;
+  }
 }
 
 WeightedScalar Classification::build_losses(const Batch& batch, const NestedMap& outputs,
@@ -24,10 +53,9 @@ WeightedScalar Classification::build_losses(const Batch& batch, const NestedMap&
     throw Error("tabular/Classification: expected logits [B, " + std::to_string(classes_) +
                 "] from the model, got " + logits.to_string());
   }
-  const Tensor* weights = batch.find("weight");
-  const Tensor each = ops::softmax_cross_entropy(logits, batch.at("label"));
-  Tensor loss = ops::weighted_mean(each, weights != nullptr ? *weights : Tensor());
-  return {add_aux_losses(std::move(loss), context), sum_of_weights(batch)};
+  const WeightedScalar mean =
+      class_loss(batch, logits, {.class_weights = class_weights_}, "tabular/Classification");
+  return {add_aux_losses(mean.value, context), mean.weight};
 }
 
 Metrics Classification::build_metrics(Phase) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tabular/Classification: predicts a row's value of the label column. Softmax cross entropy of the
-// model's "logits" [B, classes]; accuracy and, in evaluations with two classes, auc of the second
-// class. The order is false < true, 0 < 1, or by text.
+// model's "logits" [B, classes], as in class_loss.h; accuracy and, in evaluations with two classes,
+// auc of the second class. The order is false < true, 0 < 1, or by text.
 #pragma once
 
 #include "tabular_task.h"
@@ -10,8 +10,16 @@
 
 namespace trivet::tabular {
 
-struct ClassificationConfig : TabularConfig {};
-TRIVET_CONFIG(ClassificationConfig, TabularConfig)
+struct ClassificationConfig : TabularConfig {
+  Map<double> class_weights;
+
+  void validate(Diagnostics& diagnostics) const;
+};
+TRIVET_CONFIG(ClassificationConfig, TabularConfig,
+              (class_weights,
+               "Factor of the loss of a class by its text, for classes of unequal sizes: {yes = "
+               "5}; 1 for others. The evaluation's loss has them, too.",
+               at_least(0), adjustable))
 
 class Classification final : public TabularTask, public ExpectedInitialLoss, public Predictor {
  public:
@@ -34,6 +42,10 @@ class Classification final : public TabularTask, public ExpectedInitialLoss, pub
   std::int64_t output_dims() override;
 
  private:
+  void set_weights();
+
+  Map<double> weights_by_name_;
+  std::vector<double> class_weights_;  // empty: all 1
   std::int64_t classes_ = 2;
   std::vector<std::string> names_;
 };

@@ -7,7 +7,6 @@
 #include "confusion_matrix.h"
 #include "metrics.h"
 #include "trivet/error.h"
-#include "trivet/ops.h"
 #include "trivet/train/predictions.h"
 
 namespace trivet::vision {
@@ -32,6 +31,21 @@ void ImageClassificationConfig::validate(Diagnostics& diagnostics) const {
         "is " + std::to_string(top_k) + " with only " + std::to_string(num_classes) + " classes",
         "set it to num_classes or less");
   }
+  if (multi_label && loss != ClassLoss::sigmoid) {
+    diagnostics.add("multi_label", "is true, but a softmax has one right class",
+                    "set loss = \"sigmoid\"");
+  }
+  if (multi_label && top_k > 1 && !is_default) {
+    diagnostics.add("top_k", "is set, but with multi_label no single class is right", "remove it");
+  }
+  if (!class_weights.empty() && std::ssize(class_weights) != num_classes) {
+    diagnostics.add("class_weights", "has " + std::to_string(class_weights.size()) +
+                                         " weights, but num_classes is " +
+                                         std::to_string(num_classes));
+  }
+  if (!class_weights.empty() && std::ranges::count(class_weights, 0.0) == num_classes) {
+    diagnostics.add("class_weights", "are all 0: there is nothing to learn");
+  }
   if (!class_names.empty() && std::ssize(class_names) != num_classes) {
     diagnostics.add("class_names", "has " + std::to_string(class_names.size()) +
                                        " names, but num_classes is " + std::to_string(num_classes));
@@ -41,10 +55,13 @@ void ImageClassificationConfig::validate(Diagnostics& diagnostics) const {
 ImageClassification::ImageClassification(const Config& config, TaskContext& context)
     : Task(config, context),
       num_classes_(config.num_classes),
+      loss_(config.loss),
+      multi_label_(config.multi_label),
+      class_weights_(config.class_weights),
       label_smoothing_(static_cast<float>(config.label_smoothing)),
       top_k_(std::min(config.top_k, config.num_classes)),
       class_names_(config.class_names),
-      confusion_matrix_(config.confusion_matrix &&
+      confusion_matrix_(config.confusion_matrix && !config.multi_label &&
                         config.num_classes <= ConfusionMatrix::kMostClasses) {}
 
 WeightedScalar ImageClassification::build_losses(const Batch& batch, const NestedMap& outputs,
@@ -54,15 +71,26 @@ WeightedScalar ImageClassification::build_losses(const Batch& batch, const Neste
     throw Error("vision/ImageClassification: expected logits [B, " + std::to_string(num_classes_) +
                 "] from the model, got " + logits.to_string());
   }
-  const Tensor per_example =
-      ops::softmax_cross_entropy(logits, batch.at("label"), {.label_smoothing = label_smoothing_});
-  const Tensor* weights = batch.find("weight");
-  Tensor loss = ops::weighted_mean(per_example, weights != nullptr ? *weights : Tensor());
-  return {add_aux_losses(std::move(loss), context), sum_of_weights(batch)};
+  const WeightedScalar mean = class_loss(batch, logits,
+                                         {.loss = loss_,
+                                          .multi_label = multi_label_,
+                                          .label_smoothing = label_smoothing_,
+                                          .class_weights = class_weights_},
+                                         "vision/ImageClassification");
+  return {add_aux_losses(mean.value, context), mean.weight};
+}
+
+ExpectedInitialLoss::Range ImageClassification::expected_initial_loss() const {
+  // Of a sigmoid, every class has probability 1/2.
+  return chance_of(loss_ == ClassLoss::sigmoid ? 2 : num_classes_);
 }
 
 Metrics ImageClassification::build_metrics(Phase) {
   Metrics metrics;
+  if (multi_label_) {
+    metrics.push_back(std::make_unique<BinaryAccuracy>(BinaryAccuracyConfig{}));
+    return metrics;
+  }
   metrics.push_back(std::make_unique<Accuracy>(AccuracyConfig{}));
   if (top_k_ > 1) metrics.push_back(std::make_unique<TopK>(TopKConfig{{}, top_k_}));
   return metrics;
@@ -96,7 +124,9 @@ const void* ImageClassification::extension(std::string_view id) const noexcept {
 
 std::vector<Value> ImageClassification::predictions(const Batch& batch,
                                                     const NestedMap& outputs) const {
-  return class_predictions(batch, outputs.at("logits"), class_names_);
+  const Tensor& logits = outputs.at("logits");
+  return multi_label_ ? label_predictions(batch, logits, class_names_)
+                      : class_predictions(batch, logits, class_names_);
 }
 
 Logs ImageClassification::reduce_aggregated_logs(AggregatedLogs& state, std::int64_t) {

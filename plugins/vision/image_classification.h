@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// ImageClassification: one label per image, softmax cross entropy.
+// ImageClassification: one label per image, or several.
 //
-// Batches have "image" f32 [B, H, W, C], "label" i32 [B] and optionally "weight" f32 [B]; the model
-// returns "logits" f32 [B, num_classes]. After Model Garden's task of that name, with its metric
-// names.
+// Batches have "image" f32 [B, H, W, C], "label" i32 [B] or f32 [B, num_classes], and optionally
+// "weight" f32 [B]; the model returns "logits" f32 [B, num_classes]. The losses are those of
+// class_loss.h. After Model Garden's task of that name, with its metric names.
 #pragma once
 
 #include "trivet/extensions/expected_initial_loss.h"
 #include "trivet/extensions/predictor.h"
 #include "trivet/task.h"
+#include "trivet/train/class_loss.h"
 
 namespace trivet::vision {
 
 struct ImageClassificationConfig : TaskConfig {
   std::int64_t num_classes = 10;
+  ClassLoss loss = ClassLoss::softmax;
+  bool multi_label = false;
+  std::vector<double> class_weights;
   double label_smoothing = 0;
   std::int64_t top_k = 5;
   std::vector<std::string> class_names;
@@ -23,8 +27,21 @@ struct ImageClassificationConfig : TaskConfig {
 };
 TRIVET_CONFIG(ImageClassificationConfig, trivet::TaskConfig,
               (num_classes, "Number of classes.", at_least(2)),
-              (label_smoothing, "Share of the target given to all classes alike.", at_least(0),
-               less_than(1), adjustable),
+              (loss,
+               "softmax: cross entropy over the classes; sigmoid: the mean of a binary cross "
+               "entropy for each class.",
+               adjustable),
+              (multi_label,
+               "Several classes of an image may be right: batches have a label of 0 and 1 for each "
+               "class. Needs loss = \"sigmoid\"."),
+              (class_weights,
+               "Factor of the loss for each class, for classes of unequal sizes; empty: 1. The "
+               "evaluation's loss has them, too.",
+               at_least(0), adjustable),
+              (label_smoothing,
+               "Share of the target given to all classes alike; with sigmoid, half of it is given "
+               "to each class.",
+               at_least(0), less_than(1), adjustable),
               (top_k,
                "Also reports the accuracy over the top k logits. 1: off. The default is limited to "
                "num_classes.",
@@ -51,11 +68,14 @@ class ImageClassification final : public Task, public ExpectedInitialLoss, publi
                                                  const StepOutput& step) override;
   Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) override;
   const void* extension(std::string_view id) const noexcept override;
-  Range expected_initial_loss() const override { return chance_of(num_classes_); }
+  Range expected_initial_loss() const override;
   std::vector<Value> predictions(const Batch& batch, const NestedMap& outputs) const override;
 
  private:
   std::int64_t num_classes_;
+  ClassLoss loss_;
+  bool multi_label_;
+  std::vector<double> class_weights_;
   float label_smoothing_;
   std::int64_t top_k_;
   std::vector<std::string> class_names_;

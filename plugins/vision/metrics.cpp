@@ -14,48 +14,65 @@ std::string name_or(const std::string& name, std::string otherwise) {
 
 }  // namespace
 
-HitRate::HitRate(std::string name, std::int64_t k) : name_(std::move(name)), k_(k) {}
-
-void HitRate::update_state(const Batch& batch, const NestedMap& outputs) {
-  const Predictions predictions(batch, outputs);
-  for (std::int64_t i = 0; i < predictions.examples(); ++i) {
-    const double weight = predictions.weight(i);
-    if (weight == 0) continue;
-    total_ += weight;
-    if (predictions.rank_of_label(i) < k_) hits_ += weight;
-  }
+void HitShare::add(double weight, double hits) {
+  total_ += weight;
+  hits_ += hits;
 }
 
-Logs HitRate::result() const {
+Logs HitShare::result() const {
   Logs logs;
   logs.set(name_, total_ > 0 ? hits_ / total_ : 0);
   return logs;
 }
 
-void HitRate::reset_state() {
+void HitShare::reset_state() {
   hits_ = total_ = 0;
 }
 
-Value HitRate::save_state() const {
+Value HitShare::save_state() const {
   return Value::table({{"hits", hits_}, {"total", total_}});
 }
 
-void HitRate::restore_state(const Value& state) {
+void HitShare::restore_state(const Value& state) {
   const std::string owner = "the saved state of metric " + name_;
-  hits_ = state.at("hits", owner).as_float();
+  const double hits = state.at("hits", owner).as_float();
   total_ = state.at("total", owner).as_float();
+  hits_ = hits;
 }
 
-void HitRate::merge(const Value& state) {
-  HitRate other(name_, k_);
-  other.restore_state(state);
-  hits_ += other.hits_;
-  total_ += other.total_;
+void HitShare::merge(const Value& state) {
+  const double hits = hits_, total = total_;
+  restore_state(state);
+  add(total, hits);
+}
+
+void HitRate::update_state(const Batch& batch, const NestedMap& outputs) {
+  const Predictions predictions(batch, outputs);
+  for (std::int64_t i = 0; i < predictions.examples(); ++i) {
+    const auto weight = static_cast<double>(predictions.weight(i));
+    if (weight > 0) add(weight, predictions.rank_of_label(i) < k_ ? weight : 0);
+  }
 }
 
 Accuracy::Accuracy(const Config& config) : HitRate(name_or(config.name, "accuracy"), 1) {}
 
 TopK::TopK(const Config& config)
     : HitRate(name_or(config.name, "top_" + std::to_string(config.k) + "_accuracy"), config.k) {}
+
+BinaryAccuracy::BinaryAccuracy(const Config& config)
+    : HitShare(name_or(config.name, "binary_accuracy")) {}
+
+void BinaryAccuracy::update_state(const Batch& batch, const NestedMap& outputs) {
+  const Predictions predictions(batch, outputs);
+  const double each = 1 / static_cast<double>(predictions.classes());
+  for (std::int64_t i = 0; i < predictions.examples(); ++i) {
+    const auto weight = static_cast<double>(predictions.weight(i));
+    std::int64_t right = 0;
+    for (std::int64_t c = 0; c < predictions.classes(); ++c) {
+      right += (predictions.logit(i, c) >= 0) == (predictions.share(i, c) >= 0.5F) ? 1 : 0;
+    }
+    add(weight, weight * each * static_cast<double>(right));
+  }
+}
 
 }  // namespace trivet::vision

@@ -14,12 +14,15 @@ namespace vision = trivet::vision;
 
 TRIVET_PLUGIN(
     ({.name = "vision", .version = "1.0.0", .license = "Apache-2.0", .doc = "Image models."}),
-    trivet::task<vision::ImageClassification>("ImageClassification", "One label per image."),
+    trivet::task<vision::ImageClassification>("ImageClassification",
+                                              "One or several labels per image."),
     trivet::model<vision::Mlp>("Mlp", "Fully connected layers over all pixels."),
     trivet::model<vision::Cnn>("Cnn", "Convolutions and pooling, then fully connected layers."),
     trivet::model<vision::ResNet>("ResNet", "Residual network: ResNet-18 to 152, or a small one."),
     trivet::model<vision::Vit>("Vit", "Vision transformer over patches of the image."),
     trivet::metric<vision::Accuracy>("Accuracy", "Share of labels that have the largest logit."),
+    trivet::metric<vision::BinaryAccuracy>(
+        "BinaryAccuracy", "Share of classes that are predicted right, with several labels."),
     trivet::metric<vision::TopK>("TopK", "Share of labels among the k largest logits."),
     trivet::experiment<&vision::mnist_local, &vision::fits_its_inputs>(
         "mnist_local", "A small Mlp on synthetic images: runs anywhere, in seconds."))

@@ -22,7 +22,21 @@ ExampleInput::ExampleInput(const DatasetConfig& config, const InputContext& cont
       order_(config, context.phase, source_->examples(), source_->name()),
       batch_shape_(with_batch(config.batch_size, source_->example_shape())) {
   Augmenter augmenter(config, source_->example_shape(), source_->name());
+  Mixer mixer(config, source_->example_shape(), source_->examples(), source_->name());
   if (context.phase == Phase::training && augmenter.active()) augmenter_ = std::move(augmenter);
+  label_classes_ = source_->label_classes();
+  if (context.phase == Phase::training && mixer.active()) {
+    if (!source_->has_labels()) {
+      throw InputError(source_->name() + ": has no labels, so images cannot be mixed",
+                       {.hint = "set augment.mixup_alpha and augment.cutmix_alpha to 0"});
+    }
+    if (label_classes_ == 0) label_classes_ = config.num_classes;
+    if (label_classes_ == 0) {
+      throw InputError(source_->name() + ": mixed images need num_classes",
+                       {.hint = "set the input's num_classes to that of the task"});
+    }
+    mixer_ = mixer;
+  }
   source_->load();
 }
 
@@ -31,12 +45,22 @@ std::optional<Batch> ExampleInput::get_next() {
   Tensor image = Tensor::host(batch_shape_);
   const auto pixels = image.mutable_span<float>();
   const std::size_t each = static_cast<std::size_t>(source_->example_shape().size());
-  for (std::size_t i = 0; i < samples_.size(); ++i) {
-    read(samples_[i], pixels.subspan(i * each, each));
-  }
+  const auto columns = static_cast<std::size_t>(label_classes_);
   Batch batch;
+  std::span<float> shares;
+  if (columns > 0) {
+    Tensor label = Tensor::host({batch_shape_[0], label_classes_});
+    shares = label.mutable_span<float>();
+    std::ranges::fill(shares, 0.0F);
+    batch.set("label", std::move(label));
+  }
+  for (std::size_t i = 0; i < samples_.size(); ++i) {
+    const auto pixels_of_one = pixels.subspan(i * each, each);
+    read(samples_[i].epoch, samples_[i].example, pixels_of_one);
+    if (columns > 0) mix(samples_[i], pixels_of_one, shares.subspan(i * columns, columns));
+  }
   batch.set("image", std::move(image));
-  if (source_->has_labels()) {
+  if (columns == 0 && source_->has_labels()) {
     Tensor label = Tensor::host({batch_shape_[0]}, DType::i32);
     std::ranges::transform(samples_, label.mutable_span<std::int32_t>().begin(),
                            [&](const auto& sample) { return source_->label(sample.example); });
@@ -46,11 +70,32 @@ std::optional<Batch> ExampleInput::get_next() {
   return batch;
 }
 
-void ExampleInput::read(const ExampleSampler::Sample& sample, std::span<float> out) {
-  if (!augmenter_) return source_->read(sample.example, out);
+void ExampleInput::read(std::int64_t epoch, std::int64_t example, std::span<float> out) {
+  if (!augmenter_) return source_->read(example, out);
   plain_.resize(out.size());
-  source_->read(sample.example, plain_);
-  augmenter_->apply(sample.epoch, sample.example, plain_, out);
+  source_->read(example, plain_);
+  augmenter_->apply(epoch, example, plain_, out);
+}
+
+void ExampleInput::mix(const ExampleSampler::Sample& sample, std::span<float> image,
+                       std::span<float> shares) {
+  const auto mix = mixer_ ? mixer_->mix_of(sample.epoch, sample.example) : std::nullopt;
+  if (!mix) return add_label(sample.example, 1, shares);
+  partner_.resize(image.size());
+  read(sample.epoch, mix->partner, partner_);
+  mixer_->apply(*mix, partner_, image);
+  add_label(sample.example, static_cast<float>(mix->own_share), shares);
+  add_label(mix->partner, static_cast<float>(1 - mix->own_share), shares);
+}
+
+void ExampleInput::add_label(std::int64_t example, float share, std::span<float> shares) {
+  if (source_->label_classes() == 0) {
+    shares[static_cast<std::size_t>(source_->label(example))] += share;
+    return;
+  }
+  shares_.resize(shares.size());
+  source_->read_shares(example, shares_);
+  for (std::size_t c = 0; c < shares.size(); ++c) shares[c] += share * shares_[c];
 }
 
 void ExampleInput::reset() {

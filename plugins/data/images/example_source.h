@@ -11,6 +11,7 @@
 
 #include "data/images/augmenter.h"
 #include "data/images/image_config.h"
+#include "data/images/mixer.h"
 #include "trivet/data/example_sampler.h"
 #include "trivet/extensions/example_locations.h"
 #include "trivet/input.h"
@@ -36,6 +37,10 @@ class ExampleSource {
   // Writes one example, normalized.
   virtual void read(std::int64_t example, std::span<float> out) = 0;
   virtual std::int32_t label(std::int64_t example) const = 0;
+  // Where labels have a share for each class: the number of classes, and the shares of an example,
+  // in place of label().
+  virtual std::int64_t label_classes() const { return 0; }
+  virtual void read_shares(std::int64_t, std::span<float>) const {}
 
  protected:
   ExampleSource() = default;
@@ -57,15 +62,22 @@ class ExampleInput : public Input, public ExampleLocations {
                std::unique_ptr<ExampleSource> source);
 
  private:
-  void read(const ExampleSampler::Sample& sample, std::span<float> out);
+  void read(std::int64_t epoch, std::int64_t example, std::span<float> out);
+  // Mixes an image with its partner, if it has one, and adds the label to `shares`.
+  void mix(const ExampleSampler::Sample& sample, std::span<float> image, std::span<float> shares);
+  void add_label(std::int64_t example, float share, std::span<float> shares);
 
   std::string name_;
   std::unique_ptr<ExampleSource> source_;
   std::optional<Augmenter> augmenter_;  // in training, if augmentation is on
+  std::optional<Mixer> mixer_;          // in training, if images are mixed
+  std::int64_t label_classes_ = 0;      // columns of labels; 0: labels are numbers
   ExampleSampler order_;
   Shape batch_shape_;
   std::vector<ExampleSampler::Sample> samples_;
-  std::vector<float> plain_;  // one example before augmentation
+  std::vector<float> plain_;    // one example before augmentation
+  std::vector<float> partner_;  // the example to mix with
+  std::vector<float> shares_;   // the label of one example
 };
 
 }  // namespace trivet::data

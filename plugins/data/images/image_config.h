@@ -2,7 +2,8 @@
 // The configs of the data plugin's image and CSV inputs. Batches of images have
 //
 //   "image"   f32 [batch, example shape...]   (value * scale - mean) / std
-//   "label"   i32 [batch]                     if there are labels
+//   "label"   i32 [batch]                     if there are labels; f32 [batch, classes] if they
+//                                             have a share for each class, or images are mixed
 //   "weight"  f32 [batch]                     1 for examples, 0 for padding
 //
 // In training, `augment` changes images at random, differently in every epoch (He et al. 2016: "4
@@ -22,13 +23,29 @@ namespace trivet::data {
 struct AugmentConfig {
   std::int64_t crop_padding = 0;
   bool horizontal_flip = false;
+  double mixup_alpha = 0;
+  double cutmix_alpha = 0;
+  double prob = 1;
+  double switch_prob = 0.5;
 };
-TRIVET_CONFIG(AugmentConfig, trivet::NoBase,
-              (crop_padding,
-               "Pixels of zero padding around the image, from which a random crop of the original "
-               "size is taken.",
-               at_least(0)),
-              (horizontal_flip, "Mirrors each image left to right with probability 1/2."))
+TRIVET_CONFIG(
+    AugmentConfig, trivet::NoBase,
+    (crop_padding,
+     "Pixels of zero padding around the image, from which a random crop of the original "
+     "size is taken.",
+     at_least(0)),
+    (horizontal_flip, "Mirrors each image left to right with probability 1/2."),
+    (mixup_alpha,
+     "Mixes each image and its label with another random example (mixup), in shares from "
+     "Beta(alpha, alpha). 0: off.",
+     at_least(0), at_most(1000)),
+    (cutmix_alpha,
+     "Replaces a rectangle of each image by the pixels of another random example (CutMix). "
+     "The share of the area is from Beta(alpha, alpha), and the label is mixed by it. 0: "
+     "off.",
+     at_least(0), at_most(1000)),
+    (prob, "Probability that an image is mixed or cut.", between(0.0, 1.0)),
+    (switch_prob, "With both alphas: probability of CutMix in place of mixup.", between(0.0, 1.0)))
 
 struct DatasetConfig : InputConfig {
   std::optional<double> scale;
@@ -43,7 +60,8 @@ TRIVET_CONFIG(
     (mean, "Mean to subtract from the scaled pixels: one number, or one per channel."),
     (std, "Divisor of the pixels after the mean is subtracted: one number, or one per channel.",
      more_than(0)),
-    (num_classes, "Number of classes: labels must be lower. 0: any label.", at_least(0)),
+    (num_classes, "Number of classes: labels must be lower. 0: any label. Mixed images need it.",
+     at_least(0)),
     (augment, "Random changes of the images, in training only."))
 
 // The config of an input of `images` and `labels` that reads `examples` in place of them, once and
@@ -82,7 +100,9 @@ struct NpyConfig : DatasetConfig {
 TRIVET_CONFIG(NpyConfig, DatasetConfig,
               (images, "NumPy file, examples along the first axis: f4, f8, u1, i4 or i8.",
                required),
-              (labels, "NumPy file [examples]: u1, i4 or i8; empty: no labels."))
+              (labels,
+               "NumPy file [examples] of u1, i4 or i8; or [examples, classes] of any type with "
+               "the share of each class, or 0 and 1 for several labels. Empty: no labels."))
 
 struct SyntheticConfig : DatasetConfig {
   std::vector<std::int64_t> image_shape = {28, 28, 1};

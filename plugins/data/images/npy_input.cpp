@@ -35,13 +35,16 @@ class NpySource final : public ExampleSource {
         num_classes_(config.num_classes) {
     if (config.labels.empty()) return;
     labels_.emplace(config.labels.text);
-    if (labels_->shape().size() != 1) {
+    if (labels_->shape().size() > 2) {
       throw InputError(labels_->name() + ": has " + std::to_string(labels_->shape().size()) +
-                           " axes; labels have one",
+                           " axes; labels have one, or two with a share for each class",
                        {.hint = "are `images` and `labels` swapped?"});
     }
-    if (labels_->type() == NpyType::f4 || labels_->type() == NpyType::f8) {
-      throw InputError(labels_->name() + ": labels must be integers, not floating point");
+    if (label_classes() > 0) {
+      check_classes();
+    } else if (labels_->type() == NpyType::f4 || labels_->type() == NpyType::f8) {
+      throw InputError(labels_->name() + ": labels must be integers, not floating point",
+                       {.hint = "labels of two axes may have a share for each class"});
     }
     if (labels_->records() != images_.records()) {
       throw InputError(labels_->name() + ": " + std::to_string(labels_->records()) +
@@ -54,9 +57,16 @@ class NpySource final : public ExampleSource {
   std::int64_t examples() const override { return images_.records(); }
   const Shape& example_shape() const override { return shape_; }
   bool has_labels() const override { return labels_.has_value(); }
+  std::int64_t label_classes() const override {
+    return labels_ && labels_->shape().size() == 2 ? labels_->shape()[1] : 0;
+  }
 
   void load() override {
-    if (labels_) check_labels();
+    if (label_classes() > 0) {
+      check_shares();
+    } else if (labels_) {
+      check_labels();
+    }
     images_.load();
   }
 
@@ -79,7 +89,35 @@ class NpySource final : public ExampleSource {
     return static_cast<std::int32_t>(labels_->integer(example));
   }
 
+  void read_shares(std::int64_t example, std::span<float> out) const override {
+    for (std::int64_t c = 0; c < label_classes(); ++c) {
+      out[static_cast<std::size_t>(c)] =
+          static_cast<float>(labels_->number(example * label_classes() + c));
+    }
+  }
+
  private:
+  void check_classes() const {
+    const bool fits =
+        label_classes() >= 2 && (num_classes_ == 0 || num_classes_ == label_classes());
+    if (fits) return;
+    throw InputError(labels_->name() + ": has labels of " + std::to_string(label_classes()) +
+                     " classes" +
+                     (num_classes_ == 0 ? ", two or more are needed"
+                                        : ", and num_classes is " + std::to_string(num_classes_)));
+  }
+
+  void check_shares() const {
+    const std::int64_t numbers = labels_->records() * label_classes();
+    for (std::int64_t i = 0; i < numbers; ++i) {
+      const double share = labels_->number(i);
+      if (share >= 0 && share <= 1) continue;
+      throw InputError(labels_->name() + ": record " + std::to_string(i / label_classes()) +
+                       " has " + std::to_string(share) + " for class " +
+                       std::to_string(i % label_classes()) + ", which is not in 0 to 1");
+    }
+  }
+
   void check_labels() const {
     const std::int64_t most =
         num_classes_ > 0 ? num_classes_ - 1 : std::numeric_limits<std::int32_t>::max();

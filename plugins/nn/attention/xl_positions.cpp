@@ -15,7 +15,8 @@ XlPositions::XlPositions(std::int64_t rel_pos_emb_dim, std::int64_t heads, std::
       dims_(rel_pos_emb_dim),
       heads_(heads),
       head_dims_(head_dims),
-      projection_(scope.layer("pos_proj", linear(dims_, heads * head_dims, false, init, {}))),
+      projection_(
+          scope.layer("pos_proj", linear(dims_, heads * head_dims, /*has_bias=*/false, init, {}))),
       u_(scope.parameter("u", {heads, head_dims}, {.init = {Init::constant, 0}})),
       v_(scope.parameter("v", {heads, head_dims}, {.init = {Init::constant, 0}})) {}
 

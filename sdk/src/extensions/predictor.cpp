@@ -10,12 +10,41 @@
 
 namespace trivet {
 
-Value class_columns(std::span<const float> logits, std::span<const std::string> names) {
-  if (logits.empty()) throw Error("no logit to predict a class from");
-  if (!names.empty() && names.size() != logits.size()) {
+namespace {
+
+// Checks the names; without any, a class is its number.
+class ClassNames {
+ public:
+  ClassNames(std::span<const std::string> names, std::size_t classes) : names_(names) {
+    if (names.empty() || names.size() == classes) return;
     throw Error("there are " + std::to_string(names.size()) + " names for " +
-                std::to_string(logits.size()) + " classes");
+                std::to_string(classes) + " classes");
   }
+  std::string operator[](std::size_t c) const {
+    return names_.empty() ? std::to_string(c) : names_[c];
+  }
+
+ private:
+  std::span<const std::string> names_;
+};
+
+Value label_columns(std::span<const float> logits, const ClassNames& names) {
+  Value probabilities = Value::table({});
+  Value::Array classes;
+  for (std::size_t c = 0; c < logits.size(); ++c) {
+    const double probability = 1 / (1 + std::exp(-static_cast<double>(logits[c])));
+    probabilities.set(names[c], probability);
+    if (probability >= 0.5) classes.emplace_back(names[c]);
+  }
+  return Value::table(
+      {{"classes", std::move(classes)}, {"probabilities", std::move(probabilities)}});
+}
+
+}  // namespace
+
+Value class_columns(std::span<const float> logits, std::span<const std::string> given_names) {
+  if (logits.empty()) throw Error("no logit to predict a class from");
+  const ClassNames names(given_names, logits.size());
   const double most = static_cast<double>(*std::ranges::max_element(logits));
   std::vector<double> shares(logits.size());
   double sum = 0;
@@ -23,11 +52,10 @@ Value class_columns(std::span<const float> logits, std::span<const std::string> 
     shares[i] = std::exp(static_cast<double>(logits[i]) - most);
     sum += shares[i];
   }
-  const auto name = [&](std::size_t c) { return names.empty() ? std::to_string(c) : names[c]; };
   Value probabilities = Value::table({});
-  for (std::size_t i = 0; i < shares.size(); ++i) probabilities.set(name(i), shares[i] / sum);
+  for (std::size_t i = 0; i < shares.size(); ++i) probabilities.set(names[i], shares[i] / sum);
   const auto best = static_cast<std::size_t>(std::ranges::max_element(logits) - logits.begin());
-  return Value::table({{"class", name(best)},
+  return Value::table({{"class", names[best]},
                        {"probability", shares[best] / sum},
                        {"probabilities", std::move(probabilities)}});
 }
@@ -62,6 +90,17 @@ std::vector<Value> class_predictions(const Batch& batch, const Tensor& logits,
   const auto classes = static_cast<std::size_t>(logits.dim(1));
   return each_row(batch, logits.dim(0), [&](std::int64_t row) {
     return class_columns({numbers.data() + row * logits.dim(1), classes}, names);
+  });
+}
+
+std::vector<Value> label_predictions(const Batch& batch, const Tensor& logits,
+                                     std::span<const std::string> given_names) {
+  if (logits.rank() != 2) throw Error("expected logits [B, classes], got " + logits.to_string());
+  const HostArray<float> numbers(logits);
+  const auto classes = static_cast<std::size_t>(logits.dim(1));
+  const ClassNames names(given_names, classes);
+  return each_row(batch, logits.dim(0), [&](std::int64_t row) {
+    return label_columns({numbers.data() + row * logits.dim(1), classes}, names);
   });
 }
 

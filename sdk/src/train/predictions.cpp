@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/train/predictions.h"
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "trivet/error.h"
 
@@ -11,9 +13,14 @@ namespace {
 const Tensor& checked_logits(const Batch& batch, const NestedMap& outputs) {
   const Tensor& logits = outputs.at("logits");
   const Tensor& labels = batch.at("label");
-  if (logits.rank() != 2 || labels.rank() != 1 || labels.dim(0) != logits.dim(0)) {
-    throw Error("[predictions] expected logits [B, classes] and label [B], got " +
-                logits.to_string() + " and " + labels.to_string());
+  const bool is_number = labels.rank() == 1 && labels.dtype() == DType::i32;
+  const bool is_dense = labels.rank() == 2 && labels.dtype() == DType::f32 && logits.rank() == 2 &&
+                        labels.dim(1) == logits.dim(1);
+  if (logits.rank() != 2 || (!is_number && !is_dense) || labels.dim(0) != logits.dim(0)) {
+    throw Error(
+        "[predictions] expected logits [B, classes] and label i32 [B] or f32 [B, classes], "
+        "got " +
+        logits.to_string() + " and " + labels.to_string());
   }
   const Tensor* weights = batch.find("weight");
   if (weights != nullptr && (weights->rank() != 1 || weights->dim(0) != logits.dim(0))) {
@@ -28,8 +35,18 @@ const Tensor& checked_logits(const Batch& batch, const NestedMap& outputs) {
 Predictions::Predictions(const Batch& batch, const NestedMap& outputs)
     : examples_(checked_logits(batch, outputs).dim(0)),
       classes_(outputs.at("logits").dim(1)),
-      logits_(outputs.at("logits")),
-      labels_(batch.at("label")) {
+      logits_(outputs.at("logits")) {
+  const Tensor& labels = batch.at("label");
+  if (labels.rank() == 1) {
+    const HostArray<std::int32_t> numbers(labels);
+    labels_.assign(numbers.data(), numbers.data() + examples_);
+  } else {
+    shares_.emplace(labels);
+    for (std::int64_t i = 0; i < examples_; ++i) {
+      const std::span row(shares_->data() + i * classes_, static_cast<std::size_t>(classes_));
+      labels_.push_back(static_cast<std::int32_t>(std::ranges::max_element(row) - row.begin()));
+    }
+  }
   if (const Tensor* weights = batch.find("weight")) weights_.emplace(*weights);
 }
 

@@ -141,4 +141,42 @@ TEST_CASE("wrong classes of scores are named") {
   CHECK(diagnostics.list().front().path == "threshold");
 }
 
+TEST_CASE("several labels of an example are scored each by itself") {
+  // y_true = [[1, 0, 1], [0, 1, 0], [1, 1, 0]], y_pred = [[1, 0, 0], [0, 1, 1], [1, 0, 0]]. By
+  // hand: true positives 2 1 0, predicted 2 1 1, true 2 2 1.
+  Batch batch;
+  Tensor label = Tensor::host({3, 3});
+  std::ranges::copy(std::vector<float>{1, 0, 1, 0, 1, 0, 1, 1, 0},
+                    label.mutable_span<float>().begin());
+  batch.set("label", label);
+  Tensor logits = Tensor::host({3, 3});
+  std::ranges::copy(std::vector<float>{1, -1, -2, -1, 2, 1, 3, -1, -1},
+                    logits.mutable_span<float>().begin());
+  const NestedMap outputs{{"logits", logits}};
+  const auto score = [&]<class Metric>(Metric* /*type*/, Average average, double threshold = 0.5) {
+    ClassScoreConfig config;
+    config.average = average;
+    config.multi_label = true;
+    if (threshold != 0.5) config.threshold = threshold;
+    Metric metric(config), other(config);
+    metric.update_state(batch, outputs);
+    other.merge(metric.save_state());
+    CHECK(other.result().begin()->second == metric.result().begin()->second);
+    return metric.result().begin()->second;
+  };
+  const auto precision = static_cast<Precision*>(nullptr);
+  const auto recall = static_cast<Recall*>(nullptr);
+  const auto f1 = static_cast<F1*>(nullptr);
+  CHECK(score(precision, Average::binary) == 1);  // of class 1
+  CHECK(score(recall, Average::binary) == 0.5);
+  CHECK(score(precision, Average::macro) == Approx(2.0 / 3));
+  CHECK(score(recall, Average::macro) == Approx(0.5));
+  CHECK(score(precision, Average::micro) == Approx(3.0 / 4));
+  CHECK(score(recall, Average::micro) == Approx(3.0 / 5));
+  CHECK(score(f1, Average::macro) == Approx((1 + 2.0 / 3 + 0) / 3));
+  CHECK(score(f1, Average::weighted) == Approx((2 * 1 + 2 * 2.0 / 3 + 0) / 5));
+  // sigmoid(1) = 0.73, sigmoid(2) = 0.88: only two answers are left.
+  CHECK(score(recall, Average::micro, 0.8) == Approx(2.0 / 5));
+}
+
 }  // namespace class_score_test

@@ -10,6 +10,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "metrics/ranking_score.h"
 #include "trivet/error.h"
 
 namespace ranking_test {
@@ -78,6 +79,40 @@ TEST_CASE("the area below the ROC curve is the share of ordered pairs, in parts 
   }
   Ranking ranking;
   CHECK_THROWS_AS(ranking.merge(Value::table({}), "the state"), Error);
+}
+
+TEST_CASE("areas of several classes are averaged as in scikit-learn") {
+  using namespace trivet::metrics;
+  const std::vector<std::vector<double>> rows = {
+      {0.7, 0.2, 0.1}, {0.1, 0.6, 0.3}, {0.2, 0.55, 0.25}, {0.1, 0.3, 0.6}};
+  const std::vector<std::int32_t> labels = {0, 1, 2, 2};
+  Batch batch;
+  Tensor label = Tensor::host({4}, DType::i32);
+  std::ranges::copy(labels, label.mutable_span<std::int32_t>().begin());
+  batch.set("label", label);
+  Tensor logits = Tensor::host({4, 3});
+  auto out = logits.mutable_span<float>().begin();
+  for (const auto& row : rows) {
+    for (const double p : row) *out++ = static_cast<float>(std::log(p));
+  }
+  const NestedMap outputs{{"logits", logits}};
+  const auto area = [&](Average average) {
+    RankingScoreConfig config;
+    config.average = average;
+    RocAuc metric(config), other(config);
+    metric.update_state(batch, outputs);
+    other.merge(metric.save_state());
+    CHECK(other.result().begin()->second == metric.result().begin()->second);
+    return metric.result().begin()->second;
+  };
+  // Class 0: 0.7 is above the others. Class 1: 0.6 is above 0.2, 0.55, 0.3. Class 2: of 0.25 and
+  // 0.6 against 0.1 and 0.3, three pairs of four are in order.
+  CHECK(area(Average::binary) == 1);
+  CHECK(area(Average::macro) == Approx((1 + 1 + 0.75) / 3));
+  CHECK(area(Average::weighted) == Approx((1 + 1 + 2 * 0.75) / 4));
+  // All pairs together: the positives 0.7, 0.6, 0.25, 0.6 are above 8, 8, 5 and 8 of the negatives
+  // 0.2, 0.1, 0.1, 0.3, 0.2, 0.55, 0.1, 0.3.
+  CHECK(area(Average::micro) == Approx(29.0 / 32));
 }
 
 }  // namespace ranking_test

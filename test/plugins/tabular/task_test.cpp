@@ -200,6 +200,23 @@ TEST_CASE("a classification has as many logits as the training rows have labels"
   CHECK(number(task.reduce_aggregated_logs(*state, 1), "auc") == 0.75);
 }
 
+TEST_CASE("class weights are by the text of a class") {
+  Fixture<Classification> fixture;
+  fixture.config.label = "code";
+  fixture.config.class_weights["2"] = 3;
+  Classification& task = fixture.start();
+  const Batch batch{{"label", host_tensor<std::int32_t>({0, 1}, {2})}};
+  // Both rows lose ln 2 and ln 4; 1 and 2 are the classes.
+  const WeightedScalar mean = task.build_losses(
+      batch.to(*fixture.device), logits({0, 0, std::log(3.0F), 0}, 2).to(*fixture.device), {});
+  CHECK(static_cast<double>(mean.value.item()) ==
+        Approx((std::log(2.0) + 3 * std::log(4.0)) / 4).epsilon(1e-6));
+  CHECK(mean.weight == 4);
+  fixture.config.class_weights["3"] = 1;
+  CHECK_THROWS_WITH(fixture.start(), Contains("task.class_weights: '3' is not a class") &&
+                                         Contains("the classes are 1, 2"));
+}
+
 TEST_CASE("more than two classes have no ROC curve") {
   Fixture<Classification> fixture;
   Classification& task = fixture.start();

@@ -60,6 +60,7 @@ TEST_CASE("the configs of vision survive the way to a file and back") {
   vit.dropout = 0.25;
   check_round_trip(vit);
   check_round_trip(vision::AccuracyConfig{});
+  check_round_trip(vision::BinaryAccuracyConfig{});
   check_round_trip(vision::TopKConfig{});
 }
 
@@ -71,6 +72,25 @@ TEST_CASE("top_k must not be more than there are classes") {
   CHECK(diagnostics(config) ==
         Texts{"top_k: is 6 with only 4 classes (set it to num_classes or less)"});
   config.top_k = 4;
+  CHECK(diagnostics(config).empty());
+}
+
+TEST_CASE("several labels need a sigmoid, and class weights one for each class") {
+  vision::ImageClassificationConfig config;
+  config.num_classes = 3;
+  config.multi_label = true;
+  CHECK(diagnostics(config) == Texts{"multi_label: is true, but a softmax has one right class "
+                                     "(set loss = \"sigmoid\")"});
+  config.loss = trivet::ClassLoss::sigmoid;
+  config.top_k = 2;
+  CHECK(diagnostics(config) ==
+        Texts{"top_k: is set, but with multi_label no single class is right (remove it)"});
+  config.top_k = 1;
+  config.class_weights = {1, 2};
+  CHECK(diagnostics(config) == Texts{"class_weights: has 2 weights, but num_classes is 3"});
+  config.class_weights = {0, 0, 0};
+  CHECK(diagnostics(config) == Texts{"class_weights: are all 0: there is nothing to learn"});
+  config.class_weights = {0, 0, 1};
   CHECK(diagnostics(config).empty());
 }
 

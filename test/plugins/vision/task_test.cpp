@@ -11,6 +11,7 @@
 #include "batch.h"
 #include "support/layer_fixture.h"
 #include "support/plugins.h"
+#include "trivet/config/json.h"
 #include "vision/image_classification.h"
 
 namespace vision_task_test {
@@ -108,6 +109,30 @@ TEST_CASE("top 1 is the accuracy, and not measured twice") {
   ImageClassificationConfig config;
   config.top_k = 1;
   CHECK(Fixture(config).task->build_metrics(trivet::Phase::evaluation).size() == 1);
+}
+
+TEST_CASE("with several labels the metrics and predictions are those of each class") {
+  ImageClassificationConfig config;
+  config.loss = trivet::ClassLoss::sigmoid;
+  config.multi_label = true;
+  config.class_names = {"a", "b", "c", "d", "e", "f"};
+  const Fixture f(config);
+  const Batch batch{{"label", trivet::test::host_tensor<float>({1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1},
+                                                               {2, kClasses})},
+                    {"weight", trivet::test::host_tensor<float>({1, 3}, {2})}};
+  const NestedMap outputs =
+      trivet::test::logits({2, -2, 1, 0, -1, -1, -1, -1, -1, -1, -1, -1}, kClasses);
+  const auto metrics = f.task->build_metrics(trivet::Phase::evaluation);
+  REQUIRE(metrics.size() == 1);
+  metrics[0]->update_state(batch, outputs);
+  // One class of six is wrong in each: "c" is predicted, and "f" is not. A logit of 0 is a yes.
+  CHECK(trivet::test::number(metrics[0]->result(), "binary_accuracy") == Approx(5.0 / 6));
+  const auto predictions = f.task->predictions(batch, outputs);
+  CHECK(trivet::to_json(predictions[0].at("classes", "test")) == R"(["a","c","d"])");
+  CHECK(predictions[1].at("classes", "test").items().empty());
+  CHECK(predictions[0].at("probabilities", "test").at("d", "test").as_float() == 0.5);
+  CHECK(f.task->aggregate_logs(nullptr, {}) == nullptr);
+  CHECK(f.task->expected_initial_loss().reason == "ln(2) = 0.69 for 2 classes");
 }
 
 }  // namespace vision_task_test

@@ -43,6 +43,11 @@ TRIVET_API Value class_columns(std::span<const float> logits, std::span<const st
 // The same for each row of logits f32 [B, classes]; null where the batch's "weight" is 0.
 TRIVET_API std::vector<Value> class_predictions(const Batch& batch, const Tensor& logits,
                                                 std::span<const std::string> names);
+// Where several classes may be right, for each row of logits f32 [B, classes]: "classes", those
+// whose probability is at least 0.5, and "probabilities" of all by name: the sigmoids of the
+// logits.
+TRIVET_API std::vector<Value> label_predictions(const Batch& batch, const Tensor& logits,
+                                                std::span<const std::string> names);
 // A column with the number of each row of `values` f32 [B] or [B, 1]; null where the batch's
 // "weight" is 0.
 TRIVET_API std::vector<Value> number_predictions(const Batch& batch, const Tensor& values,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predictions: what a classifier said about the examples of one batch, on the host: logits [B,
-// classes], labels [B] and weights [B] (1 everywhere where the batch has none). The values that
-// metrics of classifiers use.
+// classes], labels i32 [B] or f32 [B, classes] (class_loss.h) and weights [B] (1 everywhere where
+// the batch has none). The values that metrics of classifiers use.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "trivet/base/export.h"
 #include "trivet/ops/host_array.h"
@@ -21,7 +22,15 @@ class TRIVET_API Predictions {
 
   std::int64_t examples() const { return examples_; }
   std::int64_t classes() const { return classes_; }
-  std::int32_t label(std::int64_t example) const { return labels_[example]; }
+  // The class; of a label f32 [B, classes] the first one with the largest share.
+  std::int32_t label(std::int64_t example) const {
+    return labels_[static_cast<std::size_t>(example)];
+  }
+  // The share of class c in the label: 1 or 0 where the label is a number.
+  float share(std::int64_t example, std::int64_t c) const {
+    if (!shares_) return label(example) == c ? 1.0F : 0.0F;
+    return (*shares_)[example * classes_ + c];
+  }
   float weight(std::int64_t example) const { return weights_ ? (*weights_)[example] : 1.0F; }
   float logit(std::int64_t example, std::int64_t c) const { return row(example)[c]; }
 
@@ -36,7 +45,8 @@ class TRIVET_API Predictions {
 
   std::int64_t examples_, classes_;
   HostArray<float> logits_;
-  HostArray<std::int32_t> labels_;
+  std::vector<std::int32_t> labels_;
+  std::optional<HostArray<float>> shares_;
   std::optional<HostArray<float>> weights_;
 };
 

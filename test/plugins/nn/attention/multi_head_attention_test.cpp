@@ -69,7 +69,7 @@ TEST_CASE("a query that sees no key has weights of 0") {
         layer.tensor(trivet::test::random_values(2 * 3 * kDims, 4), {2, 3, kDims});
     context.cross_paddings = layer.tensor({1, 1, 1, 1, 1, 1}, {2, 3});
     const std::vector<float> bias = layer.values("output/b");
-    // What is left is the bias of the output projection, as in Praxis.
+    // The bias of the output projection is left, as in Praxis.
     layer.check([&](const Rows& x) { return Rows(x.size(), Row(bias.begin(), bias.end())); },
                 context);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/basic/gshard_softmax.h"
+#include "nn/basic/gshard_shared_embedding_softmax.h"
 
 #include "nn/basic/checks.h"
 #include "trivet/tape.h"
@@ -31,7 +31,7 @@ Shape sized(const GShardSharedEmbeddingSoftmaxConfig& config, const Scope& scope
 }  // namespace
 
 GShardSharedEmbeddingSoftmax::GShardSharedEmbeddingSoftmax(const Config& config, Scope& scope)
-    : SoftmaxLayer(kGShard, plain(config), false, scope,
+    : SoftmaxLayer(kGShard, plain(config), /*has_bias=*/false, scope,
                    scope.parameter("table", sized(config, scope),
                                    {.init = config.init, .fallback = {Init::normal, 1}}),
                    Weights::by_class, config.logits_abs_max),
