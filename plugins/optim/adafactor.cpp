@@ -32,6 +32,23 @@ Tensor moved(Tensor& slot, const Tensor& x, double decay) {
 
 }  // namespace
 
+void AdafactorConfig::validate(Diagnostics& diagnostics) const {
+  DecayConfig::validate(diagnostics);
+  const AdafactorConfig usual;
+  const bool is_pow = decay_method == AdafactorDecay::pow;
+  if (is_pow ? beta2 == usual.beta2 : decay_exponent == usual.decay_exponent) return;
+  diagnostics.add(
+      is_pow ? "beta2" : "decay_exponent",
+      std::string("has no effect with decay_method = \"") + (is_pow ? "pow" : "adam") + "\"",
+      "remove it, or set the other decay_method");
+}
+
+double Adafactor::decay_of(double t) const {
+  if (config_.decay_method == AdafactorDecay::pow) return 1 - std::pow(t, -config_.decay_exponent);
+  const double b = config_.beta2;
+  return b * (1 - std::pow(b, t - 1)) / (1 - std::pow(b, t));
+}
+
 std::vector<std::string> Adafactor::slots() const {
   std::vector<std::string> names{"row", "column", "v"};
   if (config_.beta1 > 0) names.emplace_back("m");
@@ -75,7 +92,7 @@ void Adafactor::update(const OptimizerStep& step, std::span<OptimizerSegment> se
 void Adafactor::update(const OptimizerStep& step, OptimizerSegment& segment) const {
   Device& device = segment.value.device();
   const auto t = static_cast<double>(step.step + 1);
-  const double decay = 1 - std::pow(t, -config_.decay_exponent);
+  const double decay = decay_of(t);
   const Tensor g = scaled(segment.gradient, step.gradient_scale);
   const Tensor x = normalized(g, decay, segment);
   Tensor change = ops::div(scaled(x, step.learning_rate), clip_divisor(x, config_.clip_threshold));

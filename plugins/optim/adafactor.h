@@ -3,6 +3,8 @@
 // as the means over its rows and columns.
 //
 //   q = g^2 + epsilon1,  b = 1 - t^-decay_exponent,  t = 1, 2, ..
+//                        or with decay_method = adam  b = beta2 (1 - beta2^(t-1)) / (1 - beta2^t),
+//                        Adam's with its bias correction, as in Praxis
 //   a matrix:   r = b r + (1 - b) mean_columns(q),  c = b c + (1 - b) mean_rows(q)
 //               x = g / sqrt(r c / mean(r))
 //   otherwise:  v = b v + (1 - b) q,  x = g / sqrt(v)
@@ -27,19 +29,32 @@
 
 namespace trivet::optim {
 
+// The decay rate of the second moment.
+enum class AdafactorDecay { pow, adam };
+TRIVET_ENUM(AdafactorDecay, pow, adam)
+
 struct AdafactorConfig : DecayConfig {
+  AdafactorDecay decay_method = AdafactorDecay::pow;
   double decay_exponent = 0.8;
+  double beta2 = 0.99;
   double beta1 = 0;
   double clip_threshold = 1;
   double epsilon1 = 1e-30;
   double epsilon2 = 1e-3;
   bool multiply_by_parameter_scale = false;
   std::int64_t min_dim_size_to_factor = 128;
+
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(AdafactorConfig, trivet::optim::DecayConfig,
-              (decay_exponent,
-               "Exponent of the decay rate of the second moment: 1 - step^-decay_exponent.",
+              (decay_method,
+               "Decay rate of the second moment: pow, 1 - step^-decay_exponent; adam, the constant "
+               "beta2 with Adam's bias correction.",
+               adjustable),
+              (decay_exponent, "Exponent of the decay rate with decay_method = \"pow\".",
                more_than(0), at_most(1), adjustable),
+              (beta2, "Decay rate with decay_method = \"adam\".", at_least(0), less_than(1),
+               adjustable),
               (beta1, "Decay of the momentum. 0: no momentum and no memory for it.", at_least(0),
                less_than(1), adjustable),
               (clip_threshold, "Largest root mean square of an update before the learning rate.",
@@ -69,6 +84,7 @@ class Adafactor final : public Optimizer {
 
  private:
   bool factored(const Shape& shape) const;
+  double decay_of(double t) const;  // t = 1, 2, ..
   // Returns g divided by the root of its mean squares, and updates their slots. Flat.
   Tensor normalized(const Tensor& g, double decay, OptimizerSegment& segment) const;
   void update(const OptimizerStep& step, OptimizerSegment& segment) const;

@@ -5,6 +5,7 @@
 #include "adafactor.h"
 #include "adagrad.h"
 #include "adam.h"
+#include "ewc.h"
 #include "lamb.h"
 #include "lars.h"
 #include "lion.h"
@@ -31,6 +32,8 @@ TRIVET_PLUGIN(
                                       "Divides by the root of the sum of all squared gradients."),
     trivet::optimizer<optim::Adafactor>(
         "Adafactor", "Adam with a factored second moment, which needs little memory."),
+    trivet::optimizer<optim::Ewc>(
+        "Ewc", "Any optimizer with a pull back to the weights that the training started from."),
     trivet::optimizer<optim::Regularized>(
         "Regularized", "Any optimizer with l1 and l2 penalties and decoupled weight decay."),
     trivet::optimizer<optim::RmsProp>(

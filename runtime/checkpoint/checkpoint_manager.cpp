@@ -364,12 +364,33 @@ void CheckpointManager::publish(const std::filesystem::path& temporary, std::int
   sync_directory(directory_);
 }
 
+// A checkpoint's time is that of its state.json, so every process finds the same ones.
+std::set<std::int64_t> CheckpointManager::always_kept(
+    const std::vector<std::int64_t>& steps) const {
+  std::set<std::int64_t> kept;
+  std::optional<std::filesystem::file_time_type> last;
+  const std::chrono::duration<double> distance(options_.keep_every.time.seconds);
+  for (const std::int64_t step : steps) {
+    if (!options_.keep_every.is_time()) {
+      if (options_.keep_every.steps > 0 && step % options_.keep_every.steps == 0) kept.insert(step);
+      continue;
+    }
+    std::error_code failure;
+    const auto time = std::filesystem::last_write_time(path_of(step) / "state.json", failure);
+    if (failure || damaged_.contains(step) || (last && time - *last < distance)) continue;
+    kept.insert(step);
+    last = time;
+  }
+  return kept;
+}
+
 void CheckpointManager::prune() {
   if (options_.max_to_keep == 0) return;
   std::vector<std::int64_t> all = steps();
+  const std::set<std::int64_t> always = always_kept(all);
   std::int64_t kept = 0;
   for (auto step = all.rbegin(); step != all.rend(); ++step) {
-    if (options_.keep_every > 0 && *step % options_.keep_every == 0) continue;
+    if (always.contains(*step)) continue;
     if (kept >= options_.max_to_keep) {
       discard(path_of(*step));
     } else if (!damaged_.contains(*step)) {

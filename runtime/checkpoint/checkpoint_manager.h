@@ -33,6 +33,7 @@
 
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_snapshot.h"
+#include "trivet/config/interval.h"
 #include "trivet/error.h"
 
 namespace trivet {
@@ -53,7 +54,9 @@ struct SavedCheckpoint {
 
 struct CheckpointOptions {
   std::int64_t max_to_keep = 5;  // number of newest checkpoints; 0: all
-  std::int64_t keep_every = 0;   // multiples of this step are always kept; 0: none
+  // Always kept: multiples of a step; or the first one and each that is this time later than the
+  // last one that was kept for it. 0: none.
+  Interval keep_every{};
   bool async = false;
   // If set, `newest` finds this step, or the newest even if it is damaged: for reading a checkpoint
   // without continuing from it.
@@ -135,6 +138,7 @@ class CheckpointManager {
   void remove_leftovers();
   void publish(const std::filesystem::path& temporary, std::int64_t step);
   void prune();
+  std::set<std::int64_t> always_kept(const std::vector<std::int64_t>& steps) const;
   void discard(const std::filesystem::path& path);
   void give_warnings();
 

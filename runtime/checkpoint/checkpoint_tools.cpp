@@ -232,9 +232,10 @@ std::vector<Source> open_sources(const std::vector<fs::path>& paths) {
   return sources;
 }
 
-// A new checkpoint with only a model.
-void write_model(const fs::path& out, std::span<const SafetensorsEntry> model, std::int64_t step,
-                 std::string_view state, const Value& about) {
+}  // namespace
+
+void write_model_checkpoint(const fs::path& out, std::span<const SafetensorsEntry> model,
+                            std::int64_t step, std::string_view state, const Value& about) {
   fs::path temporary = out;
   temporary += ".tmp";
   std::error_code ignored;
@@ -252,14 +253,12 @@ void write_model(const fs::path& out, std::span<const SafetensorsEntry> model, s
   }
 }
 
-}  // namespace
-
 void save_first_checkpoint(const fs::path& run, std::span<const SafetensorsEntry> model,
                            std::int64_t step) {
   const fs::path directory = run / "checkpoints";
   if (!steps_in(directory).empty()) throw RunError(directory.string() + " contains checkpoints");
   const CheckpointManager names(directory, {}, nullptr);
-  write_model(names.path_of(step), model, step, "import", Value::table());
+  write_model_checkpoint(names.path_of(step), model, step, "import", Value::table());
 }
 
 std::int64_t average_checkpoints(const fs::path& given, const std::vector<fs::path>& paths) {
@@ -281,7 +280,8 @@ std::int64_t average_checkpoints(const fs::path& given, const std::vector<fs::pa
     means.push_back(mean_of(gather(sources, entry)));
     entries.push_back({entry.name, entry.dtype, entry.shape, means.back()});
   }
-  write_model(out, entries, step, "average", Value::table({{"sources", std::move(names)}}));
+  write_model_checkpoint(out, entries, step, "average",
+                         Value::table({{"sources", std::move(names)}}));
   return step;
 }
 

@@ -7,10 +7,12 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trivet/backend/dtype.h"
 #include "trivet/config.h"
+#include "trivet/config/value.h"
 #include "trivet/data/safetensors.h"
 #include "trivet/tensor/shape.h"
 
@@ -40,6 +42,12 @@ TRIVET_ENUM(TensorDifference::What, equal, values, form, only_first, only_second
 // their bytes. A number that is NaN in both is equal.
 std::vector<TensorDifference> compare_checkpoints(const std::filesystem::path& first,
                                                   const std::filesystem::path& second);
+
+// Writes a new checkpoint directory that has only a model, and what it is `about` under `key` of
+// its state.json. The write is atomic. Throws RunError.
+void write_model_checkpoint(const std::filesystem::path& out,
+                            std::span<const SafetensorsEntry> model, std::int64_t step,
+                            std::string_view key, const Value& about);
 
 // Writes a checkpoint of a model that no run has trained into `run`/checkpoints, which must not
 // contain any. The write is atomic. Throws RunError.

@@ -166,18 +166,20 @@ void RunSession::make_parts() {
   if (runs_eval_actions(experiment_.mode)) {
     eval_actions_ = actions(fields_.eval_actions, "trainer.eval_actions", RunLog::Of::evaluation);
   }
-  controller_.emplace(Controller::Parts{.trainer = *trainer_,
-                                        .checkpoints = checkpoints_,
-                                        .events = recorder_,
-                                        .best = evaluates_once(experiment_.mode) ? nullptr : &best_,
-                                        .train_actions = train_actions_.get(),
-                                        .eval_actions = eval_actions_.get()},
-                      ControllerOptions{.train_steps = fields_.train_steps,
-                                        .steps_per_loop = fields_.steps_per_loop,
-                                        .evaluations = plan,
-                                        .checkpoint_interval = fields_.checkpoint_interval,
-                                        .recovers = fields_.recovery == Recovery::restore &&
-                                                    fields_.recovery_max_trials > 0});
+  controller_.emplace(
+      Controller::Parts{.trainer = *trainer_,
+                        .checkpoints = checkpoints_,
+                        .events = recorder_,
+                        .best = evaluates_once(experiment_.mode) ? nullptr : &best_,
+                        .train_actions = train_actions_.get(),
+                        .eval_actions = eval_actions_.get()},
+      ControllerOptions{.train_steps = fields_.train_steps,
+                        .steps_per_loop = fields_.steps_per_loop,
+                        .evaluations = plan,
+                        .checkpoint_interval = fields_.checkpoint_interval,
+                        .checkpoint_at_start =
+                            fields_.checkpoint_at_start || (fields_.recovery == Recovery::restore &&
+                                                            fields_.recovery_max_trials > 0)});
   recorder_.set_pause([this] { return controller_->wants_pause(); });
 }
 

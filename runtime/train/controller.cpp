@@ -90,7 +90,7 @@ Controller::Outcome Controller::run(With with) {
   }
   last_save_ = parts_.clock();
   last_save_step_ = parts_.trainer.global_step();
-  if (options_.recovers && !parts_.checkpoints.current()) save(last_save_step_);
+  if (options_.checkpoint_at_start && !parts_.checkpoints.current()) save(last_save_step_);
   const Outcome outcome = loop(with);
   parts_.checkpoints.wait();
   report_saved();

@@ -50,9 +50,8 @@ struct ControllerOptions {
   std::int64_t steps_per_loop = 100;
   EvalPlan evaluations;
   Interval checkpoint_interval;
-  // The trainer may throw DivergedError, so a checkpoint must always exist: one is saved before the
-  // first step.
-  bool recovers = false;
+  // Saves a checkpoint before the first step, which a trainer that may throw DivergedError needs.
+  bool checkpoint_at_start = false;
 };
 
 // Events of a controller. All calls come from the run thread.

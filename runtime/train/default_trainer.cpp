@@ -101,6 +101,7 @@ void DefaultTrainer::initialize() {
   const std::optional<LoadReport>& report = task_.init_report();
   if (!training_ && report && report->step) global_step_ = *report->step;
   if (training_) {
+    take_init_state(report);
     Input& input = *training_->input;
     in_plugin(item_of(input), "start", parts_.train_input.path(), [&] { input.start(); });
   }

@@ -94,6 +94,7 @@ class DefaultTrainer final : public Trainer {
   void restore_sums(const CheckpointReader& reader);
   void restore_metric_sums(const Value& state);
   void restore_averages(const CheckpointReader& reader);
+  void take_init_state(const std::optional<LoadReport>& report);
   void restore_evaluations(const CheckpointReader& reader);
   FpropContext step_context() const;
   NamedTensors model_tensors() const;

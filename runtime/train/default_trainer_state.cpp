@@ -3,12 +3,15 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "checkpoint/state_value.h"
 #include "evaluation/evaluations.h"
 #include "step/step_parts.h"
 #include "train/default_trainer.h"
 #include "train/default_trainer_training.h"
 #include "trivet/error.h"
+#include "trivet/train/init_slots.h"
 #include "trivet/train/optim_update.h"
 
 namespace trivet {
@@ -81,6 +84,26 @@ void DefaultTrainer::restore_averages(const CheckpointReader& reader) {
     }
   }
   reader.read_tensors("ema", weights, OtherTensors::ignored);
+}
+
+// What init_load asks for beside the weights.
+void DefaultTrainer::take_init_state(const std::optional<LoadReport>& report) {
+  const InitLoadConfig& load = task_.config().init_load;
+  if (!load.load_step && !load.load_slots) return;
+  if (!report) {
+    throw RunError("the task loads no weights by task.init_load, so it has no step or slots",
+                   {.path = "task.init_load"});
+  }
+  if (load.load_step && !report->step) {
+    throw RunError("'" + report->file + "' does not say its step",
+                   {.path = "task.init_load.load_step",
+                    .hint = "init_checkpoint must be a checkpoint of a run"});
+  }
+  if (load.load_step) global_step_ = *report->step;
+  if (!load.load_slots) return;
+  const std::size_t slots = load_slots(*training_->learner, *report, load);
+  observer_.note(fmt::format("{} optimizer slots from {}, after {} updates", slots, report->file,
+                             training_->learner->step()));
 }
 
 void DefaultTrainer::restore(const CheckpointReader& reader) {

@@ -2,6 +2,7 @@
 #include "lm/tasks/stored_tokenizer.h"
 
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -134,9 +135,12 @@ std::unique_ptr<Tokenizer> tokenizer_of_run(const ConfigOf<Tokenizer>& config,
   return tokenizer;
 }
 
-void check_loaded_tokens(const Tokenizer& own, const ConfigOf<Tokenizer>& config,
-                         const LoadReport& loaded, std::span<const std::string_view> layers) {
-  const fs::path run = run_above(loaded.file);
+namespace {
+
+void check_tokens_of(const std::string& file, const Tokenizer& own,
+                     const ConfigOf<Tokenizer>& config, const LoadReport& loaded,
+                     std::span<const std::string_view> layers) {
+  const fs::path run = run_above(file);
   const std::optional<Stored> stored = stored_in(run);
   if (!stored || stored->fingerprint == own.fingerprint()) return;
   std::string variables, patterns;
@@ -144,9 +148,8 @@ void check_loaded_tokens(const Tokenizer& own, const ConfigOf<Tokenizer>& config
     const std::string below = std::string(layer) + "/";
     bool is_loaded = false;
     for (const LoadReport::Entry& entry : loaded.entries) {
-      if (entry.status != LoadReport::Status::loaded || !entry.variable.starts_with(below)) {
-        continue;
-      }
+      const bool is_of_file = entry.status == LoadReport::Status::loaded && entry.file == file;
+      if (!is_of_file || !entry.variable.starts_with(below)) continue;
       variables += (variables.empty() ? "'" : ", '") + entry.variable + "'";
       is_loaded = true;
     }
@@ -159,6 +162,17 @@ void check_loaded_tokens(const Tokenizer& own, const ConfigOf<Tokenizer>& config
       "embedding rows depend on the tokenizer: use the run's tokenizer, or initialize them "
       "again, task.init_load.ignore = [" +
           patterns + "]");
+}
+
+}  // namespace
+
+void check_loaded_tokens(const Tokenizer& own, const ConfigOf<Tokenizer>& config,
+                         const LoadReport& loaded, std::span<const std::string_view> layers) {
+  std::set<std::string> files;
+  for (const LoadReport::Entry& entry : loaded.entries) {
+    if (entry.status == LoadReport::Status::loaded) files.insert(entry.file);
+  }
+  for (const std::string& file : files) check_tokens_of(file, own, config, loaded, layers);
 }
 
 }  // namespace trivet::lm

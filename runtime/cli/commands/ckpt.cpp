@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// trivet ckpt ls|info|diff|verify|average
+// trivet ckpt ls|info|diff|verify|average|convert
 #include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -11,6 +12,7 @@
 #include "base/format.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"
+#include "checkpoint/checkpoint_convert.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "checkpoint/checkpoint_tools.h"
@@ -30,6 +32,16 @@ using Words = std::vector<std::string>;
 
 constexpr OptionSpec kCkptOptions[] = {
     {.name = "json", .doc = "Print JSON"},
+    {.name = "rename",
+     .value = "PATTERN=NAME",
+     .doc = "convert: Tensors with these names get another; $1 is the pattern's first group",
+     .repeatable = true},
+    {.name = "drop",
+     .value = "PATTERN",
+     .doc = "convert: Leave out the tensors with these names",
+     .repeatable = true},
+    {.name = "dtype", .value = "TYPE", .doc = "convert: Store floats as f32, bf16 or f16"},
+    {.name = "averages", .doc = "convert: Take the moving averages of the weights"},
 };
 
 void print(const Value& value) {
@@ -205,6 +217,65 @@ int average(const Words& words, bool json) {
   return 0;
 }
 
+DType float_type_of(const std::string& name) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    if (name == name_of(dtype)) return dtype;
+  }
+  throw UsageError("--dtype takes f32, bf16 or f16, not '" + name + "'");
+}
+
+// The last = separates, for a name has none.
+ConvertOptions::Rename rename_of(const std::string& text) {
+  const std::size_t split = text.rfind('=');
+  if (split == std::string::npos || split == 0 || split + 1 == text.size()) {
+    throw UsageError("--rename takes PATTERN=NAME, not '" + text + "'",
+                     {.hint = "--rename 'encoder/(.*)=backbone/$1'"});
+  }
+  return {.pattern = text.substr(0, split), .name = text.substr(split + 1)};
+}
+
+int convert(const Words& words, const Arguments& arguments) {
+  if (words.size() != 2) {
+    throw UsageError("'trivet ckpt convert' takes the new directory and a checkpoint",
+                     {.hint = "trivet ckpt convert small runs/1-a --dtype bf16"});
+  }
+  ConvertOptions options{.averages = arguments.has("averages")};
+  for (const std::string& text : arguments.all("rename")) {
+    options.rename.push_back(rename_of(text));
+  }
+  options.drop = arguments.all("drop");
+  if (const std::string* dtype = arguments.last("dtype")) options.dtype = float_type_of(*dtype);
+  const ConvertReport report = convert_checkpoint(words[0], checkpoint_at(words[1]), options);
+  if (arguments.has("json")) {
+    print(Value::table({{"path", words[0]},
+                        {"step", report.step},
+                        {"tensors", report.tensors},
+                        {"renamed", report.renamed},
+                        {"dropped", report.dropped},
+                        {"rounded", report.rounded},
+                        {"overflow", report.overflow}}));
+    return 0;
+  }
+  std::string text =
+      fmt::format("{}  {} tensors of step {}", printable(words[0]), report.tensors, report.step);
+  for (const auto& [count, what] :
+       {std::pair{report.renamed, "renamed"}, std::pair{report.dropped, "left out"},
+        std::pair{report.rounded, "numbers rounded"},
+        std::pair{report.overflow, "numbers too large, now infinite"}}) {
+    if (count > 0) text += fmt::format(", {} {}", count, what);
+  }
+  print_out(text + "\n");
+  return 0;
+}
+
+void refuse_convert_options(const Arguments& arguments, const std::string& part) {
+  for (const char* name : {"rename", "drop", "dtype", "averages"}) {
+    if (!arguments.has(name)) continue;
+    throw UsageError(
+        fmt::format("--{} is an option of 'trivet ckpt convert', not of '{}'", name, part));
+  }
+}
+
 struct ShownPart {
   const char* name;
   int (*run)(const Words&, bool json);
@@ -216,11 +287,15 @@ constexpr ShownPart kParts[] = {
 int run_ckpt(std::span<const std::string> words) {
   const Arguments arguments = parse_arguments(words, kCkptOptions);
   Words plain = arguments.plain();
-  if (plain.empty()) throw UsageError("'trivet ckpt' takes ls, info, diff, verify or average");
-  std::vector<std::string> names;
+  if (plain.empty()) {
+    throw UsageError("'trivet ckpt' takes ls, info, diff, verify, average or convert");
+  }
+  std::vector<std::string> names{"convert"};
+  if (plain[0] == names[0]) return convert({plain.begin() + 1, plain.end()}, arguments);
   for (const ShownPart& part : kParts) {
     names.emplace_back(part.name);
     if (plain[0] != part.name) continue;
+    refuse_convert_options(arguments, plain[0]);
     plain.erase(plain.begin());
     return part.run(plain, arguments.has("json"));
   }
@@ -232,14 +307,15 @@ int run_ckpt(std::span<const std::string> words) {
 
 extern const CommandInfo kCkptCommand{
     .name = "ckpt",
-    .usage = "ckpt ls|info|diff|verify|average PATH...",
-    .summary = "Lists, compares, verifies and averages checkpoints",
+    .usage = "ckpt ls|info|diff|verify|average|convert PATH...",
+    .summary = "Lists, compares, verifies, averages and converts checkpoints",
     .details =
         "  trivet ckpt ls RUN                 all checkpoints of a run, the best ones last\n"
         "  trivet ckpt info PATH              every tensor with its type and shape\n"
         "  trivet ckpt diff PATH PATH         the differences; exit code 1 if there are any\n"
         "  trivet ckpt verify PATH...         sizes and checksums; exit code 1 if damaged\n"
         "  trivet ckpt average NEW PATH...    averages weights, for task.init_checkpoint\n"
+        "  trivet ckpt convert NEW PATH       writes weights with other names or another type\n"
         "\n"
         "PATH is a checkpoint, a run or a directory of checkpoints. A run means its newest\n"
         "checkpoint; for ls, verify and average it means all of them. The run may still be\n"

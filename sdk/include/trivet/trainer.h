@@ -82,7 +82,8 @@ struct TrainerConfig {
   std::int64_t validation_interval = 0;
   Interval checkpoint_interval = Duration(600);
   std::int64_t max_to_keep = 5;
-  std::int64_t keep_checkpoint_every = 0;
+  Interval keep_checkpoint_every;
+  bool checkpoint_at_start = false;
   bool checkpoint_async = true;
   BestCheckpointConfig best_checkpoint;
   Duration continuous_eval_timeout = 3600;
@@ -147,8 +148,11 @@ TRIVET_CONFIG(
      "0: only at the end.",
      at_least(0), adjustable),
     (max_to_keep, "Newest checkpoints kept; 0: all.", at_least(0), adjustable),
-    (keep_checkpoint_every, "Checkpoints of multiples of this step are kept for ever; 0: none.",
+    (keep_checkpoint_every,
+     "Checkpoints of multiples of this step are kept for ever; or time such as \"12h\": the first "
+     "one, and each one that is this much later than the last one kept. 0: none.",
      at_least(0), adjustable),
+    (checkpoint_at_start, "Saves a checkpoint before the first step.", adjustable),
     (checkpoint_async,
      "Training continues while a checkpoint is written; a write that fails ends the run.",
      adjustable),

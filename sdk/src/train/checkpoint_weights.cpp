@@ -34,18 +34,19 @@ bool has_averages(const fs::path& directory) {
 
 }  // namespace
 
-CheckpointWeights::CheckpointWeights(const fs::path& given, const InitLoadConfig& config)
-    : file_(find_weights(given)),
+CheckpointWeights::CheckpointWeights(const fs::path& given, std::optional<std::int64_t> step,
+                                     std::optional<bool> averages, const std::string& path)
+    : file_(find_weights(given, step)),
       weights_(file_),
       entries_(weights_.entries().begin(), weights_.entries().end()) {
   std::error_code ignored;
   const bool names_file = fs::is_regular_file(given, ignored);
-  if (!config.averages.value_or(!names_file)) return;
+  if (!averages.value_or(!names_file)) return;
   if (has_averages(file_.parent_path())) {
     take_averages(file_.parent_path() / kAverages);
-  } else if (config.averages) {
+  } else if (averages) {
     throw RunError("'" + file_.parent_path().string() + "' has no moving averages",
-                   {.path = "task.init_load.averages",
+                   {.path = path + ".averages",
                     .hint = "leave it out to take the weights where there are none"});
   }
 }

@@ -19,8 +19,10 @@ namespace trivet::detail {
 
 class CheckpointWeights {
  public:
-  // Throws as find_weights, and RunError where averages are wanted and there are none.
-  CheckpointWeights(const std::filesystem::path& given, const InitLoadConfig& config);
+  // Throws as find_weights, and RunError with `path`.averages where averages are wanted and there
+  // are none.
+  CheckpointWeights(const std::filesystem::path& given, std::optional<std::int64_t> step,
+                    std::optional<bool> averages, const std::string& path);
 
   const std::filesystem::path& file() const { return file_; }  // model.safetensors
   std::span<const SafetensorsEntry> entries() const { return entries_; }

@@ -27,6 +27,16 @@ namespace fs = std::filesystem;
 
 constexpr const char* kWeights = "model.safetensors";
 
+// The weights of this step below the directory of a run, or of checkpoints.
+std::optional<fs::path> weights_of_step(const fs::path& given, std::int64_t step) {
+  std::error_code ignored;
+  for (const fs::path& directory : {given, given / "checkpoints", given / "best"}) {
+    const fs::path file = directory / checkpoint_name(step) / kWeights;
+    if (fs::is_regular_file(file, ignored)) return file;
+  }
+  return std::nullopt;
+}
+
 std::optional<fs::path> newest_in(const fs::path& directory) {
   std::optional<std::pair<std::int64_t, fs::path>> best;
   std::error_code error;
@@ -52,9 +62,11 @@ std::regex regex_of(const std::string& pattern, const std::string& path) {
 // The rules of a config, and whether each was of use.
 class Rules {
  public:
-  Rules(const InitLoadConfig& config, std::string path) : path_(std::move(path)) {
-    for (const std::string& pattern : config.ignore) ignore_.push_back({.pattern = pattern});
-    for (const LoadRule& rule : config.rules) {
+  Rules(const std::vector<LoadRule>& rules, const std::vector<std::string>& ignore,
+        std::string path)
+      : path_(std::move(path)) {
+    for (const std::string& pattern : ignore) ignore_.push_back({.pattern = pattern});
+    for (const LoadRule& rule : rules) {
       rules_.push_back({.pattern = rule.pattern, .name = rule.name});
     }
     for (auto* list : {&ignore_, &rules_}) {
@@ -135,36 +147,106 @@ LoadReport::Entry compared(const Parameter& parameter, const std::string& source
   return entry;
 }
 
-LoadReport compare(const ParameterStore& store, const WeightSource& weights,
-                   const InitLoadConfig& config) {
-  LoadReport report{.file = weights.name, .entries = {}, .unused = {}};
-  Rules rules(config, weights.rules_path);
-  std::vector<std::string> names;
-  for (const SafetensorsEntry& entry : weights.entries) names.push_back(entry.name);
-  std::set<std::string> used;
-  for (const auto& parameter : store.parameters()) {
-    const std::string source = rules.source_of(parameter->path());
-    if (rules.ignores(parameter->path())) {
-      report.entries.push_back({.variable = parameter->path(),
-                                .shape = parameter->shape().to_string(),
-                                .status = LoadReport::Status::ignored,
-                                .source = {},
-                                .note = {}});
-      continue;
-    }
-    report.entries.push_back(compared(*parameter, source, find(weights.entries, source), names));
-    if (report.entries.back().status == LoadReport::Status::loaded) used.insert(source);
-  }
-  rules.require_use(store);
-  for (const std::string& name : names) {
-    if (!used.contains(name)) report.unused.push_back(name);
-  }
-  return report;
+// Where weights are, and how their names are found.
+struct Source {
+  std::span<const SafetensorsEntry> entries;
+  std::string file;
+  Rules rules;
+  std::vector<std::string> names{};
+  std::set<std::string> used{};
+};
+
+Source source_of(std::span<const SafetensorsEntry> entries, std::string file, Rules rules) {
+  Source source{.entries = entries, .file = std::move(file), .rules = std::move(rules)};
+  for (const SafetensorsEntry& entry : entries) source.names.push_back(entry.name);
+  return source;
 }
 
-}  // namespace
+// The place that a variable is loaded from: the first source that has its name there.
+struct Found {
+  std::string name;        // in the first source where none has it
+  std::size_t source = 0;  // its index
+  const SafetensorsEntry* entry = nullptr;
+};
 
-void InitLoadConfig::validate(Diagnostics& diagnostics) const {
+Found found_in(std::vector<Source>& sources, const std::string& variable) {
+  Found found;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const std::string name = sources[i].rules.source_of(variable);
+    if (found.entry != nullptr) continue;  // the rules of later sources count as used
+    if (i == 0) found.name = name;
+    found.entry = find(sources[i].entries, name);
+    if (found.entry != nullptr) found.source = i, found.name = name;
+  }
+  return found;
+}
+
+class Loading {
+ public:
+  Loading(const ParameterStore& store, std::vector<Source> sources) : sources_(std::move(sources)) {
+    report_.file = sources_.front().file;
+    for (const auto& parameter : store.parameters()) add(*parameter);
+    for (const Source& source : sources_) {
+      source.rules.require_use(store);
+      for (const std::string& name : source.names) {
+        if (!source.used.contains(name)) report_.unused.push_back(name);
+      }
+    }
+  }
+
+  LoadReport& report() { return report_; }
+
+  // Where `source_path` and `rules_path` are what messages call the config.
+  void require_all(const std::string& source_path, const std::string& rules_path) const {
+    using Status = LoadReport::Status;
+    if (report_.count(Status::missing) + report_.count(Status::differs) == 0) return;
+    std::string lines = report_.text();
+    lines.pop_back();
+    throw RunError("the model cannot start from '" + report_.file + "'\n" + lines,
+                   {.path = source_path,
+                    .hint = rules_path + " has rules for other names, ignore, and partial"});
+  }
+
+  void load(ParameterStore& store) const {
+    for (std::size_t i = 0; i < report_.entries.size(); ++i) {
+      const LoadReport::Entry& entry = report_.entries[i];
+      if (entry.status != LoadReport::Status::loaded) continue;
+      const std::vector<float> values = floats_of(*found_[i].entry);
+      Tensor value = store.find(entry.variable)->value();
+      value.assign_bytes(std::as_bytes(std::span<const float>(values)));
+    }
+  }
+
+  std::size_t source_index(std::size_t entry) const { return found_[entry].source; }
+
+ private:
+  void add(const Parameter& parameter) {
+    const bool is_ignored = sources_.front().rules.ignores(parameter.path());
+    Found found = found_in(sources_, parameter.path());
+    if (is_ignored) {
+      report_.entries.push_back({.variable = parameter.path(),
+                                 .shape = parameter.shape().to_string(),
+                                 .status = LoadReport::Status::ignored,
+                                 .source = {},
+                                 .note = {}});
+      found_.push_back({});
+      return;
+    }
+    Source& source = sources_[found.source];
+    LoadReport::Entry entry = compared(parameter, found.name, found.entry, source.names);
+    entry.file = source.file;
+    if (entry.status == LoadReport::Status::loaded) source.used.insert(found.name);
+    report_.entries.push_back(std::move(entry));
+    found_.push_back(std::move(found));
+  }
+
+  std::vector<Source> sources_;
+  LoadReport report_;
+  std::vector<Found> found_;  // of each entry of the report
+};
+
+void check_patterns(const std::vector<LoadRule>& rules, const std::vector<std::string>& ignore,
+                    Diagnostics& diagnostics) {
   const auto check = [&](const char* field, const std::string& pattern) {
     try {
       const std::regex compiled(pattern, std::regex::ECMAScript);
@@ -176,14 +258,31 @@ void InitLoadConfig::validate(Diagnostics& diagnostics) const {
   for (const std::string& pattern : ignore) check("ignore", pattern);
 }
 
+}  // namespace
+
+void InitSourceConfig::validate(Diagnostics& diagnostics) const {
+  check_patterns(rules, {}, diagnostics);
+}
+
+void InitLoadConfig::validate(Diagnostics& diagnostics) const {
+  check_patterns(rules, ignore, diagnostics);
+}
+
 std::size_t LoadReport::count(Status status) const {
   return static_cast<std::size_t>(std::count_if(
       entries.begin(), entries.end(), [&](const Entry& entry) { return entry.status == status; }));
 }
 
 std::string LoadReport::summary() const {
+  std::map<std::string, std::size_t> further;
+  for (const Entry& entry : entries) {
+    if (entry.status == Status::loaded && entry.file != file) ++further[entry.file];
+  }
   std::string text = std::to_string(count(Status::loaded)) + " of " +
                      std::to_string(entries.size()) + " variables from " + file;
+  for (const auto& [other, variables] : further) {
+    text += " and (" + std::to_string(variables) + ") " + other;
+  }
   if (averages > 0) text += ", " + std::to_string(averages) + " as moving averages";
   for (const Status status : {Status::ignored, Status::missing, Status::differs}) {
     if (count(status) == 0) continue;
@@ -198,6 +297,7 @@ std::string LoadReport::text() const {
   for (const Entry& entry : entries) {
     text += std::string(enum_name(entry.status)) + "  " + entry.variable + " " + entry.shape;
     if (!entry.source.empty() && entry.source != entry.variable) text += " from " + entry.source;
+    if (entry.status == Status::loaded && entry.file != file) text += " in " + entry.file;
     if (!entry.note.empty()) text += "; " + entry.note;
     text += "\n";
   }
@@ -205,8 +305,19 @@ std::string LoadReport::text() const {
   return text;
 }
 
-fs::path find_weights(const fs::path& given) {
+fs::path find_weights(const fs::path& given, std::optional<std::int64_t> step) {
   std::error_code error;
+  const bool is_one = fs::is_regular_file(given, error) || fs::exists(given / kWeights, error);
+  if (step && is_one) {
+    throw RunError("'" + given.string() + "' is one checkpoint, not a directory of several",
+                   {.path = "task.init_load.step", .hint = "remove the step, or give the run"});
+  }
+  if (step) {
+    if (const auto found = weights_of_step(given, *step)) return *found;
+    throw RunError(
+        "no checkpoint of step " + std::to_string(*step) + " at '" + given.string() + "'",
+        {.path = "task.init_load.step", .hint = "trivet ckpt ls lists those of a run"});
+  }
   if (fs::is_regular_file(given, error)) return given;
   if (fs::is_regular_file(given / kWeights, error)) return given / kWeights;
   for (const fs::path& directory : {given, given / "checkpoints"}) {
@@ -221,39 +332,45 @@ fs::path find_weights(const fs::path& given) {
 
 LoadReport load_weights(ParameterStore& store, const fs::path& given,
                         const InitLoadConfig& config) {
-  const detail::CheckpointWeights weights(given, config);
-  LoadReport report = load_weights(store,
-                                   {.entries = weights.entries(),
-                                    .name = weights.file().string(),
-                                    .rules_path = "task.init_load",
-                                    .source_path = "task.init_checkpoint"},
-                                   config);
-  report.averages = static_cast<std::size_t>(
-      std::count_if(report.entries.begin(), report.entries.end(), [&](const auto& entry) {
-        return entry.status == LoadReport::Status::loaded && weights.is_average(entry.source);
-      }));
-  report.step = weights.step();
+  const std::string path = "task.init_load";
+  std::vector<std::unique_ptr<detail::CheckpointWeights>> weights;
+  std::vector<Source> sources;
+  const auto add = [&](const fs::path& checkpoint, const auto& fields, Rules rules,
+                       const std::string& own_path) {
+    weights.push_back(std::make_unique<detail::CheckpointWeights>(checkpoint, fields.step,
+                                                                  fields.averages, own_path));
+    sources.push_back(
+        source_of(weights.back()->entries(), weights.back()->file().string(), std::move(rules)));
+  };
+  add(given, config, Rules(config.rules, config.ignore, path), path);
+  for (std::size_t i = 0; i < config.sources.size(); ++i) {
+    const InitSourceConfig& source = config.sources[i];
+    const std::string own_path = path + ".sources[" + std::to_string(i) + "]";
+    add(source.checkpoint.text, source, Rules(source.rules, {}, own_path), own_path);
+  }
+  Loading loading(store, std::move(sources));
+  if (!config.partial) loading.require_all("task.init_checkpoint", path);
+  loading.load(store);
+  LoadReport& report = loading.report();
+  for (std::size_t i = 0; i < report.entries.size(); ++i) {
+    const LoadReport::Entry& entry = report.entries[i];
+    const bool is_average = entry.status == LoadReport::Status::loaded &&
+                            weights[loading.source_index(i)]->is_average(entry.source);
+    report.averages += is_average ? 1 : 0;
+  }
+  report.step = weights.front()->step();
   return report;
 }
 
 LoadReport load_weights(ParameterStore& store, const WeightSource& source,
                         const InitLoadConfig& config) {
-  using Status = LoadReport::Status;
-  LoadReport report = compare(store, source, config);
-  if (!config.partial && report.count(Status::missing) + report.count(Status::differs) > 0) {
-    std::string lines = report.text();
-    lines.pop_back();
-    throw RunError("the model cannot start from '" + source.name + "'\n" + lines,
-                   {.path = source.source_path,
-                    .hint = source.rules_path + " has rules for other names, ignore, and partial"});
-  }
-  for (const LoadReport::Entry& entry : report.entries) {
-    if (entry.status != Status::loaded) continue;
-    const std::vector<float> values = floats_of(*find(source.entries, entry.source));
-    Tensor value = store.find(entry.variable)->value();
-    value.assign_bytes(std::as_bytes(std::span<const float>(values)));
-  }
-  return report;
+  std::vector<Source> sources;
+  sources.push_back(source_of(source.entries, source.name,
+                              Rules(config.rules, config.ignore, source.rules_path)));
+  Loading loading(store, std::move(sources));
+  if (!config.partial) loading.require_all(source.source_path, source.rules_path);
+  loading.load(store);
+  return loading.report();
 }
 
 }  // namespace trivet

@@ -53,7 +53,13 @@ Task::Task(TaskConfig config, TaskContext& context)
 Task::~Task() = default;
 
 void Task::initialize(ParameterStore& store) {
-  if (config_.init_checkpoint.empty()) return;
+  const InitLoadConfig& load = config_.init_load;
+  if (config_.init_checkpoint.empty()) {
+    if (load.sources.empty() && !load.step && !load.load_step && !load.load_slots) return;
+    throw ConfigError(Diagnostic{.path = "task.init_load",
+                                 .what = "has no effect without task.init_checkpoint",
+                                 .hint = "set task.init_checkpoint, the first source"});
+  }
   set_init_report(load_weights(store, config_.init_checkpoint.text, config_.init_load));
 }
 

@@ -197,6 +197,13 @@ TEST_CASE("Adafactor keeps means over rows and columns, or all squares of small 
          4.852203933637932, -5.896372253984794});
 }
 
+TEST_CASE("Adafactor with Adam's decay has its bias correction") {
+  // By hand in double: b = 0 at the first update, 0.99 (1 - 0.99) / (1 - 0.99^2) at the second.
+  Variable pair(any_backend(), {2}, {3, 4}, "Adafactor", Value::table({{"decay_method", "adam"}}));
+  check(pair.update({1, -2}), {2.9, 4.1});
+  check(pair.update({-1, 0.5F}), {3.0, 4.065623987814513});
+}
+
 TEST_CASE(
     "Adafactor's slots have the documented sizes, and axes before the last two are matrices") {
   Variable stack(any_backend(), {2, 3, 5}, Values(30, 1), "Adafactor",

@@ -3,6 +3,7 @@
 #include "checkpoint/best_checkpoints.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <limits>
 #include <string>
@@ -163,6 +164,25 @@ TEST_CASE("the newest are kept, and multiples of keep_every forever") {
     manager.wait();
     CHECK(manager.steps() == c.kept);
   }
+}
+
+TEST_CASE("with a time the first checkpoint is kept, and each one that is so much later") {
+  test::TempDir temp;
+  // The hours at which the steps 1, 2, .. were saved, and the process that keeps two more.
+  const std::vector<int> hours = {0, 5, 11, 12, 20, 25, 30};
+  CheckpointManager writer(temp / "c", {.max_to_keep = 0}, ignore);
+  const auto now = fs::file_time_type::clock::now();
+  for (std::size_t i = 0; i < hours.size(); ++i) {
+    const auto step = static_cast<std::int64_t>(i + 1);
+    writer.save(step, filled(weights(1)));
+    fs::last_write_time(writer.path_of(step) / "state.json",
+                        now - std::chrono::hours(100) + std::chrono::hours(hours[i]));
+  }
+  CheckpointManager manager(
+      temp / "c", {.max_to_keep = 2, .keep_every = Interval(Duration(12 * 3600))}, ignore);
+  manager.save(8, filled(weights(1)));
+  // Hours 0, 12, 25 and now for their time; beside them the newest two, of the hours 20 and 30.
+  CHECK(manager.steps() == Steps{1, 4, 5, 6, 7, 8});
 }
 
 TEST_CASE("an imported checkpoint survives the removal of its source") {

@@ -331,7 +331,7 @@ TEST_CASE("each recovery without a save in between goes one checkpoint further b
   Diverging events;
   CheckpointManager checkpoints(temp.path(), {.max_to_keep = 0}, [](const std::string&) {});
   Intervals options{8, 8, -1, 0, 2};
-  options.recovers = true;
+  options.checkpoint_at_start = true;
   Controller controller({trainer, checkpoints, events}, options);
   controller.restore_or_initialize();
   CHECK(controller.train() == Controller::Outcome::done);

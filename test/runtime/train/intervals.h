@@ -14,7 +14,7 @@ struct Intervals {
   std::int64_t validation_steps = -1;
   std::int64_t validation_interval = 0;
   Interval checkpoint_interval{};
-  bool recovers = false;
+  bool checkpoint_at_start = false;
 
   operator ControllerOptions() const {
     return {.train_steps = train_steps,
@@ -25,7 +25,7 @@ struct Intervals {
                                       .steps = validation_steps}},
                             .names = {""}},
             .checkpoint_interval = checkpoint_interval,
-            .recovers = recovers};
+            .checkpoint_at_start = checkpoint_at_start};
   }
 };
 

@@ -395,7 +395,7 @@ namespace {
 // A process that may go back, with a trainer that diverges at these steps, once each.
 Process diverging(Intervals options, std::set<std::int64_t> at) {
   Process process{.options = options, .keep = {.max_to_keep = 0}, .best = {}, .script = {}};
-  process.options.recovers = true;
+  process.options.checkpoint_at_start = true;
   process.script.at_step = [at](std::int64_t step) mutable {
     if (at.erase(step) > 0) throw DivergedError("bad at " + std::to_string(step));
   };
@@ -434,7 +434,7 @@ TEST_CASE(
 TEST_CASE("25: a bad step with no checkpoint at all is an error") {
   Story story;
   Process process = diverging({10, 5, -1, 0, 5}, {3});
-  process.options.recovers = false;
+  process.options.checkpoint_at_start = false;
   CHECK(story.go(process) == "! ");
   CHECK_THAT(story.error, Contains("bad at 3, and no checkpoint exists to go back to"));
 }

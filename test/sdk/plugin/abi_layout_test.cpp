@@ -45,7 +45,7 @@ namespace trivet {
                 "the layout of " #type " has changed: see the top of this file");
 
 // What plugins derive their configs from. An empty one has size 1, and none where it is a base.
-TRIVET_HAS_SIZE(TaskConfig, 240)
+TRIVET_HAS_SIZE(TaskConfig, 288)
 TRIVET_HAS_SIZE(ModelConfig, 1)
 TRIVET_HAS_SIZE(InputConfig, 64)
 TRIVET_HAS_SIZE(MetricConfig, 40)
@@ -54,7 +54,7 @@ TRIVET_HAS_SIZE(OptimizerConfig, 1)
 TRIVET_HAS_SIZE(ScheduleConfig, 1)
 TRIVET_HAS_SIZE(DataSourceConfig, 1)
 TRIVET_HAS_SIZE(TokenizerConfig, 1)
-TRIVET_HAS_SIZE(TrainerConfig, 480)
+TRIVET_HAS_SIZE(TrainerConfig, 488)
 
 // What plugins create.
 TRIVET_HAS_SIZE(FpropContext, 144)
@@ -92,7 +92,7 @@ TRIVET_HAS_SIZE(SourceExample, 56)
 TRIVET_HAS_SIZE(search::Trial, 104)
 
 // What plugins derive classes from.
-TRIVET_HAS_SIZE(Task, 504)
+TRIVET_HAS_SIZE(Task, 552)
 TRIVET_HAS_SIZE(Layer, 8)
 TRIVET_HAS_SIZE(Input, 8)
 TRIVET_HAS_SIZE(Metric, 8)

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -160,6 +161,70 @@ TEST_CASE("moving averages replace their weights") {
   Store store({{"a", 2}, {"b", 2}});
   CHECK_THAT(error_of(store, temp.path(), {.rules = {}, .ignore = {}, .averages = true}),
              Contains("has no moving averages"));
+}
+
+TEST_CASE("a variable is loaded from the first source that has it, by that source's rules") {
+  const test::TempDir first, second, third;
+  file_with(first, {{"body/w", 2}, {"old", 1}});
+  file_with(second, {{"x", 1}, {"body/w", 2}, {"net/text", 3}});
+  file_with(third, {{"net/text", 9}, {"a", 1}, {"b", 1}, {"head", 4}});
+  Store store({{"body/w", 2}, {"text", 3}, {"head", 4}, {"new", 1}});
+  InitLoadConfig config{.rules = {}, .ignore = {"new"}};
+  for (const auto* dir : {&second, &third}) {
+    InitSourceConfig source;
+    source.checkpoint = dir->path().string();
+    source.rules = {{"text", "net/text"}};
+    config.sources.push_back(source);
+  }
+  const LoadReport report = load_weights(store.get(), first.path(), config);
+  CHECK(store["body/w"] == 1);  // the first source has it
+  CHECK(store["text"] == 3);
+  CHECK(store["head"] == 4);
+  CHECK(store["new"] == 0);
+  CHECK(report.entries[1].file == (second / "model.safetensors").string());
+  CHECK_THAT(report.summary(), Contains("3 of 4 variables from " + first.path().string()) &&
+                                   Contains("and (1) " + second.path().string()) &&
+                                   Contains("and (1) " + third.path().string()));
+  CHECK_THAT(report.text(),
+             Contains("loaded  text [3] from net/text in " + second.path().string()));
+
+  // A shape that differs is an error, and later sources are not searched for another.
+  Store other({{"body/w", 3}, {"text", 3}, {"head", 4}, {"new", 1}});
+  CHECK_THAT(error_of(other, first.path(), config), Contains("differs  body/w [3]"));
+  config.sources[1].rules = {{"txt", "text"}};
+  CHECK_THAT(error_of(store, first.path(), config),
+             Contains("task.init_load.sources[1].rules") && Contains("'txt' matches no variable"));
+}
+
+TEST_CASE("a step selects a checkpoint of a run, also of its best ones") {
+  const test::TempDir run;
+  for (const char* folder :
+       {"checkpoints/step_00000010", "checkpoints/step_00000020", "best/step_00000005"}) {
+    fs::create_directories(run / folder);
+  }
+  const test::TempDir temp;
+  const auto put = [&](const std::string& folder, std::size_t variables) {
+    std::vector<std::pair<std::string, std::int64_t>> list;
+    for (std::size_t i = 1; i < variables; ++i) list.emplace_back("v" + std::to_string(i), 1);
+    list.emplace_back("w", 1);
+    fs::copy_file(file_with(temp, list), run / folder / "model.safetensors");
+  };
+  put("checkpoints/step_00000010", 1);
+  put("checkpoints/step_00000020", 2);
+  put("best/step_00000005", 3);
+  const auto loaded = [&](std::optional<std::int64_t> step) {
+    Store store({{"w", 1}});
+    load_weights(store.get(), run.path(), {.rules = {}, .ignore = {}, .step = step});
+    return store["w"];
+  };
+  CHECK(loaded({}) == 2);
+  CHECK(loaded(10) == 1);
+  CHECK(loaded(5) == 3);
+  Store store({{"w", 1}});
+  CHECK_THAT(error_of(store, run.path(), {.rules = {}, .ignore = {}, .step = 11}),
+             Contains("no checkpoint of step 11") && Contains("task.init_load.step"));
+  CHECK_THAT(error_of(store, run / "best/step_00000005", {.rules = {}, .ignore = {}, .step = 5}),
+             Contains("is one checkpoint, not a directory of several"));
 }
 
 TEST_CASE("two variables may start from one") {

@@ -14,11 +14,21 @@
 // name is the variable's own. A rule or ignore pattern that matches no variable at all is an error.
 // After Pax's init_from_checkpoint_rules, with full matches everywhere.
 //
+// With several sources each variable is loaded from the first one that has the name for it, by the
+// rules of that source:
+//
+//   [[task.init_load.sources]]
+//   checkpoint = "runs/2-text"
+//   step = 5000
+//   rules = [{ pattern = "text/(.*)", name = "encoder/$1" }]
+//
 // Moving averages (trainer.ema) are what evaluations used, so a checkpoint that has them gives them
 // instead of the weights they are averages of, as Model Garden exports. `averages` changes that.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -30,8 +40,10 @@
 namespace trivet {
 
 // The file of weights that a path means: itself, model.safetensors in it, or that of the newest
-// step_NUMBER below it or below its `checkpoints`. Throws RunError when there is none.
-TRIVET_API std::filesystem::path find_weights(const std::filesystem::path& path);
+// step_NUMBER below it or below its `checkpoints`; with a step that of this step, also below its
+// `best`. Throws RunError when there is none.
+TRIVET_API std::filesystem::path find_weights(const std::filesystem::path& path,
+                                              std::optional<std::int64_t> step = {});
 
 // Fills the store's parameters from what `path` means. f32, bf16 and f16 are read. Moving averages
 // are in ema.safetensors next to model.safetensors and replace it as config.averages says; a path

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trivet/train/init_slots.h"
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "trivet/config/json.h"
+#include "trivet/data/float_values.h"
+#include "trivet/data/safetensors.h"
+#include "trivet/error.h"
+#include "trivet/os/file.h"
+
+namespace trivet {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPath = "task.init_load.load_slots";
+
+// The optimizers' files beside files of weights, each opened once.
+class SlotFiles {
+ public:
+  // Null if there is no such file beside these weights.
+  const SafetensorsFile* beside(const std::string& weights) {
+    const auto [at, is_new] = files_.try_emplace(weights);
+    const fs::path file = fs::path(weights).parent_path() / "optimizer.safetensors";
+    std::error_code ignored;
+    if (is_new && fs::is_regular_file(file, ignored)) {
+      at->second = std::make_unique<SafetensorsFile>(file);
+    }
+    return at->second.get();
+  }
+
+ private:
+  std::map<std::string, std::unique_ptr<SafetensorsFile>> files_;
+};
+
+std::int64_t updates_of(const std::string& weights) {
+  const fs::path file = fs::path(weights).parent_path() / "state.json";
+  std::error_code ignored;
+  const Value* updates = nullptr;
+  Value state;
+  if (fs::is_regular_file(file, ignored)) {
+    state = value_from_json(read_text_file(file), file.string());
+    updates = state.find_path("trainer.updates");
+  }
+  if (updates == nullptr || !updates->is_integer()) {
+    throw RunError("'" + file.string() + "' does not say how many updates were made",
+                   {.path = kPath, .hint = "init_checkpoint must be a checkpoint of a training"});
+  }
+  return updates->as_integer();
+}
+
+// Slots in the files that the optimizer does not have: those of another optimizer.
+std::string foreign_slots(SlotFiles& files, const std::set<std::string>& own,
+                          const std::map<std::string, const LoadReport::Entry*>& loaded) {
+  std::string text;
+  for (const auto& [variable, entry] : loaded) {
+    const SafetensorsFile* file = files.beside(entry->file);
+    if (file == nullptr) continue;
+    for (const SafetensorsEntry& slot : file->entries()) {
+      const std::size_t end = slot.name.rfind('/');
+      if (end == std::string::npos || slot.name.substr(0, end) != entry->source) continue;
+      if (own.contains(variable + slot.name.substr(end))) continue;
+      text += "\n" + slot.name + " " + slot.shape.to_string() + ": this optimizer has no such slot";
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::size_t load_slots(Learner& learner, const LoadReport& report, const InitLoadConfig& config) {
+  const std::int64_t updates = updates_of(report.file);
+  std::map<std::string, const LoadReport::Entry*> loaded;
+  for (const LoadReport::Entry& entry : report.entries) {
+    if (entry.status == LoadReport::Status::loaded) loaded[entry.variable] = &entry;
+  }
+  SlotFiles files;
+  std::vector<std::pair<Tensor, const SafetensorsEntry*>> found;
+  std::string missing;
+  std::set<std::string> own;
+  for (const auto& [name, slot] : learner.slots()) {
+    own.insert(name);
+    const std::size_t end = name.rfind('/');
+    const auto variable = loaded.find(name.substr(0, end));
+    if (variable == loaded.end()) continue;  // it starts with new slots, as its weights
+    const SafetensorsFile* file = files.beside(variable->second->file);
+    const std::string source = variable->second->source + name.substr(end);
+    const SafetensorsEntry* entry = file == nullptr ? nullptr : file->find(source);
+    if (entry != nullptr && entry->shape == slot.shape() && holds_floats(*entry)) {
+      found.emplace_back(slot, entry);
+      continue;
+    }
+    missing += "\n" + name + " " + slot.shape().to_string() + ": " +
+               (file == nullptr    ? "there is no optimizer.safetensors beside the weights"
+                : entry == nullptr ? "there is no " + source
+                                   : "there is " + entry->shape.to_string());
+  }
+  missing += foreign_slots(files, own, loaded);
+  if (!missing.empty() && !config.partial) {
+    throw RunError("the optimizer cannot start from '" + report.file + "'" + missing,
+                   {.path = kPath,
+                    .hint = "use the optimizer of the other run, or set task.init_load.partial"});
+  }
+  for (auto& [slot, entry] : found) {
+    const std::vector<float> values = floats_of(*entry);
+    slot.assign_bytes(std::as_bytes(std::span<const float>(values)));
+  }
+  learner.set_step(updates);
+  return found.size();
+}
+
+}  // namespace trivet
