@@ -98,13 +98,13 @@ class NpySource final : public ExampleSource {
 
  private:
   void check_classes() const {
-    const bool fits =
-        label_classes() >= 2 && (num_classes_ == 0 || num_classes_ == label_classes());
-    if (fits) return;
+    if (label_classes() < 2) {
+      throw InputError(labels_->name() + ": has 2 axes; labels have one, or two with a share for " +
+                       "each of two or more classes");
+    }
+    if (num_classes_ == 0 || num_classes_ == label_classes()) return;
     throw InputError(labels_->name() + ": has labels of " + std::to_string(label_classes()) +
-                     " classes" +
-                     (num_classes_ == 0 ? ", two or more are needed"
-                                        : ", and num_classes is " + std::to_string(num_classes_)));
+                     " classes, and num_classes is " + std::to_string(num_classes_));
   }
 
   void check_shares() const {

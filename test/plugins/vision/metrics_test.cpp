@@ -84,8 +84,8 @@ TEST_CASE("weights are 1 where the batch has none") {
 
 TEST_CASE("shapes that do not fit are refused before anything is read") {
   CHECK_THROWS_WITH(Predictions(labels({0, 1}), logits({1, 2, 3}, 3)),
-                    Contains("expected logits [B, classes] and label [B]") && Contains("[1, 3]") &&
-                        Contains("[2]"));
+                    Contains("expected logits [B, classes] and label i32 [B]") &&
+                        Contains("[1, 3]") && Contains("[2]"));
   CHECK_THROWS_WITH(Predictions(labels({0, 1}, {1}), logits({1, 2, 3, 4}, 2)),
                     Contains("expected weight [B]") && Contains("[1]"));
   CHECK_THROWS_WITH(Predictions({}, logits({1, 2}, 2)), Contains("label"));

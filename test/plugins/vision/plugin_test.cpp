@@ -118,7 +118,7 @@ TEST_CASE("metrics refuse logits and labels that do not fit") {
   const auto accuracy = metric("vision/Accuracy");
   four.batch.set("label", four.labels({1, 2}));
   CHECK_THROWS_WITH(accuracy->update_state(four.batch, four.outputs),
-                    Contains("expected logits [B, classes] and label [B]"));
+                    Contains("expected logits [B, classes] and label i32 [B]"));
   CHECK_THROWS_WITH(accuracy->update_state(four.batch, {}), Contains("logits"));
 }
 

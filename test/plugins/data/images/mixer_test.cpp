@@ -233,7 +233,7 @@ TEST_CASE("a NumPy file may have a share for each class") {
              Contains("labels of 2 classes, and num_classes is 3"));
   config.num_classes = 0;
   labels("(2, 1)", {0, 1});
-  CHECK_THAT(complaint<data::NpyInput>(config), Contains("two or more are needed"));
+  CHECK_THAT(complaint<data::NpyInput>(config), Contains("each of two or more classes"));
   labels("(2, 1, 1)", {0, 1});
   CHECK_THAT(complaint<data::NpyInput>(config), Contains("has 3 axes"));
 }
