@@ -39,6 +39,10 @@ inline constexpr OptionSpec kOwnRunOptions[] = {
      .value = "NAME",
      .doc = "With --mode continuous_eval: one of several evaluations of a run. Its records are in "
             "continuous_eval-NAME/ of the run's directory"},
+    {.name = "profile",
+     .value = "steps=A..B",
+     .doc = "Time every kernel and layer of these steps: tables, and a Chrome trace in profile/ of "
+            "the run's directory"},
     {.name = "quiet", .letter = 'q', .doc = "Print warnings and errors only"},
 };
 inline constexpr auto kRunOptions = with_config_options(kOwnRunOptions);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "config/resolver.h"
+#include "profile/step_profile.h"
 #include "run/run_view.h"
 
 namespace trivet {
@@ -22,6 +23,8 @@ struct RunRequest {
   std::optional<std::int64_t> step;
   // Mode continuous_eval: the name of one of several evaluations. May be empty.
   std::string evaluation;
+  // The steps of the training to profile.
+  std::optional<StepRange> profile{};
   // Set to the reason if an action has ended the training before its last step. May be null.
   std::string* stop_reason = nullptr;
 };

@@ -68,6 +68,7 @@ void RunRecorder::on_train_step(std::int64_t step, double loss, std::int64_t exa
   const bool first = parts_.stats.steps() == 1;
   if (first) parts_.status.start_heartbeat();
   if (first || parts_.view.is_due(step)) show(step, loss);
+  if (at_step_) at_step_(step);
 }
 
 void RunRecorder::show(std::int64_t step, double loss) {
@@ -162,8 +163,9 @@ bool RunRecorder::is_evaluated(std::int64_t step) const {
   return parts_.metrics.ends_with(RecordKind::eval, step);
 }
 
-void RunRecorder::on_train_begin(std::int64_t) {
+void RunRecorder::on_train_begin(std::int64_t step) {
   training_ = true;
+  if (at_step_) at_step_(step);
   parts_.stats.begin_training();
 }
 

@@ -56,6 +56,9 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   // Called before every training step: whether the trainer should return.
   void set_pause(std::function<bool()> pause) { pause_ = std::move(pause); }
 
+  // Called with the step after every training step, and when training begins.
+  void set_at_step(std::function<void(std::int64_t)> at_step) { at_step_ = std::move(at_step); }
+
   // TrainerObserver
   bool wants_loss() const override;
   void on_train_step(std::int64_t step, double loss, std::int64_t examples) override;
@@ -101,6 +104,7 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   const std::int64_t target_;
   const Value state_;
   std::function<bool()> pause_;
+  std::function<void(std::int64_t)> at_step_;
   std::function<void()> before_first_result_;
   bool training_ = false;
   Logs train_logs_, eval_logs_;

@@ -111,6 +111,7 @@ int RunSession::execute() {
       recorder_.before_first_result([this] { keep_config(); });
     }
     outcome = work();
+    if (profile_) profile_->finish();
     if (outcome == Controller::Outcome::done) recorder_.take_first_result();
   });
   if (outcome == Controller::Outcome::done) {
@@ -131,7 +132,20 @@ void RunSession::find_peak() {
   }
 }
 
+void RunSession::make_profile() {
+  if (!request_.profile) return;
+  profile_ = std::make_unique<StepProfile>(
+      *request_.profile,
+      StepProfile::Parts{.device = device_,
+                         .directory = directory_.path(),
+                         .peak_flops = [this] { return peak_of(device_, experiment_.runtime); },
+                         .print = [this](const std::string& text) { view_.print(printable(text)); },
+                         .warn = [this](const std::string& text) { recorder_.warn(text); }});
+  recorder_.set_at_step([this](std::int64_t step) { profile_->at_step(step); });
+}
+
 void RunSession::make_parts() {
+  make_profile();
   TaskContext task_context{device_, directory_.path(), followed_};
   build_from_config("task", experiment_.task.origin(),
                     [&] { task_ = make(experiment_.task, task_context); });

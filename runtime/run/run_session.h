@@ -14,6 +14,7 @@
 #include "base/stop_signals.h"
 #include "checkpoint/best_checkpoints.h"
 #include "checkpoint/checkpoint_manager.h"
+#include "profile/step_profile.h"
 #include "run/run_command.h"
 #include "run/run_recorder.h"
 #include "run/run_stats.h"
@@ -57,6 +58,7 @@ class RunSession {
   void print_header();
   void make_parts();
   void find_peak();
+  void make_profile();
   Controller::Outcome work();
   Controller::Outcome post_evaluate(Controller::Outcome trained);
   Controller::Outcome follow();
@@ -86,6 +88,7 @@ class RunSession {
   RunRecorder recorder_;
   CheckpointManager checkpoints_;
   BestCheckpoints best_;
+  std::unique_ptr<StepProfile> profile_;  // before the layers, which it must see being made
   std::unique_ptr<Task> task_;
   std::unique_ptr<Trainer> trainer_;
   std::vector<ConfigChange> changes_;  // since the run started

@@ -12,6 +12,7 @@
 #include "trivet/backend/thread_pool.h"
 #include "trivet/error.h"
 #include "trivet/plugin/plugin_call.h"
+#include "trivet/tensor/profile.h"
 
 namespace trivet {
 
@@ -72,6 +73,7 @@ class PrefetchInput::Producer {
 
   Item make() {
     Item item;
+    const ProfileSpan span("read batch");
     try {
       in_plugin(item_, "get_next", path_, [&] { item.batch = input_.get_next(); });
       in_plugin(item_, "save_state", path_, [&] { item.state = input_.save_state(); });

@@ -10,6 +10,7 @@
 
 #include "trivet/config/schema.h"
 #include "trivet/error.h"
+#include "trivet/tensor/profile.h"
 
 namespace trivet {
 namespace {
@@ -302,6 +303,7 @@ void Controller::end_loop(std::int64_t step) {
 Controller::Outcome Controller::evaluate_safely(std::int64_t step,
                                                 const std::vector<EvalPlan::Set>& sets) {
   if (step > last_save_step_ && options_.checkpoint_interval.is_time()) save(step);
+  const ProfileSpan span("evaluate");
   try {
     return evaluate(sets, {});
   } catch (const DivergedError&) {
@@ -386,6 +388,7 @@ void Controller::fill(CheckpointWriter& writer) {
 }
 
 void Controller::save(std::int64_t step) {
+  const ProfileSpan span("save");
   parts_.events.on_save_begin(step);
   parts_.checkpoints.begin_save(step, [this](CheckpointWriter& writer) { fill(writer); });
   last_save_ = parts_.clock();

@@ -18,6 +18,7 @@
 #include "trivet/error.h"
 #include "trivet/ops.h"
 #include "trivet/plugin/plugin_call.h"
+#include "trivet/tensor/profile.h"
 #include "trivet/train/optim_update.h"
 
 namespace trivet {
@@ -118,7 +119,10 @@ void DefaultTrainer::train(std::int64_t target) {
 
 bool DefaultTrainer::train_one() {
   Training& training = *training_;
-  const std::optional<Batch> batch = next_batch(*training.input, parts_.train_input);
+  const std::optional<Batch> batch = [&] {
+    const ProfileSpan span("wait for batch");
+    return next_batch(*training.input, parts_.train_input);
+  }();
   if (!batch) return false;
   const BatchSize size = size_of(*batch);
   DivergenceGuard& bad_steps = training.bad_steps;

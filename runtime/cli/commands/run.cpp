@@ -62,6 +62,16 @@ std::string evaluation_name(const ConfigArguments& given, Mode mode) {
   throw UsageError("--eval-name takes letters, digits, '_', '-' and '.', not '" + *name + "'");
 }
 
+std::optional<StepRange> asked_profile(const ConfigArguments& given, Mode mode) {
+  const std::string* text = given.arguments.last("profile");
+  if (text == nullptr) return std::nullopt;
+  if (!trains(mode)) {
+    throw UsageError("--profile requires a mode that trains",
+                     {.hint = "--mode train, for instance, with a new --workdir"});
+  }
+  return step_range_of(*text);
+}
+
 int run_run(std::span<const std::string> words) {
   const DoneFile done;
   const ConfigArguments given = parse_run_arguments(words);
@@ -78,6 +88,7 @@ int run_run(std::span<const std::string> words) {
   request.source = given.source;
   request.step = asked_step(given, request.config.experiment.mode);
   request.evaluation = evaluation_name(given, request.config.experiment.mode);
+  request.profile = asked_profile(given, request.config.experiment.mode);
   Terminal terminal = detect_terminal();
   if (given.arguments.has("quiet")) terminal.style = OutputStyle::quiet;
   Progress progress(terminal);

@@ -6,6 +6,7 @@
 #include "layer/guarded_layer.h"
 #include "trivet/layer/scope.h"
 #include "trivet/tensor/device.h"
+#include "trivet/tensor/profile.h"
 
 namespace trivet {
 namespace {
@@ -27,9 +28,14 @@ class LayerTrace::Wrapped final : public Layer {
  public:
   Wrapped(std::unique_ptr<Layer> layer, Device& device, std::shared_ptr<State> state,
           std::size_t index)
-      : layer_(std::move(layer)), device_(device), state_(std::move(state)), index_(index) {}
+      : layer_(std::move(layer)),
+        device_(device),
+        state_(std::move(state)),
+        index_(index),
+        scope_(detail::profile_scope_of(state_->entries[index].path)) {}
 
   Tensor fprop(const Tensor& x, FpropContext& context) override {
+    const detail::ScopedProfile scope({.index = scope_});
     const double before = device_.flops();
     Tensor y = layer_->fprop(x, context);
     Entry& entry = state_->entries[index_];
@@ -49,6 +55,7 @@ class LayerTrace::Wrapped final : public Layer {
   Device& device_;
   std::shared_ptr<State> state_;
   std::size_t index_;
+  std::uint32_t scope_;
 };
 
 LayerTrace::LayerTrace()

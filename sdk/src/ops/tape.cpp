@@ -16,6 +16,7 @@
 #include "tensor/tensor_impl.h"
 #include "trivet/error.h"
 #include "trivet/plugin/plugin_call.h"
+#include "trivet/tensor/profile.h"
 
 namespace trivet {
 namespace {
@@ -32,6 +33,7 @@ struct Destination {
 struct Node {
   const OpDef* op = nullptr;
   const RegistryItem* item = nullptr;  // whose code recorded it, and so wrote its gradient
+  std::uint32_t scope = 0;             // of a profile: the layer it works for
   std::size_t inputs = 0, outputs = 0, saved = 0;
   Destination to[kMostInputs];
   Tensor input[kMostInputs];
@@ -243,6 +245,7 @@ void Tape::backward(const Tensor& loss, const Tensor& seed) {
       Vjp vjp(state);
       loss.device().impl().op = node->op->name;
       const RunningGradient running(node->op->name);
+      const detail::ScopedProfile scope({.index = node->scope, .gradient = true});
       in_plugin(node->item, "gradient", "", [&] { node->op->vjp(vjp); });
     }
     node_pool().destroy(std::exchange(impl_->nodes[i], nullptr));
@@ -267,6 +270,7 @@ void record(const OpDef& op, std::span<const Tensor> inputs, std::span<Tensor> o
   node.op = &op;
   const PluginCall* const call = PluginCall::current();
   node.item = call != nullptr ? &call->item() : nullptr;
+  node.scope = detail::profile_scope().index;
   node.inputs = inputs.size();
   node.outputs = outputs.size();
   node.saved = saved.size();

@@ -11,6 +11,7 @@
 #include "trivet/os/file.h"
 #include "trivet/plugin/plugin_call.h"
 #include "trivet/plugin/registry.h"
+#include "trivet/tensor/profile.h"
 #include "trivet/train/init_checkpoint.h"
 
 namespace trivet {
@@ -157,6 +158,7 @@ StepOutput Task::train_step(const Batch& batch, StepState& state) {
   state.context.train = true;
   tape_.clear();  // what a step that failed has left
   {
+    const ProfileSpan span("forward");
     Tape::Recording recording(tape_);
     out.outputs = outputs_of(state.model, out.batch, state.context);
     in_plugin(item_of(*this), "build_losses", "task", [&] {
@@ -166,11 +168,18 @@ StepOutput Task::train_step(const Batch& batch, StepState& state) {
       out.weight = loss.weight;
     });
   }
-  state.store.begin_gradients();
-  tape_.backward(out.loss);
-  state.store.end_gradients();
-  in_plugin(item_of(*this), "process_metrics", "task",
-            [&] { process_metrics(state.metrics, out.batch, out.outputs); });
+  {
+    const ProfileSpan span("backward");
+    state.store.begin_gradients();
+    tape_.backward(out.loss);
+    state.store.end_gradients();
+  }
+  {
+    const ProfileSpan span("metrics");
+    in_plugin(item_of(*this), "process_metrics", "task",
+              [&] { process_metrics(state.metrics, out.batch, out.outputs); });
+  }
+  const ProfileSpan span("update");
   const Learner::Update update = state.step->apply_gradients(out.weight, out.loss);
   if (update.gradient_norm >= 0) out.logs.set("gradient_norm", update.gradient_norm);
   return out;
