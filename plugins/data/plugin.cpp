@@ -3,6 +3,7 @@
 #include "trivet/plugin.h"
 
 #include "data/images/idx_input.h"
+#include "data/images/image_folder_input.h"
 #include "data/images/npy_input.h"
 #include "data/images/synthetic_input.h"
 #include "data/labeled/sentence_pairs_input.h"
@@ -24,6 +25,8 @@ TRIVET_PLUGIN(
     ({.name = "data", .version = "1.0.0", .license = "Apache-2.0", .doc = "Inputs."}),
     trivet::input<data::CsvInput>("Csv", "Rows of a CSV file, for tabular tasks."),
     trivet::input<data::IdxInput>("Idx", "Images and labels from IDX files (MNIST)."),
+    trivet::input<data::ImageFolderInput>("ImageFolder",
+                                          "JPEG and PNG files in a folder for each class."),
     trivet::input<data::LanguageModelInput>("LanguageModel",
                                             "Rows of a source's texts, for language models."),
     trivet::input<data::MaskedLanguageModelInput>(

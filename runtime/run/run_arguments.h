@@ -41,8 +41,8 @@ inline constexpr OptionSpec kOwnRunOptions[] = {
             "continuous_eval-NAME/ of the run's directory"},
     {.name = "profile",
      .value = "steps=A..B",
-     .doc = "Time every kernel and layer of these steps: tables, and a Chrome trace in profile/ of "
-            "the run's directory"},
+     .doc = "Time every kernel and layer in steps A to B: tables, and a Chrome trace in profile/ "
+            "of the run's directory"},
     {.name = "quiet", .letter = 'q', .doc = "Print warnings and errors only"},
 };
 inline constexpr auto kRunOptions = with_config_options(kOwnRunOptions);

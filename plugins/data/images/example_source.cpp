@@ -113,7 +113,7 @@ void ExampleInput::restore_state(const Value& state) {
 std::vector<std::string> ExampleInput::locations() const {
   std::vector<std::string> locations;
   for (const ExampleSampler::Sample& sample : samples_) {
-    locations.push_back(source_->name() + ":" + std::to_string(sample.example));
+    locations.push_back(source_->location(sample.example));
   }
   return locations;
 }

@@ -37,6 +37,10 @@ class ExampleSource {
   // Writes one example, normalized.
   virtual void read(std::int64_t example, std::span<float> out) = 0;
   virtual std::int32_t label(std::int64_t example) const = 0;
+  // Where an example is, for outputs by example.
+  virtual std::string location(std::int64_t example) const {
+    return name() + ":" + std::to_string(example);
+  }
   // Where labels have a share for each class: the number of classes, and the shares of an example,
   // in place of label().
   virtual std::int64_t label_classes() const { return 0; }
