@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the headers of trivet/testing/ show: tests of configs, gradients, layers and plugins.
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include <trivet/testing/config_check.h>
 #include <trivet/testing/gradient_check.h>
 #include <trivet/testing/layer_check.h>
+#include <trivet/testing/metric_check.h>
 #include <trivet/testing/plugins.h>
 
 #include "fixtures.h"
@@ -79,6 +81,52 @@ TEST_CASE("example: the gradients of a layer are compared with differences") {
   // [/layer]
   trivet::FpropContext context;
   CHECK(layer->fprop(x, context).to_host<float>() == Floats{-2, 1, 4});
+}
+
+// The mean of the output "x".
+class MeanOfX final : public trivet::Metric {
+ public:
+  using Config = trivet::MetricConfig;
+  explicit MeanOfX(const Config&) {}
+  void update_state(const trivet::Batch&, const trivet::NestedMap& outputs) override {
+    for (const float x : outputs.at("x").to_host<float>()) {
+      sum_ += static_cast<double>(x);
+      ++count_;
+    }
+  }
+  trivet::Logs result() const override {
+    trivet::Logs logs;
+    logs.set("mean", count_ > 0 ? sum_ / count_ : 0);
+    return logs;
+  }
+  void reset_state() override { sum_ = count_ = 0; }
+  trivet::Value save_state() const override {
+    return trivet::Value::table({{"sum", sum_}, {"count", count_}});
+  }
+  void restore_state(const trivet::Value& state) override {
+    sum_ = state.at("sum", "mean").as_float();
+    count_ = state.at("count", "mean").as_float();
+  }
+  void merge(const trivet::Value& state) override {
+    sum_ += state.at("sum", "mean").as_float();
+    count_ += state.at("count", "mean").as_float();
+  }
+
+ private:
+  double sum_ = 0, count_ = 0;
+};
+
+TEST_CASE("example: a metric is checked on batches that are cut in two") {
+  const auto device = snippets::open_device();
+  std::vector<trivet::testing::MetricBatch> batches;
+  for (const Floats& x : {Floats{1, 2, 3}, Floats{8}, Floats{-1, 4}}) {
+    const auto size = static_cast<std::int64_t>(x.size());
+    batches.push_back({{}, {{"x", trivet::Tensor::from<float>(*device, x, {size})}}});
+  }
+  // [metric]
+  const auto make = [] { return std::make_unique<MeanOfX>(MeanOfX::Config{}); };
+  REQUIRE(trivet::testing::check_metric(make, batches) == "");
+  // [/metric]
 }
 
 }  // namespace checks_example

@@ -21,6 +21,7 @@
 #include "trivet/optimizer.h"
 #include "trivet/plugin/registry.h"
 #include "trivet/testing/layer_check.h"
+#include "trivet/testing/metric_check.h"
 #include "trivet/testing/plugins.h"
 #include "trivet/tokenizer.h"
 
@@ -212,6 +213,15 @@ TEST_CASE("the example metric does not depend on the batch size") {
   second->reset_state();
   CHECK(*second->result().find("fit") == 0);
   CHECK_THROWS_WITH(second->restore_state(Value::table()), Contains("has no weight"));
+
+  std::vector<trivet::testing::MetricBatch> batches;
+  for (const Floats& x : {Floats{1, 2, 4}, Floats{8}, Floats{3, 3}}) {
+    const auto rows = static_cast<std::int64_t>(x.size());
+    batches.push_back({{{"y", column(*device, x)}, {"weight", Tensor::full(*device, {rows}, 1)}},
+                       {{"prediction", Tensor::full(*device, {rows, 1}, 3)}}});
+  }
+  const auto make = [] { return make_example<Metric>("RSquared", Value::table()); };
+  CHECK(trivet::testing::check_metric(make, batches) == "");
 }
 
 TEST_CASE("the example tokenizer decodes to every text") {
