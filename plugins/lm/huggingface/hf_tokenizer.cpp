@@ -20,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kBpe = "tokenizers/Bpe";
+constexpr const char* kHuggingFace = "tokenizers/HuggingFace";
 constexpr const char* kSentencePiece = "sentencepiece/Model";
 
 struct Form {
@@ -28,7 +29,9 @@ struct Form {
 };
 
 std::vector<Form> forms() {
+  // The class of GPT-2's form comes first; the other one reads all forms.
   return {{kBpe, {{"file", "tokenizer.json"}}},
+          {kHuggingFace, {{"file", "tokenizer.json"}}},
           {kBpe, {{"vocab", "vocab.json"}, {"merges", "merges.txt"}}},
           {kSentencePiece, {{"file", "tokenizer.model"}}}};
 }
@@ -55,7 +58,7 @@ std::unique_ptr<Tokenizer> read(const Form& form, const fs::path& folder, const 
   for (const auto& file : form.files) fields.set(file.first, (folder / file.second).string());
   const ConfigOf<Tokenizer> said(form.type, std::move(fields));
   auto tokenizer = make(said);
-  if (form.type == std::string_view(kBpe)) {
+  if (form.type != std::string_view(kSentencePiece)) {
     tokenizer = make(with_special_tokens(said, *tokenizer, config));
   }
   if (tokenizer->vocabulary_size() > vocab_size) {
@@ -118,9 +121,58 @@ bool adds_start_token(const HfTokenizer& found, bool otherwise) {
                        found.tokenizer->token_text(*found.tokenizer->bos_id()));
 }
 
+namespace {
+
+// The special tokens of "single" after the text, such as "[SEP]".
+std::string put_behind(const Json& processor) {
+  const Json type = field(processor, "type");
+  std::string tokens;
+  if (type == "Sequence") {
+    for (const Json& part : field(processor, "processors")) tokens += put_behind(part);
+  } else if (type == "TemplateProcessing") {
+    bool after_text = false;
+    for (const Json& item : field(processor, "single")) {
+      const Json special = field(field(item, "SpecialToken"), "id");
+      after_text = after_text || !field(item, "Sequence").is_null();
+      if (after_text && special.is_string()) tokens += special.get<std::string>();
+    }
+  } else if (const Json sep = field(processor, "sep"); sep.is_array() && !sep.empty()) {
+    tokens = sep.front().is_string() ? sep.front().get<std::string>() : "";
+  }
+  return tokens;
+}
+
+}  // namespace
+
+std::vector<std::string> unused_parts(const HfTokenizer& found) {
+  std::vector<std::string> lines;
+  if (!found.tokenizer) return lines;
+  const fs::path folder = found.file.parent_path();
+  const fs::path config = folder / "tokenizer_config.json";
+  const std::string remedy = " is not imported: write prompts in its form yourself";
+  if (fs::exists(config) && !field(json_of(config), "chat_template").is_null()) {
+    lines.push_back("\"chat_template\" of " + config.string() + remedy);
+  }
+  for (const char* name : {"chat_template.jinja", "chat_template.json"}) {
+    if (fs::exists(folder / name)) lines.push_back((folder / name).string() + remedy);
+  }
+  if (found.file.filename() == "tokenizer.json") {
+    const std::string tokens = put_behind(field(json_of(found.file), "post_processor"));
+    if (!tokens.empty()) {
+      lines.push_back("\"post_processor\" of " + found.file.string() + " puts " + tokens +
+                      " behind texts; prompts have no token behind them");
+    }
+  }
+  return lines;
+}
+
 HfTokenizer find_tokenizer(const fs::path& folder, const HfConfig& config,
                            std::int64_t vocab_size) {
   std::optional<UsageError> first;
+  // tokenizers/HuggingFace says what is wrong with a file that neither class reads.
+  const auto keep = [&](const Form& form, const UsageError& failure) {
+    if (!first || form.type == std::string_view(kHuggingFace)) first = failure;
+  };
   for (const Form& form : forms()) {
     bool there = true;
     for (const auto& file : form.files) there = there && fs::exists(folder / file.second);
@@ -128,13 +180,11 @@ HfTokenizer find_tokenizer(const fs::path& folder, const HfConfig& config,
     try {
       return {read(form, folder, config, vocab_size), folder / form.files[0].second};
     } catch (const UsageError& failure) {
-      if (!first) first = failure;
+      keep(form, failure);
     } catch (const Error& failure) {
-      if (!first) {
-        first = UsageError(failure.message(),
-                           {.hint = (failure.hint().empty() ? "" : failure.hint() + "; ") +
-                                    "--no-tokenizer imports the weights alone"});
-      }
+      keep(form, UsageError(failure.message(),
+                            {.hint = (failure.hint().empty() ? "" : failure.hint() + "; ") +
+                                     "--no-tokenizer imports the weights alone"}));
     }
   }
   if (first) throw UsageError(*first);

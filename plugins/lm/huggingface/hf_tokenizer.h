@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "lm/huggingface/hf_config.h"
 #include "lm/huggingface/hf_layout.h"
@@ -25,5 +27,9 @@ HfTokenizer find_tokenizer(const std::filesystem::path& folder, const HfConfig& 
 // post_processor of tokenizer.json if that file was used, else `otherwise`. Throws UsageError if a
 // file cannot be read.
 bool adds_start_token(const HfTokenizer& found, bool otherwise);
+
+// A line for each part of the tokenizer's files that would change prompts and is not imported: chat
+// templates, and tokens that the post-processor puts behind texts. Throws as adds_start_token().
+std::vector<std::string> unused_parts(const HfTokenizer& found);
 
 }  // namespace trivet::lm

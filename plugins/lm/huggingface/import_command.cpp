@@ -105,6 +105,7 @@ void import_model(const std::string& source, const std::string& out, bool with_t
   for (const SafetensorsEntry& entry : weights.entries) numbers += entry.shape.size();
   fmt::print("{}  {}, {} blocks, {} numbers\n", made.path().string(), layout.name(),
              shape.num_layers, numbers);
+  for (const std::string& line : unused_parts(found)) fmt::print("{}\n", line);
   if (!tokenizer) fmt::print("without a tokenizer: name one as task.tokenizer to continue texts\n");
 }
 

@@ -44,7 +44,8 @@ class Reader {
   [[noreturn]] void fail_kind(const char* field, const Json& value) const {
     const std::string type = type_of(value);
     fail(fmt::format("the {} {} is not supported", field, type.empty() ? shown_json(value) : type),
-         "tokenizers/Bpe reads byte-level BPE: model BPE, pre-tokenizer and decoder ByteLevel");
+         "tokenizers/Bpe reads byte-level BPE: model BPE, pre-tokenizer and decoder ByteLevel; "
+         "tokenizers/HuggingFace reads other kinds");
   }
 
   bool flag(const Json& object, const char* name, bool otherwise) const {

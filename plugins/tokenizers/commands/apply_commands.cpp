@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "tokenizers/commands/tokenizer_choice.h"
+#include "tokenizers/huggingface/unapplied_parts.h"
 #include "trivet/config/arguments.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
@@ -23,6 +24,7 @@ struct Given {
   Arguments arguments;
   std::unique_ptr<Tokenizer> tokenizer;
   std::vector<std::string> rest;  // after the tokenizer
+  std::string name{};             // the tokenizer's
 };
 
 Given parse(std::span<const std::string> words, std::span<const OptionSpec> options,
@@ -34,8 +36,9 @@ Given parse(std::span<const std::string> words, std::span<const OptionSpec> opti
                      {.hint = "a file such as tokenizer.json, or a key such as tokenizers/Bytes"});
   }
   auto tokenizer = chosen_tokenizer(rest.front(), context);
+  std::string name = rest.front();
   rest.erase(rest.begin());
-  return {std::move(arguments), std::move(tokenizer), std::move(rest)};
+  return {std::move(arguments), std::move(tokenizer), std::move(rest), std::move(name)};
 }
 
 void print(std::string_view text) {
@@ -133,6 +136,9 @@ void run_info(std::span<const std::string> words, CommandContext& context) {
   std::string report =
       fmt::format("tokens         {}\nfingerprint    {}\nspecial tokens\n{}",
                   tokenizer.vocabulary_size(), tokenizer.fingerprint(), special_tokens(tokenizer));
+  for (const std::string& part : unapplied_parts(given.name)) {
+    report += "not applied    " + part + "\n";
+  }
   for (const std::string& file : given.rest) {
     const std::string text = input_text(file, std::uint64_t{1} << 30);
     const std::vector<std::int32_t> ids = tokenizer.encode(text);

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "tokenizers/bpe/tokenizer_json.h"
+#include "tokenizers/text/json_file.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
 
@@ -80,10 +82,24 @@ Choice from_config(const std::string& file, const std::string& location, Command
   return from_table(*found.front().second, file);
 }
 
+// GPT-2's form has a class of its own, with which models were trained; it stays the same tokenizer.
+const char* key_of_json(const std::string& file) {
+  try {
+    read_tokenizer_json(read_text(file), file);
+    return "tokenizers/Bpe";
+  } catch (const InputError&) {
+    return "tokenizers/HuggingFace";  // says what is wrong with the file, if something is
+  }
+}
+
+Choice from_json(const std::string& file) {
+  return Choice(key_of_json(file), Value::table({{"file", file}}));
+}
+
 Choice from_folder(const fs::path& folder) {
   const auto text = [&](const char* name) { return (folder / name).string(); };
   if (fs::exists(folder / "tokenizer.json")) {
-    return Choice("tokenizers/Bpe", Value::table({{"file", text("tokenizer.json")}}));
+    return from_json(text("tokenizer.json"));
   }
   if (fs::exists(folder / "vocab.json") && fs::exists(folder / "merges.txt")) {
     return Choice("tokenizers/Bpe",
@@ -99,8 +115,8 @@ Choice choice_of(const std::string& name, CommandContext& context) {
   const std::string extension = fs::path(name).extension().string();
   if (fs::exists(name, ignored)) {
     if (extension == ".toml") return from_config(name, {}, context);
-    return Choice(extension == ".model" ? "sentencepiece/Model" : "tokenizers/Bpe",
-                  Value::table({{"file", name}}));
+    if (extension != ".model") return from_json(name);
+    return Choice("sentencepiece/Model", Value::table({{"file", name}}));
   }
   const std::size_t colon = name.rfind(".toml:");
   if (colon != std::string::npos) {

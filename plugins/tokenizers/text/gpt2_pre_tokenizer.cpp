@@ -3,6 +3,7 @@
 
 #include <utf8proc.h>
 
+#include "tokenizers/text/unicode.h"
 #include "trivet/text/utf8.h"
 
 namespace trivet::tokenizers {
@@ -14,12 +15,6 @@ struct Character {
   Class kind = Class::other;
   std::size_t length = 0;  // 0 at the end
 };
-
-bool is_white_space(char32_t c) {
-  return (c >= 0x9 && c <= 0xD) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
-         c == 0x3000;
-}
 
 Class class_of(char32_t c) {
   if (is_white_space(c)) return Class::space;
