@@ -52,12 +52,13 @@ std::string describe_post_processor(const JsonPart& part) {
   }
   if (type == "TemplateProcessing") {
     part.check_fields({"single", "pair", "special_tokens"});
-    if (!part.field("pair").is_null()) template_text(part.field("pair"), {"A", "B"});
+    if (!part.field("pair").value().empty()) template_text(part.field("pair"), {"A", "B"});
     return template_text(part.field("single"), {"A"});
   }
   if (type == "BertProcessing" || type == "RobertaProcessing") {
     part.check_fields({"sep", "cls", "trim_offsets", "add_prefix_space"});
-    return special_pair(part, "cls") + " A " + special_pair(part, "sep");
+    const std::string first = special_pair(part, "cls");
+    return first + " A " + special_pair(part, "sep");
   }
   if (type == "Sequence") {
     part.check_fields({"processors"});

@@ -39,6 +39,10 @@ TEST_CASE("a stored tokenizer is made again without its files", "[tokenizers]") 
           "tokenizers/Bpe",
           Value::table({{"file", file}, {"bos_token", bos}, {"match_special_tokens", match}}));
       CHECK(*stored.fields().find("file") == "tokenizer.json");
+      const auto other = check(
+          "tokenizers/HuggingFace",
+          Value::table({{"file", file}, {"bos_token", bos}, {"match_special_tokens", match}}));
+      CHECK(*other.fields().find("file") == "tokenizer.json");
     }
   }
 }
