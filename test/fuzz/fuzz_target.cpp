@@ -14,6 +14,7 @@ const std::vector<FuzzTarget>& fuzz_targets() {
   static const std::vector<FuzzTarget> kTargets = {
       {"config", accepts_config, config_seeds},
       {"csv", accepts_csv, csv_seeds},
+      {"hugging_face", accepts_hugging_face, hugging_face_seeds},
       {"idx", accepts_idx, idx_seeds},
       {"override", accepts_overrides, override_seeds},
       {"plugin", accepts_plugin, plugin_seeds},

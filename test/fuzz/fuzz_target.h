@@ -33,6 +33,9 @@ std::vector<std::string> csv_seeds();
 // override_target.cpp: overrides, one per line, and the same text after --params_override.
 bool accepts_overrides(std::string_view bytes);
 std::vector<std::string> override_seeds();
+// hugging_face_target.cpp: a tokenizer.json of any kind.
+bool accepts_hugging_face(std::string_view bytes);
+std::vector<std::string> hugging_face_seeds();
 // idx_target.cpp: an IDX file, gzip or not.
 bool accepts_idx(std::string_view bytes);
 std::vector<std::string> idx_seeds();
@@ -45,7 +48,7 @@ std::vector<std::string> record_seeds();
 // safetensors_target.cpp: a file of weights.
 bool accepts_safetensors(std::string_view bytes);
 std::vector<std::string> safetensors_seeds();
-// tokenizer_target.cpp: a tokenizer.json.
+// tokenizer_target.cpp: a tokenizer.json in GPT-2's form.
 bool accepts_tokenizer(std::string_view bytes);
 std::vector<std::string> tokenizer_seeds();
 // tokens_target.cpp: a file of token ids, by every layout.

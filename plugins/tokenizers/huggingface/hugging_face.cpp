@@ -135,8 +135,8 @@ void HuggingFace::encode_section(std::string_view text, bool at_start,
     std::size_t invalid = 0;
     while (invalid < text.size() && first_code_point(text.substr(invalid)).length == 0) ++invalid;
     if (invalid == 0) continue;
-    encode_pieces(
-        {{.text = std::string(text.substr(0, invalid)), .at_start = at_start, .is_utf8 = false}},
+    encode_piece(
+        {.text = std::string(text.substr(0, invalid)), .at_start = at_start, .is_utf8 = false},
         ids);
     text.remove_prefix(invalid);
     at_start = false;
@@ -150,24 +150,22 @@ void HuggingFace::encode_text(std::string text, bool at_start,
     if (section.id) {
       ids.push_back(*section.id);
     } else {
-      encode_pieces({{.text = text.substr(section.begin, section.end - section.begin),
-                      .at_start = at_start && section.begin == 0}},
-                    ids);
+      encode_piece({.text = text.substr(section.begin, section.end - section.begin),
+                    .at_start = at_start && section.begin == 0},
+                   ids);
     }
   }
 }
 
-void HuggingFace::encode_pieces(std::vector<Piece> pieces, std::vector<std::int32_t>& ids) const {
-  if (pre_tokenizer_) pieces = pre_tokenizer_->apply(std::move(pieces));
-  for (const Piece& piece : pieces) {
-    if (!piece.is_utf8) {
-      model_->encode_bytes(piece.text, ids);
-      continue;
-    }
-    cache_.append(piece.text, ids, [&](std::string_view fresh, std::vector<std::int32_t>& into) {
+void HuggingFace::encode_piece(Piece piece, std::vector<std::int32_t>& ids) const {
+  const auto to_model = [&](const Piece& part) {
+    if (!part.is_utf8) return model_->encode_bytes(part.text, ids);
+    cache_.append(part.text, ids, [&](std::string_view fresh, std::vector<std::int32_t>& into) {
       model_->encode(fresh, into);
     });
-  }
+  };
+  if (!pre_tokenizer_) return to_model(piece);
+  pre_tokenizer_->apply(std::move(piece), to_model);
 }
 
 DecodedToken HuggingFace::token(std::int32_t id) const {
@@ -187,6 +185,11 @@ std::string HuggingFace::join(std::vector<DecodedToken> tokens) const {
 }
 
 std::string HuggingFace::decode(std::span<const std::int32_t> ids) const {
+  std::string text;
+  if (decoder_ && decoder_->treats_each_alone()) {
+    for (const std::int32_t id : ids) text += join({token(id)});
+    return text;
+  }
   std::vector<DecodedToken> tokens;
   tokens.reserve(ids.size());
   for (const std::int32_t id : ids) tokens.push_back(token(id));

@@ -78,7 +78,7 @@ class HuggingFace final : public Tokenizer {
   void read_tokens(const JsonPart& part, const std::vector<AddedTokenRule>& added);
   void encode_section(std::string_view text, bool at_start, std::vector<std::int32_t>& ids) const;
   void encode_text(std::string text, bool at_start, std::vector<std::int32_t>& ids) const;
-  void encode_pieces(std::vector<Piece> pieces, std::vector<std::int32_t>& ids) const;
+  void encode_piece(Piece piece, std::vector<std::int32_t>& ids) const;
   std::string join(std::vector<DecodedToken> tokens) const;
   DecodedToken token(std::int32_t id) const;
   std::optional<std::int32_t> special_id(const std::string& content) const;

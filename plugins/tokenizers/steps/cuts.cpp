@@ -71,8 +71,8 @@ Behavior read_behavior(const JsonPart& part, const char* field, const char* othe
                          "Contiguous");
 }
 
-void append_cuts(const Piece& piece, std::vector<Cut> cuts, Behavior behavior,
-                 std::vector<Piece>& pieces) {
+void emit_cuts(const Piece& piece, std::vector<Cut> cuts, Behavior behavior,
+               const EmitPiece& emit) {
   switch (behavior) {
     case Behavior::removed:
       std::erase_if(cuts, [](const Cut& cut) { return cut.is_match; });
@@ -91,8 +91,8 @@ void append_cuts(const Piece& piece, std::vector<Cut> cuts, Behavior behavior,
   }
   for (const Cut& cut : cuts) {
     if (cut.begin == cut.end) continue;
-    pieces.push_back({.text = piece.text.substr(cut.begin, cut.end - cut.begin),
-                      .at_start = piece.at_start && cut.begin == 0});
+    emit({.text = piece.text.substr(cut.begin, cut.end - cut.begin),
+          .at_start = piece.at_start && cut.begin == 0});
   }
 }
 

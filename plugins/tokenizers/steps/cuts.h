@@ -29,9 +29,8 @@ struct Cut {
   bool is_match;
 };
 
-// Appends the pieces of a text. Empty ones are left out.
-void append_cuts(const Piece& piece, std::vector<Cut> cuts, Behavior behavior,
-                 std::vector<Piece>& pieces);
+// Emits the pieces of a text. Empty ones are left out.
+void emit_cuts(const Piece& piece, std::vector<Cut> cuts, Behavior behavior, const EmitPiece& emit);
 
 // Cuts at each character that matches.
 std::vector<Cut> cuts_at(std::string_view text, const std::function<bool(char32_t)>& matches);

@@ -29,6 +29,7 @@ class ByteLevelDecoder final : public Decoder {
     }
     return tokens;
   }
+  bool treats_each_alone() const override { return true; }
 };
 
 class WordPieceDecoder final : public Decoder {

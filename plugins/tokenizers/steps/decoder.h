@@ -23,6 +23,8 @@ class Decoder {
   virtual ~Decoder() = default;
   // [any-thread]
   virtual std::vector<DecodedToken> apply(std::vector<DecodedToken> tokens) const = 0;
+  // Whether tokens become the same text one by one, which takes less memory.
+  virtual bool treats_each_alone() const { return false; }
 };
 
 // Null for null. Throws InputError for a type or field that is not supported.

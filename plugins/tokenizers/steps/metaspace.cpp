@@ -45,34 +45,22 @@ std::string with_replaced(std::string_view text, std::string_view what, std::str
   return made.append(text, from);
 }
 
-std::vector<Piece> MetaspacePreTokenizer::apply(std::vector<Piece> pieces) const {
-  std::vector<Piece> made;
-  for (Piece& piece : pieces) {
-    if (!piece.is_utf8) {
-      made.push_back(std::move(piece));
-      continue;
-    }
-    piece.text = with_replaced(piece.text, " ", fields_.replacement);
-    const bool prepends =
-        fields_.prepend == Prepend::always || (fields_.prepend == Prepend::first && piece.at_start);
-    if (prepends && !piece.text.starts_with(fields_.replacement)) {
-      piece.text.insert(0, fields_.replacement);
-    }
-    if (!fields_.split) {
-      made.push_back(std::move(piece));
-      continue;
-    }
-    // Each piece but the first begins with the character.
-    std::size_t from = 0;
-    while (from < piece.text.size()) {
-      const std::size_t next =
-          std::min(piece.text.find(fields_.replacement, from + 1), piece.text.size());
-      made.push_back(
-          {.text = piece.text.substr(from, next - from), .at_start = piece.at_start && from == 0});
-      from = next;
-    }
+void MetaspacePreTokenizer::apply(Piece piece, const EmitPiece& emit) const {
+  if (!piece.is_utf8) return emit(std::move(piece));
+  piece.text = with_replaced(piece.text, " ", fields_.replacement);
+  const bool prepends =
+      fields_.prepend == Prepend::always || (fields_.prepend == Prepend::first && piece.at_start);
+  if (prepends && !piece.text.starts_with(fields_.replacement)) {
+    piece.text.insert(0, fields_.replacement);
   }
-  return made;
+  if (!fields_.split) return emit(std::move(piece));
+  // Each piece but the first begins with the character.
+  for (std::size_t from = 0; from < piece.text.size();) {
+    const std::size_t next =
+        std::min(piece.text.find(fields_.replacement, from + 1), piece.text.size());
+    emit({.text = piece.text.substr(from, next - from), .at_start = piece.at_start && from == 0});
+    from = next;
+  }
 }
 
 }  // namespace trivet::tokenizers

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "tokenizers/steps/pre_tokenizer.h"
 
@@ -24,7 +24,7 @@ struct Metaspace {
 class MetaspacePreTokenizer final : public PreTokenizer {
  public:
   explicit MetaspacePreTokenizer(const JsonPart& part) : fields_(part) {}
-  std::vector<Piece> apply(std::vector<Piece> pieces) const override;
+  void apply(Piece piece, const EmitPiece& emit) const override;
 
  private:
   Metaspace fields_;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <iterator>
 #include <utility>
+#include <vector>
 
 #include "tokenizers/steps/cuts.h"
 #include "tokenizers/steps/metaspace.h"
@@ -22,21 +23,13 @@ constexpr const char* kKnownPreTokenizers =
 // A pre-tokenizer that treats each piece of text alone.
 class PieceSplitter : public PreTokenizer {
  public:
-  std::vector<Piece> apply(std::vector<Piece> pieces) const final {
-    std::vector<Piece> made;
-    made.reserve(pieces.size());
-    for (Piece& piece : pieces) {
-      if (piece.is_utf8) {
-        split(piece, made);
-      } else {
-        made.push_back(std::move(piece));
-      }
-    }
-    return made;
+  void apply(Piece piece, const EmitPiece& emit) const final {
+    if (!piece.is_utf8) return emit(std::move(piece));
+    split(piece, emit);
   }
 
  private:
-  virtual void split(const Piece& piece, std::vector<Piece>& made) const = 0;
+  virtual void split(const Piece& piece, const EmitPiece& emit) const = 0;
 };
 
 // Whether the text between matches counts as a match, and matches do not.
@@ -48,7 +41,7 @@ class SplitPattern final : public PieceSplitter {
       : pattern_(std::move(pattern)), behavior_(behavior), invert_(invert == Invert::yes) {}
 
  private:
-  void split(const Piece& piece, std::vector<Piece>& made) const override {
+  void split(const Piece& piece, const EmitPiece& emit) const override {
     std::vector<Cut> cuts;
     std::size_t from = 0;
     pattern_.for_each(piece.text, [&](Regex::Match match) {
@@ -57,7 +50,7 @@ class SplitPattern final : public PieceSplitter {
       from = match.end;
     });
     if (from < piece.text.size()) cuts.push_back({from, piece.text.size(), invert_});
-    append_cuts(piece, std::move(cuts), behavior_, made);
+    emit_cuts(piece, std::move(cuts), behavior_, emit);
   }
 
   Pattern pattern_;
@@ -71,8 +64,8 @@ class SplitAtCharacters final : public PieceSplitter {
       : matches_(std::move(matches)), behavior_(behavior) {}
 
  private:
-  void split(const Piece& piece, std::vector<Piece>& made) const override {
-    append_cuts(piece, cuts_at(piece.text, matches_), behavior_, made);
+  void split(const Piece& piece, const EmitPiece& emit) const override {
+    emit_cuts(piece, cuts_at(piece.text, matches_), behavior_, emit);
   }
 
   std::function<bool(char32_t)> matches_;
@@ -83,12 +76,17 @@ class PreTokenizerSequence final : public PreTokenizer {
  public:
   explicit PreTokenizerSequence(std::vector<std::unique_ptr<PreTokenizer>> steps)
       : steps_(std::move(steps)) {}
-  std::vector<Piece> apply(std::vector<Piece> pieces) const override {
-    for (const auto& step : steps_) pieces = step->apply(std::move(pieces));
-    return pieces;
+  void apply(Piece piece, const EmitPiece& emit) const override {
+    apply_from(0, std::move(piece), emit);
   }
 
  private:
+  void apply_from(std::size_t step, Piece piece, const EmitPiece& emit) const {
+    if (step == steps_.size()) return emit(std::move(piece));
+    steps_[step]->apply(std::move(piece),
+                        [&](Piece part) { apply_from(step + 1, std::move(part), emit); });
+  }
+
   std::vector<std::unique_ptr<PreTokenizer>> steps_;
 };
 
@@ -100,23 +98,17 @@ class ByteLevelPreTokenizer final : public PreTokenizer {
         use_regex_(part.flag("use_regex", true)) {
     part.check_fields({"add_prefix_space", "use_regex", "trim_offsets"});
   }
-  std::vector<Piece> apply(std::vector<Piece> pieces) const override {
-    std::vector<Piece> made;
-    made.reserve(pieces.size());
-    for (Piece& piece : pieces) {
-      if (add_prefix_space_ && piece.is_utf8 && !piece.text.starts_with(' ')) {
-        piece.text.insert(0, 1, ' ');
-      }
-      std::string_view rest = piece.text;
-      bool at_start = piece.at_start;
-      while (!rest.empty()) {
-        const std::size_t length = use_regex_ ? gpt2_word_length(rest) : rest.size();
-        made.push_back({.text = characters_of_bytes(rest.substr(0, length)),
-                        .at_start = std::exchange(at_start, false)});
-        rest.remove_prefix(length);
-      }
+  void apply(Piece piece, const EmitPiece& emit) const override {
+    if (add_prefix_space_ && piece.is_utf8 && !piece.text.starts_with(' ')) {
+      piece.text.insert(0, 1, ' ');
     }
-    return made;
+    bool at_start = piece.at_start;
+    for (std::string_view rest = piece.text; !rest.empty();) {
+      const std::size_t length = use_regex_ ? gpt2_word_length(rest) : rest.size();
+      emit({.text = characters_of_bytes(rest.substr(0, length)),
+            .at_start = std::exchange(at_start, false)});
+      rest.remove_prefix(length);
+    }
   }
 
  private:

@@ -3,9 +3,9 @@
 // turns into tokens.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "tokenizers/text/json_part.h"
 
@@ -17,11 +17,13 @@ struct Piece {
   bool is_utf8 = true;    // else bytes that are no characters; only ByteLevel looks at them
 };
 
+using EmitPiece = std::function<void(Piece)>;
+
 class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
-  // Cuts the pieces into smaller ones, none of which is empty. [any-thread]
-  virtual std::vector<Piece> apply(std::vector<Piece> pieces) const = 0;
+  // Emits the smaller pieces of a piece in order, none of which is empty. [any-thread]
+  virtual void apply(Piece piece, const EmitPiece& emit) const = 0;
 };
 
 // Null for null. Throws InputError for a type or field that is not supported.

@@ -3,7 +3,14 @@
 
 #include <cstddef>
 
+#include "trivet/error.h"
+
 namespace trivet::tokenizers {
+namespace {
+
+constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
+
+}  // namespace
 
 Pattern::Pattern(const JsonPart& part) {
   if (part.is_null()) part.fail("is missing");
@@ -27,7 +34,7 @@ void Pattern::for_each(std::string_view text,
 }
 
 Replacement::Replacement(const JsonPart& part)
-    : pattern_(part.field("pattern")), content_(part.text("content")) {
+    : place_(part.place()), pattern_(part.field("pattern")), content_(part.text("content")) {
   part.check_fields({"pattern", "content"});
 }
 
@@ -38,6 +45,10 @@ std::string Replacement::apply(std::string text) const {
   pattern_.for_each(text, [&](Regex::Match match) {
     made.append(text, from, match.begin - from);
     made += content_;
+    if (made.size() > kMaxBytes) {
+      throw InputError(place_ + ": the text becomes longer than 1 GiB by the replacements",
+                       {.hint = "use shorter texts, or a shorter \"content\""});
+    }
     from = match.end;
     changed = true;
   });

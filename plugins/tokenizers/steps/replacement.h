@@ -31,6 +31,7 @@ class Replacement {
   std::string apply(std::string text) const;
 
  private:
+  std::string place_;
   Pattern pattern_;
   std::string content_;
 };
