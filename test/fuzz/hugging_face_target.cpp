@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An untrusted tokenizer.json of any kind: refused, or read as a tokenizer whose ids are in range and
-// have a text, and which its own file makes again.
+// An untrusted tokenizer.json of any kind: refused, or read as a tokenizer whose ids are in range
+// and have a text, and which its own file makes again.
 #include <optional>
 #include <string>
 

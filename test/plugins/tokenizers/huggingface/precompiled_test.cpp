@@ -140,7 +140,8 @@ TEST_CASE("a converted SentencePiece model has the ids of Google's program", "[t
   CHECK(count > 300);
 }
 
-TEST_CASE("the normalizer of SentencePiece models has the results of the library", "[tokenizers]") {
+TEST_CASE("the normalizer of SentencePiece models has the results of the library",
+          "[tokenizers][slow]") {
   const TempDir dir;
   const auto model = trained(dir);
   if (!model) return;
