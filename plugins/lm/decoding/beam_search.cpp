@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 
@@ -187,11 +188,14 @@ class BeamSearch {
     // A sequence that was given up, or that ended with a given-up token, is not a result.
     const auto given_up = [](const Beam& beam) { return beam.score <= kGivenUp / 1e3; };
     std::erase_if(finished_, given_up);
-    if (!finished_.empty()) return std::move(finished_);
+    if (finished_.size() == beams_) return std::move(finished_);
     std::erase_if(live_, given_up);
+    if (!finished_.empty()) std::erase_if(live_, [](const Beam& beam) { return beam.ended; });
     for (Beam& beam : live_) beam.score = normalize(beam.score, std::ssize(beam.ids));
     std::stable_sort(live_.begin(), live_.end(), by_score);
-    return std::move(live_);
+    live_.resize(std::min(live_.size(), beams_ - finished_.size()));
+    std::ranges::move(live_, std::back_inserter(finished_));
+    return std::move(finished_);
   }
 
   DecoderState& model_;

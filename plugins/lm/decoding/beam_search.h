@@ -19,8 +19,8 @@
 // With flat_beam scores are sums of logits instead of log probabilities, as in Praxis'
 // flat_beam_search. Such sums may rise, so all steps are done.
 //
-// If no sequence finished (without an end token before the last step), the result is the live
-// sequences.
+// If fewer than beam_size sequences finished (without an end token before the last step), the live
+// sequences follow them in the result, best first.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,8 @@ struct Beam {
   bool ended = false;
 };
 
-// `model` must be empty. Returns at most beam_size beams, best first; none if the prompt leaves no
-// room.
+// `model` must be empty. Returns at most beam_size beams, finished ones first, then best first;
+// none if the prompt leaves no room.
 std::vector<Beam> beam_search(DecoderState& model, std::span<const std::int32_t> prompt,
                               const DecodeConfig& config, const DecodeLimits& limits);
 

@@ -163,15 +163,21 @@ class Generator {
     return RngKey(generation_.options.seed).fold("generate").fold(draw.prompt).fold(draw.sample);
   }
 
+  // Sample n of a prompt is sequence n of one search.
   void search(std::size_t i) {
-    CachedDecoder steps = decoder_of(i, 1);
-    const std::vector<Beam> beams = beam_search(steps, tokens_[i], configs_[i], limits_);
-    if (beams.empty()) return finish(i, {}, {});
-    for (const std::int32_t id : beams[0].ids) {
+    if (i == 0 || tokens_[i] != tokens_[i - 1] ||
+        configs_[i].max_decode_steps != configs_[i - 1].max_decode_steps) {
+      CachedDecoder steps = decoder_of(i, 1);
+      beams_ = beam_search(steps, tokens_[i], configs_[i], limits_);
+    }
+    const std::uint64_t rank = draw_of(generation_.options, i).sample;
+    if (rank >= beams_.size()) return finish(i, {}, {});
+    const Beam& beam = beams_[rank];
+    for (const std::int32_t id : beam.ids) {
       if (is_end(id) || !texts_[i].push(id)) break;
     }
-    finish(i, beams[0].ids, beams[0].log_probs);
-    results_[i].score = beams[0].score;
+    finish(i, beam.ids, beam.log_probs);
+    results_[i].score = beam.score;
   }
 
   bool is_end(std::int32_t id) const {
@@ -204,6 +210,7 @@ class Generator {
   std::vector<DecodeConfig> configs_;
   std::vector<Tokens> tokens_, unconditional_;  // the latter is empty without guidance
   std::deque<StopTextStream> texts_;
+  std::vector<Beam> beams_;  // of the last search
   std::vector<GeneratedText> results_;
 };
 
@@ -218,7 +225,7 @@ void set(std::int64_t& field, const std::optional<std::int64_t>& value, std::int
 }
 
 // Beam search does not sample.
-void refuse_draws(const GenerateOptions& options) {
+void refuse_draws(const GenerateOptions& options, std::int64_t beam_size) {
   const auto refuse = [](bool is_set, const char* name) {
     if (!is_set) return;
     throw UsageError(std::string(name) + " applies to sampling only; beam search does not sample",
@@ -227,8 +234,13 @@ void refuse_draws(const GenerateOptions& options) {
   refuse(options.temperature.has_value(), "a temperature");
   refuse(options.top_k.has_value(), "top-k");
   refuse(options.top_p.has_value(), "top-p");
-  const auto is_another = [](const GenerateOptions::Draw& draw) { return draw.sample > 0; };
-  refuse(std::ranges::any_of(options.draws, is_another), "a second sample of a prompt");
+  const auto beams = static_cast<std::uint64_t>(beam_size);
+  for (const GenerateOptions::Draw& draw : options.draws) {
+    if (draw.sample < beams) continue;
+    throw UsageError("beam search has " + std::to_string(beams) +
+                         " sequences, so it has no sample " + std::to_string(draw.sample + 1),
+                     {.hint = "make the beam size as large as the number of samples"});
+  }
 }
 
 }  // namespace
@@ -265,7 +277,7 @@ DecodeConfig with_options(DecodeConfig config, const GenerateOptions& options) {
   set(config.k, options.top_k, 0, "top-k");
   set(config.beam_size, options.beam_size, 1, "the beam size");
   if (config.beam_size > 1) {
-    refuse_draws(options);
+    refuse_draws(options, config.beam_size);
     config.cf_guidance_scale = 1;  // of samples, as the config says
     config.optimize_eos = false;
   }

@@ -84,10 +84,10 @@ std::string text_of(const Tokenizer& tokenizer, std::span<const std::int32_t> id
 GenerateOptions options_of_samples(const BatchDecodeOptions& options,
                                    const std::vector<std::uint64_t>& numbers,
                                    std::int64_t beam_size) {
-  if (options.num_samples > 1 && beam_size > 1) {
+  if (beam_size > 1 && options.num_samples > beam_size) {
     throw UsageError("num_samples is " + std::to_string(options.num_samples) +
-                         ", and beam search writes one text for an example",
-                     {.hint = "set task.decode.beam_size = 1 to sample"});
+                         ", and beam search has " + std::to_string(beam_size) + " sequences",
+                     {.hint = "set task.decode.beam_size as large, or to 1 to sample"});
   }
   GenerateOptions generate;
   generate.seed = options.seed;
@@ -104,7 +104,7 @@ std::vector<DecodedExample> grouped(std::vector<GeneratedText> texts, std::int64
   std::vector<DecodedExample> examples(texts.size() / samples);
   for (std::size_t i = 0; i < examples.size(); ++i) {
     const auto own = std::span(texts).subspan(i * samples, samples);
-    std::ranges::stable_sort(own, std::ranges::greater(), &GeneratedText::log_probability);
+    std::ranges::stable_sort(own, std::ranges::greater(), &GeneratedText::score);
     for (GeneratedText& text : own) {
       examples[i].samples.push_back(std::move(text.text));
       examples[i].scores.push_back(text.log_probability);

@@ -27,6 +27,10 @@ bool has_cache(const TargetDecoding& decoding, const Tensor& source) {
   return decoding.with_sources({&source, 1})->make_cache(1, 1) != nullptr;
 }
 
+bool is_same_source(const Tensor& a, const Tensor& b) {
+  return a.to_host<std::int32_t>() == b.to_host<std::int32_t>();
+}
+
 }  // namespace
 
 void Seq2SeqConfig::validate(Diagnostics& diagnostics) const {
@@ -195,9 +199,11 @@ std::vector<GeneratedText> Seq2Seq::write_targets(Model& model, const std::vecto
   const TargetDecoding& decoding = target_decoding_of(model);
   const DecodeConfig config = with_options(decode_, options);
   const bool guided = config.cf_guidance_scale != 1;
+  const bool searches = config.beam_size > 1;
   const auto decode = [&](std::size_t first, std::size_t count) {
     std::vector<Tensor> sources(all.begin() + static_cast<std::ptrdiff_t>(first),
                                 all.begin() + static_cast<std::ptrdiff_t>(first + count));
+    if (searches) sources.resize(1);
     if (guided) sources.insert(sources.end(), count, unconditional_source());
     const auto target = decoding.with_sources(sources);
     DecodeConfig own = decode_;
@@ -218,8 +224,8 @@ std::vector<GeneratedText> Seq2Seq::write_targets(Model& model, const std::vecto
     for (std::size_t i = 0; i < count; ++i) texts[i].prompt_tokens = all[first + i].dim(1);
     return texts;
   };
-  std::size_t batch = config.beam_size > 1 ? 1 : kDecodeBatch;
-  if (!all.empty() && (guided || batch > 1) && !has_cache(decoding, all[0])) {
+  std::size_t batch = kDecodeBatch;
+  if (!all.empty() && !searches && !has_cache(decoding, all[0])) {
     if (guided) {
       throw UsageError(
           "task.decode.cf_guidance_scale needs a decoder with a cache, and a layer of "
@@ -229,7 +235,11 @@ std::vector<GeneratedText> Seq2Seq::write_targets(Model& model, const std::vecto
   }
   std::vector<GeneratedText> texts;
   for (std::size_t i = 0; i < all.size();) {
-    const std::size_t count = std::min(batch, all.size() - i);
+    std::size_t count = std::min(batch, all.size() - i);
+    if (searches) {  // samples of one source are of one search
+      count = 1;
+      while (i + count < all.size() && is_same_source(all[i], all[i + count])) ++count;
+    }
     for (GeneratedText& text : decode(i, count)) texts.push_back(std::move(text));
     i += count;
   }

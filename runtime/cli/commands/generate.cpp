@@ -50,7 +50,9 @@ constexpr OptionSpec kGenerateOptions[] = {
      .doc = "Sample from the most likely tokens with total probability P"},
     {.name = "beams", .value = "N", .doc = "Beam search over N sequences instead of sampling"},
     {.name = "seed", .value = "N", .doc = "Seed of the sampler (0)"},
-    {.name = "samples", .value = "N", .doc = "Number of texts for each prompt (1)"},
+    {.name = "samples",
+     .value = "N",
+     .doc = "Number of texts for each prompt (1); with --beams its best"},
     {.name = "stop",
      .value = "TEXT",
      .doc = "End a continuation before this text",
@@ -108,8 +110,10 @@ void refuse_unused(const Arguments& arguments, const GenerateOptions& options,
     }
   };
   if (options.beam_size.value_or(1) > 1) {
-    refuse({"temperature", "top-k", "top-p", "samples", "seed"}, "beams",
-           "beam search does not sample");
+    refuse({"temperature", "top-k", "top-p", "seed"}, "beams", "beam search does not sample");
+    if (samples > static_cast<std::uint64_t>(*options.beam_size)) {
+      refuse({"samples"}, "beams", "the search has fewer sequences");
+    }
   }
   if (options.temperature && *options.temperature == 0) {
     refuse({"top-k", "top-p", "samples", "seed"}, "temperature",

@@ -125,6 +125,11 @@ TEST_CASE("a language model learns a text and continues it") {
     CHECK(alphabet.generate("q -n 20 --seed 3 -t 3 --top-k 0").output !=
           alphabet.generate("q -n 20 --seed 4 -t 3 --top-k 0").output);
     CHECK(alphabet.generate("def -n 28 --beams 3").output == "defghijklmnopqrstuvwxyzabcdefgh\n");
+    const std::vector<Json> best =
+        lines_of(alphabet.generate("def -n 5 --beams 3 --samples 2 --json").output);
+    REQUIRE(best.size() == 2);
+    CHECK(best[0].at("text") == "ghijk");
+    CHECK(best[1].at("text") != "ghijk");
     CHECK(alphabet.generate("def -n 4 --beams 1 -t 9 --set task.decode.min_p=0.9").output ==
           "defghij\n");
     CHECK(alphabet.generate("ghidef -n 3 -t 0 --set task.decode.repetition_penalty=99").output !=
@@ -207,7 +212,7 @@ TEST_CASE("a language model learns a text and continues it") {
     check("--beams 4 -t 0.5 a", "--beams 4 does not use --temperature 0.5");
     check("--beams 4 --top-k 3 a", "--beams 4 does not use --top-k 3");
     check("--beams 4 --top-p 0.1 a", "--beams 4 does not use --top-p 0.1");
-    check("--beams 4 --samples 2 a", "--beams 4 does not use --samples 2");
+    check("--beams 4 --samples 5 a", "--beams 4 does not use --samples 5");
     check("--beams 4 --seed 2 a", "--beams 4 does not use --seed 2");
     check("-t 0 --top-p 0.1 a", "--temperature 0 does not use --top-p 0.1");
     check("-t 0 --samples 2 a", "--temperature 0 does not use --samples 2");

@@ -144,12 +144,25 @@ TEST_CASE("samples are ordered by their probability and do not depend on batches
   }
   CHECK(texts.size() > 20);
 
-  const auto beams = test::run(file, temp / "run",
-                               "--mode decode task.decode.beam_size=2 "
-                               "task.eval_inputs[0].num_samples=2");
-  INFO(beams.output);
-  CHECK(beams.exit_code == 2);
-  CHECK_THAT(beams.output, Contains("num_samples is 2, and beam search writes one text"));
+  const auto search = [&](const char* samples) {
+    return test::run(
+        file, temp / "run",
+        std::string("--mode decode task.decode.beam_size=2 task.eval_inputs[0].num_samples=") +
+            samples);
+  };
+  const auto best = search("2");
+  INFO(best.output);
+  REQUIRE(best.exit_code == 0);
+  const auto searched = outputs_of(temp / "run/evals/3", 60);
+  REQUIRE(searched.size() == 10);
+  for (const auto& line : searched) {
+    REQUIRE(line.at("decoded").size() == 2);
+    CHECK(line.at("decoded")[0] != line.at("decoded")[1]);
+  }
+  const auto more = search("3");
+  INFO(more.output);
+  CHECK(more.exit_code == 2);
+  CHECK_THAT(more.output, Contains("num_samples is 3, and beam search has 2 sequences"));
 }
 
 TEST_CASE("an encoder-decoder writes targets for the sources of a data set") {

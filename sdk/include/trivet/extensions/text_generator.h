@@ -35,7 +35,8 @@ struct GenerateOptions {
   std::vector<std::string> stop{};           // texts that end a continuation; not part of it
   std::uint64_t seed = 0;
   // Identifies a prompt and a sample. With the seed, it determines the random numbers of the
-  // sample, in any batch.
+  // sample, in any batch. With beam search sample n is the n-th best sequence, from 0; equal
+  // prompts in a row are searched once.
   struct Draw {
     std::uint64_t prompt = 0;
     std::uint64_t sample = 0;
@@ -64,7 +65,7 @@ struct GeneratedText {
   std::int64_t prompt_tokens = 0;   // with a start token, if the task puts one there
   std::int64_t tokens = 0;          // number of ids
   double log_probability = 0;       // of ids, nats, before temperature, top-k and top-p
-  double score = 0;                 // what a search ranks texts by; else log_probability
+  double score = 0;                 // by which a search ranks texts; else log_probability
   FinishReason end = FinishReason::max_tokens;
 };
 

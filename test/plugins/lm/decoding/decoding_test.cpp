@@ -298,7 +298,9 @@ TEST_CASE("beam search refuses options that it would ignore", "[lm-decoding]") {
   complaint({.temperature = 0.5});
   complaint({.top_k = 3});
   complaint({.top_p = 0.5});
-  complaint({.draws = {{.prompt = 0, .sample = 1}}});
+  CHECK_THROWS_WITH(
+      fixture.generate({"a"}, {.beam_size = 2, .draws = {{.prompt = 0, .sample = 2}}}),
+      Contains("beam search has 2 sequences, so it has no sample 3"));
 }
 
 TEST_CASE("prompts end as the inputs that a task was trained with", "[lm-decoding]") {

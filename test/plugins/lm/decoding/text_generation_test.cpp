@@ -150,6 +150,30 @@ TEST_CASE("the score of a beam is its normalized log probability", "[lm-text]") 
   CHECK(text.score == Approx(text.log_probability / norm).margin(1e-6));
 }
 
+TEST_CASE("the samples of a search are its sequences, the best first", "[lm-text]") {
+  const auto check = [](auto fixture) {
+    GenerateOptions options{.max_tokens = 6, .beam_size = 3};
+    options.draws = {{0, 0}, {0, 1}, {0, 2}, {1, 0}, {2, 1}};
+    const auto texts = fixture.generate({"abc", "abc", "abc", "d", "abc"}, options);
+    REQUIRE(texts.size() == 5);
+    CHECK(texts[0].score >= texts[1].score);
+    CHECK(texts[1].score >= texts[2].score);
+    CHECK(texts[0].ids != texts[1].ids);
+    CHECK(texts[4].ids == texts[1].ids);
+    CHECK(texts[3].ids == fixture.generate({"d"}, {.max_tokens = 6, .beam_size = 3})[0].ids);
+    // One step finishes one sequence. Live ones follow it, the best first.
+    options.max_tokens = 1;
+    const auto few = fixture.generate({"abc", "abc", "abc", "d", "abc"}, options);
+    CHECK(few[0].end == FinishReason::end_token);
+    CHECK(few[1].end == FinishReason::max_tokens);
+    CHECK(few[2].end == FinishReason::max_tokens);
+    CHECK(few[1].score >= few[2].score);
+    CHECK(few[1].ids != few[2].ids);
+  };
+  check(language_model());
+  check(translator());
+}
+
 TEST_CASE("guidance changes texts by the unconditional prompt", "[lm-text]") {
   const GenerateOptions options{.max_tokens = 8, .top_k = 0, .seed = 2};
   lm::DecodeConfig decode;
