@@ -325,7 +325,19 @@ std::vector<ExpectedInitialLoss::Range> MultiTask::expected_initial_losses() con
   return ranges;
 }
 
+std::vector<Subtasks::Entry> MultiTask::subtasks(Model& model) const {
+  std::vector<Entry> entries;
+  for (std::size_t i = 0; i < subtasks_.size(); ++i) {
+    entries.push_back({.name = subtasks_[i].config.name,
+                       .path = "tasks[" + std::to_string(i) + "].task",
+                       .task = subtasks_[i].task.get(),
+                       .model = &static_cast<Models&>(model).of(i)});
+  }
+  return entries;
+}
+
 const void* MultiTask::extension(std::string_view id) const noexcept {
+  if (id == kTaskSubtasks) return static_cast<const Subtasks*>(this);
   const auto says = [](const Subtask& subtask) {
     return subtask.task->extension(kTaskExpectedInitialLoss) != nullptr;
   };

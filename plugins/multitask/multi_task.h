@@ -41,6 +41,7 @@
 #include "models.h"
 #include "task_sampler.h"
 #include "trivet/extensions/expected_initial_loss.h"
+#include "trivet/extensions/subtasks.h"
 #include "trivet/task.h"
 
 namespace trivet::multitask {
@@ -65,7 +66,7 @@ struct MultiTaskConfig : TaskConfig {
 };
 TRIVET_CONFIG(MultiTaskConfig, trivet::TaskConfig, (tasks, "Tasks, trained together.", required))
 
-class MultiTask : public Task, public ExpectedInitialLoss {
+class MultiTask : public Task, public ExpectedInitialLoss, public Subtasks {
  public:
   std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope) override;
   Metrics build_metrics(Phase phase) override;
@@ -81,6 +82,7 @@ class MultiTask : public Task, public ExpectedInitialLoss {
                                                  const StepOutput& step) override;
   Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) override;
   const void* extension(std::string_view id) const noexcept override;
+  std::vector<Entry> subtasks(Model& model) const override;
 
  protected:
   struct Subtask {

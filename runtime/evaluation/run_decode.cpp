@@ -6,32 +6,12 @@
 
 #include <fmt/core.h>
 
-#include "step/batch_size.h"
-#include "step/step_parts.h"
+#include "evaluation/decoded_examples.h"
 #include "trivet/error.h"
 #include "trivet/plugin/plugin_call.h"
 #include "trivet/plugin/registry.h"
-#include "trivet/tape.h"
 
 namespace trivet {
-namespace {
-
-Value columns_of(const DecodedExample& example) {
-  Value columns = Value::table({{"prompt", example.prompt}});
-  if (example.samples.size() == 1) {
-    columns.set("decoded", example.samples.front());
-    columns.set("score", example.scores.front());
-  } else {
-    columns.set("decoded", Value::array_of(example.samples));
-    columns.set("scores", Value::array_of(example.scores));
-  }
-  if (!example.references.empty()) {
-    columns.set("references", Value::array_of(example.references));
-  }
-  return columns;
-}
-
-}  // namespace
 
 RunDecode::RunDecode(Task& task, const BatchDecoder& decoder, const EvalInputConfig& set,
                      std::uint64_t seed)
@@ -51,24 +31,9 @@ void RunDecode::begin() {
 }
 
 void RunDecode::add(const Batch& batch, const ProgramStep& step) {
-  const NoGrad no_grad;
   BatchDecodeOptions options = options_;
   options.first_example = static_cast<std::uint64_t>(step.first_example);
-  const std::vector<std::optional<DecodedExample>> decoded = in_task(task_, "decode", [&] {
-    auto made = decoder_.decode(batch, step.model, options);
-    if (std::ssize(made) != size_of(batch).rows) {
-      throw PluginError(fmt::format("its decode gave {} examples, and the batch has {}",
-                                    made.size(), size_of(batch).rows));
-    }
-    for (const std::optional<DecodedExample>& example : made) {
-      if (!example) continue;
-      if (example->samples.empty() || example->samples.size() != example->scores.size()) {
-        throw PluginError(fmt::format("its decode gave {} texts and {} scores of an example",
-                                      example->samples.size(), example->scores.size()));
-      }
-    }
-    return made;
-  });
+  const auto decoded = decoded_examples(task_, decoder_, batch, step.model, options);
   for (std::size_t row = 0; row < decoded.size(); ++row) {
     if (!decoded[row]) continue;
     const std::int64_t number = step.first_example + static_cast<std::int64_t>(row);

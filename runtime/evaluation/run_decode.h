@@ -21,8 +21,7 @@ class RunDecode final : public Program {
             std::uint64_t seed);
 
   void begin() override;
-  // Outputs have "prompt", "decoded" (a text, or a list with num_samples above 1), "score" or
-  // "scores", and "references" if the data has some.
+  // Outputs have the columns of decoded_examples.h.
   void add(const Batch& batch, const ProgramStep& step) override;
   // The text metrics, and "examples".
   Logs result(std::int64_t global_step) override;

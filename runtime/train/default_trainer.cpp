@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "evaluation/decoded_examples.h"
 #include "evaluation/evaluations.h"
 #include "step/batch_size.h"
 #include "step/step_parts.h"
@@ -47,7 +48,7 @@ DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContex
                                        .main = context.eval_main,
                                        .sets = context.eval_sets,
                                        .data = config_.validation_data,
-                                       .seed = key_.fold("decode").value()};
+                                       .seed = decode_seed(key_)};
     evaluations_ = std::move(evaluations);
     if (evaluations_) {
       evaluations_->use_main(options);

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "data/labeled/labeled_rows.h"
+#include "data/sources/given_lines.h"
 #include "data/sources/text_template.h"
 #include "data/tokens/special_tokens.h"
 #include "data/tokens/tokenize.h"
@@ -105,7 +106,7 @@ void SentencePairsConfig::validate(Diagnostics& diagnostics) const {
 struct SentencePairsInput::Parts {
   Parts(const Config& from, const InputContext& context)
       : config(from),
-        data(context.examples.empty() ? make(from.source) : nullptr),
+        data(own_source(from.source, context)),
         tokenizer(required_tokenizer(from.tokenizer, context)),
         vocabulary(checked_vocabulary(*tokenizer, context.name)),
         special(text_special_tokens(from, *tokenizer, context.name)),
@@ -123,8 +124,6 @@ struct SentencePairsInput::Parts {
   std::int64_t special_count() const {
     return (special.cls ? 1 : 0) + (special.sep ? 1 : 0) + (text_b.empty() ? 0 : 1);
   }
-
-  std::string name() const { return data != nullptr ? data->name() : "the examples"; }
 
   std::unique_ptr<SequenceDataset> load() const {
     if (config.label_type == LabelType::number) return load(*data, std::vector<float>());
@@ -182,7 +181,7 @@ SentencePairsInput::SentencePairsInput(const Config& config, InputContext& conte
 SentencePairsInput::SentencePairsInput(const Config& config, InputContext& context,
                                        const Parts& parts)
     : RowsInput(
-          config, context, parts.name(),
+          config, context, name_of(parts.data.get()),
           {.only = {parts.tokenizer, parts.vocabulary},
            .source = {},
            .target = {},

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "data/labeled/labeled_rows.h"
+#include "data/sources/given_lines.h"
 #include "data/sources/text_template.h"
 #include "data/tokens/special_tokens.h"
 #include "data/tokens/tokenize.h"
@@ -85,7 +86,7 @@ void TaggedSequencesConfig::validate(Diagnostics& diagnostics) const {
 struct TaggedSequencesInput::Parts {
   Parts(const Config& from, const InputContext& context)
       : config(from),
-        data(context.examples.empty() ? make(from.source) : nullptr),
+        data(own_source(from.source, context)),
         tokenizer(required_tokenizer(from.tokenizer, context)),
         vocabulary(checked_vocabulary(*tokenizer, context.name)),
         special(text_special_tokens(from, *tokenizer, context.name)),
@@ -93,8 +94,6 @@ struct TaggedSequencesInput::Parts {
         tags(from.tags) {
     check_room(from, (special.cls ? 1 : 0) + (special.sep ? 1 : 0), context.name);
   }
-
-  std::string name() const { return data != nullptr ? data->name() : "the examples"; }
 
   // Words to predict have the first tag: it marks their first tokens.
   enum class Tags { given, none };
@@ -160,7 +159,7 @@ TaggedSequencesInput::TaggedSequencesInput(const Config& config, InputContext& c
 TaggedSequencesInput::TaggedSequencesInput(const Config& config, InputContext& context,
                                            const Parts& parts)
     : RowsInput(
-          config, context, parts.name(),
+          config, context, name_of(parts.data.get()),
           {.only = {parts.tokenizer, parts.vocabulary},
            .source = {},
            .target = {},

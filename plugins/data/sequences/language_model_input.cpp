@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/sequences/language_model_input.h"
 
+#include "data/sources/given_lines.h"
 #include "data/sources/text_template.h"
 #include "data/tokens/special_tokens.h"
 
@@ -8,7 +9,7 @@ namespace trivet::data {
 namespace {
 
 TextPipeline pipeline_of(const LanguageModelConfig& config, const InputContext& context) {
-  TextPipeline pipeline = text_pipeline(std::shared_ptr<DataSource>(make(config.source)),
+  TextPipeline pipeline = text_pipeline(own_source(config.source, context),
                                         required_tokenizer(config.tokenizer, context));
   pipeline.inputs = TextTemplate(config.inputs);
   pipeline.targets = TextTemplate(config.targets);

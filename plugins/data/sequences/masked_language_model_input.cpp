@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "data/sequences/masked_rows.h"
+#include "data/sources/given_lines.h"
 #include "data/sources/text_template.h"
 #include "trivet/error.h"
 
@@ -28,7 +29,7 @@ std::int32_t mask_id_of(const MaskedLanguageModelConfig& config, const Tokenizer
 }
 
 TextPipeline pipeline_of(const MaskedLanguageModelConfig& config, const InputContext& context) {
-  TextPipeline pipeline = text_pipeline(std::shared_ptr<DataSource>(make(config.source)),
+  TextPipeline pipeline = text_pipeline(own_source(config.source, context),
                                         required_tokenizer(config.tokenizer, context));
   pipeline.targets = TextTemplate(config.targets);
   return pipeline;
@@ -49,14 +50,25 @@ MaskedLanguageModelInput::MaskedLanguageModelInput(const Config& config, InputCo
 
 MaskedLanguageModelInput::MaskedLanguageModelInput(const Config& config, InputContext& context,
                                                    const TextPipeline& pipeline)
+    : MaskedLanguageModelInput(config, context, pipeline,
+                               mask_id_of(config, *pipeline.tokenizer, context.name)) {}
+
+MaskedLanguageModelInput::MaskedLanguageModelInput(const Config& config, InputContext& context,
+                                                   const TextPipeline& pipeline,
+                                                   std::int32_t mask_id)
     : TextSequenceInput(
           config, context, pipeline,
           {.shifted = false,
            .wrap = [tokenizer = pipeline.tokenizer,
                     rules = MaskRules{config.mask_rate, config.mask_share, config.random_share,
-                                      mask_id_of(config, *pipeline.tokenizer, context.name),
-                                      config.seed}](std::unique_ptr<SequenceDataset> rows) {
+                                      mask_id, config.seed}](
+                       std::unique_ptr<SequenceDataset> rows) -> std::unique_ptr<SequenceDataset> {
              return std::make_unique<MaskedRows>(std::move(rows), *tokenizer, rules);
-           }}) {}
+           },
+           .wrap_examples = [mask_id](std::unique_ptr<SequenceDataset> rows)
+               -> std::unique_ptr<SequenceDataset> {
+             return std::make_unique<GivenMasks>(std::move(rows), mask_id);
+           }},
+          mask_id) {}
 
 }  // namespace trivet::data

@@ -14,6 +14,8 @@ class MaskedLanguageModelInput final : public TextSequenceInput {
  private:
   MaskedLanguageModelInput(const Config& config, InputContext& context,
                            const TextPipeline& pipeline);
+  MaskedLanguageModelInput(const Config& config, InputContext& context,
+                           const TextPipeline& pipeline, std::int32_t mask_id);
 };
 
 }  // namespace trivet::data

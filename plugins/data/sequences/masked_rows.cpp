@@ -50,4 +50,15 @@ void MaskedRows::mask(const Row& row, std::span<std::int32_t> ids, std::span<flo
   }
 }
 
+Batch GivenMasks::batch(std::span<const Row> rows) {
+  Batch batch = rows_->batch(rows);
+  Tensor weights = batch.at("weights");
+  const auto ids = batch.at("ids").span<std::int32_t>();
+  const auto weight = weights.mutable_span<float>();
+  for (std::size_t i = 0; i < ids.size(); ++i) weight[i] = ids[i] == mask_id_ ? 1.0F : 0.0F;
+  batch.erase("labels");
+  batch.erase("label_bytes");
+  return batch;
+}
+
 }  // namespace trivet::data

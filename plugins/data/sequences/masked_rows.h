@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/sequences/sequence_dataset.h"
@@ -44,6 +45,21 @@ class MaskedRows final : public SequenceDataset {
   std::vector<bool> is_text_;           // per id
   std::vector<std::int32_t> text_ids_;  // candidates for random replacement
   std::vector<float> draws_;            // three per position
+};
+
+// Rows whose ids have masks already: the masks have weight 1, and there are no labels.
+class GivenMasks final : public SequenceDataset {
+ public:
+  GivenMasks(std::unique_ptr<SequenceDataset> rows, std::int32_t mask_id)
+      : rows_(std::move(rows)), mask_id_(mask_id) {}
+
+  std::int64_t rows() const override { return rows_->rows(); }
+  Batch batch(std::span<const Row> rows) override;
+  std::string fingerprint() const override { return rows_->fingerprint(); }
+
+ private:
+  std::unique_ptr<SequenceDataset> rows_;
+  std::int32_t mask_id_;
 };
 
 }  // namespace trivet::data

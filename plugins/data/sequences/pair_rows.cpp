@@ -10,15 +10,27 @@
 namespace trivet::data {
 namespace {
 
+std::vector<std::int64_t> one_per_row(std::size_t documents) {
+  std::vector<std::int64_t> ends(documents);
+  std::iota(ends.begin(), ends.end(), 1);
+  return ends;
+}
+
 std::vector<std::int64_t> row_ends(const SequenceRules& source, const SequenceRules& target,
                                    bool pack) {
   const auto source_positions = source.positions(), target_positions = target.positions();
   if (pack) {
     return greedy_rows({{source_positions, source.seq_len}, {target_positions, target.seq_len}});
   }
-  std::vector<std::int64_t> ends(target_positions.size());
-  std::iota(ends.begin(), ends.end(), 1);
-  return ends;
+  return one_per_row(target_positions.size());
+}
+
+void add_source(Batch& batch, const Batch& source) {
+  for (const auto& [name, tensor] : source) {
+    if (name != "labels" && name != "weights" && name != "label_bytes") {
+      batch.set("src/" + name, tensor);
+    }
+  }
 }
 
 }  // namespace
@@ -31,17 +43,22 @@ PairRows::PairRows(SequenceRules source, SequenceRules target, bool pack) {
 
 Batch PairRows::batch(std::span<const Row> rows) {
   Batch batch;
-  for (const auto& [name, tensor] : source_->batch(rows)) {
-    if (name != "labels" && name != "weights" && name != "label_bytes") {
-      batch.set("src/" + name, tensor);
-    }
-  }
+  add_source(batch, source_->batch(rows));
   for (const auto& [name, tensor] : target_->batch(rows)) batch.set("tgt/" + name, tensor);
   return batch;
 }
 
 std::string PairRows::fingerprint() const {
   return digest(source_->fingerprint() + target_->fingerprint());
+}
+
+SourceRows::SourceRows(SequenceRules source)
+    : source_(source, one_per_row(static_cast<std::size_t>(source.tokens->documents()))) {}
+
+Batch SourceRows::batch(std::span<const Row> rows) {
+  Batch batch;
+  add_source(batch, source_.batch(rows));
+  return batch;
 }
 
 }  // namespace trivet::data

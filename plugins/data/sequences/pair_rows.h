@@ -28,4 +28,18 @@ class PairRows final : public SequenceDataset {
   std::unique_ptr<SequenceRows> source_, target_;
 };
 
+// Rows of sources alone, one for each document.
+class SourceRows final : public SequenceDataset {
+ public:
+  // Documents are cut to seq_len.
+  explicit SourceRows(SequenceRules source);
+
+  std::int64_t rows() const override { return source_.rows(); }
+  Batch batch(std::span<const Row> rows) override;
+  std::string fingerprint() const override { return source_.fingerprint(); }
+
+ private:
+  SequenceRows source_;
+};
+
 }  // namespace trivet::data

@@ -60,7 +60,7 @@ RowsInput::RowsInput(const InputConfig& config, const InputContext& context,
     : RowsInput(config, context, data, std::move(sides), std::move(load)) {
   load_examples_ = std::move(load_examples);
   batch_size_ = config.batch_size;
-  if (!context.examples.empty()) given_.emplace(context.examples);
+  if (load_examples_ && !context.examples.empty()) given_.emplace(context.examples);
 }
 
 RowsInput::~RowsInput() = default;

@@ -53,7 +53,7 @@ class RowsInput : public Input, public TextInput, public ExampleLocations {
   RowsInput(const InputConfig& config, const InputContext& context, const std::string& data,
             TextSides sides, Load load);
   // For an input that can read examples: its dataset of these, with a row for each, without labels.
-  // If `context` names examples, `load` is not called.
+  // If `context` names examples, `load` is not called. Empty: the input cannot read any.
   using LoadExamples = std::function<std::unique_ptr<SequenceDataset>(DataSource& examples)>;
   RowsInput(const InputConfig& config, const InputContext& context, const std::string& data,
             TextSides sides, Load load, LoadExamples load_examples);

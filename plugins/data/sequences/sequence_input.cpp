@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/sequences/sequence_input.h"
 
+#include <functional>
 #include <utility>
 
+#include "data/sources/given_lines.h"
 #include "data/tokens/preparation.h"
 #include "data/tokens/special_tokens.h"
+#include "trivet/error.h"
 
 namespace trivet::data {
 namespace {
@@ -20,7 +23,60 @@ DocumentSpecialTokens special_tokens_of(const SequenceConfig& config, const Text
   };
 }
 
+// Every document has a row of its own; one that is longer has several.
+SequenceConfig one_per_row(SequenceConfig config) {
+  config.pack = false;
+  config.long_documents = LongDocuments::split;
+  config.overlap = 0;
+  config.random_offsets = false;
+  return config;
+}
+
+using Wrapper = std::function<std::unique_ptr<SequenceDataset>(std::unique_ptr<SequenceDataset>)>;
+
+std::unique_ptr<SequenceDataset> rows_of(SequenceRules rules, const SequenceConfig& config,
+                                         const Wrapper& wrap) {
+  std::unique_ptr<SequenceDataset> rows = std::make_unique<SequenceRows>(std::move(rules), config);
+  return wrap ? wrap(std::move(rows)) : std::move(rows);
+}
+
+// Each example needs a row of its own.
+void check_examples(const SequenceRules& rules, DataSource& examples) {
+  const std::vector<std::int64_t> positions = rules.positions();
+  std::size_t next = 0;
+  examples.read([&](const SourceExample& example) {
+    const std::int64_t own = positions[next++];
+    if (own == 0) throw InputError(example.location + ": has no token to predict");
+    if (own <= rules.seq_len) return;
+    throw InputError(example.location + ": takes " + std::to_string(own) +
+                         " positions, and a row has " + std::to_string(rules.seq_len),
+                     {.hint = "cut the text, or set seq_len of the input higher"});
+  });
+}
+
 }  // namespace
+
+struct SequenceInput::RowMaker {
+  TextSide side;
+  DocumentSpecialTokens special;
+  bool shifted, indicate_inputs, weights_on_targets_only;
+
+  SequenceRules rules_of(std::shared_ptr<const TokenStore> tokens,
+                         const SequenceConfig& config) const {
+    SequenceRules rules;
+    rules.tokens = std::move(tokens);
+    rules.special = special;
+    rules.seq_len = config.seq_len;
+    rules.shifted = shifted;
+    if (side.tokenizer) rules.bytes_of_id = bytes_of_ids(*side.tokenizer);
+    rules.indicate_inputs = indicate_inputs;
+    rules.weights_on_targets_only = weights_on_targets_only;
+    if (config.random_offsets) {
+      rules.random_offsets = RngKey(static_cast<std::uint64_t>(config.seed)).fold("offsets");
+    }
+    return rules;
+  }
+};
 
 void SequenceConfig::validate(Diagnostics& diagnostics) const {
   InputConfig::validate(diagnostics);
@@ -41,36 +97,43 @@ void SequenceConfig::validate(Diagnostics& diagnostics) const {
 
 SequenceInput::SequenceInput(const SequenceConfig& config, const InputContext& context,
                              const std::string& data, const TextSide& side, const LoadTokens& load,
-                             const Options& options)
+                             const Options& options, const LoadExampleTokens& load_examples)
+    : SequenceInput(config, context, data, side, load, options, load_examples,
+                    RowMaker{side, special_tokens_of(config, side, context.name), options.shifted,
+                             options.indicate_inputs, options.weights_on_targets_only}) {}
+
+SequenceInput::SequenceInput(const SequenceConfig& config, const InputContext& context,
+                             const std::string& data, const TextSide& side, const LoadTokens& load,
+                             const Options& options, const LoadExampleTokens& load_examples,
+                             const RowMaker& maker)
     : RowsInput(
           config, context, data, {.only = side, .source = {}, .target = {}},
-          [load, options, side, special = special_tokens_of(config, side, context.name), config] {
-            SequenceRules rules;
-            rules.tokens = load();
-            rules.special = special;
-            rules.seq_len = config.seq_len;
-            rules.shifted = options.shifted;
-            if (side.tokenizer) rules.bytes_of_id = bytes_of_ids(*side.tokenizer);
-            rules.indicate_inputs = options.indicate_inputs;
-            rules.weights_on_targets_only = options.weights_on_targets_only;
-            if (config.random_offsets) {
-              rules.random_offsets =
-                  RngKey(static_cast<std::uint64_t>(config.seed)).fold("offsets");
-            }
-            std::unique_ptr<SequenceDataset> rows =
-                std::make_unique<SequenceRows>(std::move(rules), config);
-            return options.wrap ? options.wrap(std::move(rows)) : std::move(rows);
-          }) {}
+          [maker, config, load, wrap = options.wrap] {
+            return rows_of(maker.rules_of(load(), config), config, wrap);
+          },
+          load_examples ? LoadExamples([maker, config = one_per_row(config), load_examples,
+                                        wrap = options.wrap_examples](DataSource& examples) {
+            SequenceRules rules = maker.rules_of(load_examples(examples), config);
+            check_examples(rules, examples);
+            return rows_of(std::move(rules), config, wrap);
+          })
+                        : LoadExamples()) {}
 
 TextSequenceInput::TextSequenceInput(const TextSequenceConfig& config, const InputContext& context,
-                                     const TextPipeline& pipeline, const Options& options)
+                                     const TextPipeline& pipeline, const Options& options,
+                                     std::optional<std::int32_t> example_mask)
     : SequenceInput(
-          config, context, pipeline.source->name(),
+          config, context, name_of(pipeline.source.get()),
           {pipeline.tokenizer, checked_vocabulary(*pipeline.tokenizer, context.name)},
           [pipeline, limit = config.limit.count] {
-            return std::shared_ptr<const TokenStore>(tokenize(pipeline, limit));
+            return tokenize(pipeline, *pipeline.source, limit);
           },
-          options),
+          options,
+          [pipeline, example_mask, limit = config.limit.count](DataSource& examples) {
+            TextPipeline own = pipeline;
+            own.mask_id = example_mask;
+            return tokenize(own, examples, limit);
+          }),
       pipeline_(pipeline) {}
 
 const void* TextSequenceInput::extension(std::string_view id) const noexcept {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "data/sequences/rows_input.h"
@@ -21,6 +22,8 @@ class SequenceInput : public RowsInput {
  protected:
   // Loads all documents. Called once, from any thread. Throws InputError.
   using LoadTokens = std::function<std::shared_ptr<const TokenStore>()>;
+  // Loads examples that a user gives. Throws InputError.
+  using LoadExampleTokens = std::function<std::shared_ptr<const TokenStore>(DataSource&)>;
   // Wraps the rows, for example with masking.
   using Wrap = std::function<std::unique_ptr<SequenceDataset>(std::unique_ptr<SequenceDataset>)>;
   struct Options {
@@ -28,10 +31,18 @@ class SequenceInput : public RowsInput {
     bool indicate_inputs = false;
     bool weights_on_targets_only = false;
     Wrap wrap = {};
+    Wrap wrap_examples = {};  // the rows of examples that a user gives, one for each
   };
   // `data` names the data, for messages.
   SequenceInput(const SequenceConfig& config, const InputContext& context, const std::string& data,
-                const TextSide& side, const LoadTokens& load, const Options& options);
+                const TextSide& side, const LoadTokens& load, const Options& options,
+                const LoadExampleTokens& load_examples = {});
+
+ private:
+  struct RowMaker;
+  SequenceInput(const SequenceConfig& config, const InputContext& context, const std::string& data,
+                const TextSide& side, const LoadTokens& load, const Options& options,
+                const LoadExampleTokens& load_examples, const RowMaker& maker);
 };
 
 // Text that is tokenized when the run starts.
@@ -42,8 +53,10 @@ class TextSequenceInput : public SequenceInput, public PreparableInput {
                        std::uint64_t shard_bytes) const override;
 
  protected:
+  // `example_mask` as TextPipeline::mask_id, for examples that a user gives.
   TextSequenceInput(const TextSequenceConfig& config, const InputContext& context,
-                    const TextPipeline& pipeline, const Options& options);
+                    const TextPipeline& pipeline, const Options& options,
+                    std::optional<std::int32_t> example_mask = {});
 
  private:
   TextPipeline pipeline_;

@@ -4,10 +4,12 @@
 #include <utility>
 
 #include "data/sequences/pair_rows.h"
+#include "data/sources/given_lines.h"
 #include "data/sources/text_template.h"
 #include "data/tokens/special_tokens.h"
 #include "data/tokens/tokenize.h"
 #include "trivet/data_source.h"
+#include "trivet/error.h"
 
 namespace trivet::data {
 namespace {
@@ -29,7 +31,7 @@ void SequenceToSequenceConfig::validate(Diagnostics& diagnostics) const {
 // What load() needs.
 struct SequenceToSequenceInput::Parts {
   Parts(const Config& config, const InputContext& context)
-      : data(make(config.source)),
+      : data(own_source(config.source, context)),
         inputs(config.inputs),
         targets(config.targets),
         source(make_side(config.tokenizer, context)),
@@ -68,6 +70,19 @@ struct SequenceToSequenceInput::Parts {
     return std::make_unique<PairRows>(std::move(from), std::move(to), pack);
   }
 
+  // Sources that a user gives.
+  std::unique_ptr<SequenceDataset> load_sources(DataSource& examples) const {
+    auto tokens = std::make_shared<MemoryTokens>(source.vocabulary_size);
+    read_limited(examples, limit, [&](const SourceExample& example) {
+      const auto ids = encode_checked(*source.tokenizer, inputs.fill(example), example.location);
+      if (ids.empty()) throw InputError(example.location + ": the source has no token");
+      tokens->add(ids);
+    });
+    SequenceRules rules = source_rules;
+    rules.tokens = std::move(tokens);
+    return std::make_unique<SourceRows>(std::move(rules));
+  }
+
   std::shared_ptr<DataSource> data;
   TextTemplate inputs, targets;
   TextSide source, target;
@@ -81,8 +96,10 @@ SequenceToSequenceInput::SequenceToSequenceInput(const Config& config, InputCont
 
 SequenceToSequenceInput::SequenceToSequenceInput(const Config& config, InputContext& context,
                                                  const Parts& parts)
-    : RowsInput(config, context, parts.data->name(),
-                {.only = {}, .source = parts.source, .target = parts.target},
-                [parts] { return parts.load(); }) {}
+    : RowsInput(
+          config, context, name_of(parts.data.get()),
+          {.only = {}, .source = parts.source, .target = parts.target},
+          [parts] { return parts.load(); },
+          [parts](DataSource& examples) { return parts.load_sources(examples); }) {}
 
 }  // namespace trivet::data

@@ -16,6 +16,12 @@ TextFilesConfig files_of(const TextConfig& config) {
   return files;
 }
 
+// Null for examples that a user gives.
+std::shared_ptr<DataSource> source_of(const TextConfig& config, const InputContext& context) {
+  if (!context.examples.empty()) return nullptr;
+  return std::make_shared<TextFiles>(files_of(config));
+}
+
 }  // namespace
 
 void TextConfig::validate(Diagnostics& diagnostics) const {
@@ -24,9 +30,9 @@ void TextConfig::validate(Diagnostics& diagnostics) const {
 }
 
 TextFilesInput::TextFilesInput(const Config& config, InputContext& context)
-    : TextSequenceInput(config, context,
-                        text_pipeline(std::make_shared<TextFiles>(files_of(config)),
-                                      required_tokenizer(config.tokenizer, context)),
-                        {}) {}
+    : TextSequenceInput(
+          config, context,
+          text_pipeline(source_of(config, context), required_tokenizer(config.tokenizer, context)),
+          {}) {}
 
 }  // namespace trivet::data

@@ -34,4 +34,13 @@ void GivenLines::read(const Visit& visit) {
   }
 }
 
+std::shared_ptr<DataSource> own_source(const ConfigOf<DataSource>& config,
+                                       const InputContext& context) {
+  return context.examples.empty() ? make(config) : nullptr;
+}
+
+std::string name_of(const DataSource* source) {
+  return source != nullptr ? source->name() : "the examples";
+}
+
 }  // namespace trivet::data

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "trivet/data_source.h"
+#include "trivet/input.h"
 #include "trivet/os/line_stream.h"
 
 namespace trivet::data {
@@ -30,5 +32,12 @@ class GivenLines final : public DataSource {
   LineStream lines_;
   std::vector<std::string> texts_, locations_;
 };
+
+// The source of an input's own data; null where `context` names examples to read in its place, for
+// then the data need not exist.
+std::shared_ptr<DataSource> own_source(const ConfigOf<DataSource>& config,
+                                       const InputContext& context);
+// For messages. `source` may be null.
+std::string name_of(const DataSource* source);
 
 }  // namespace trivet::data

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/tokens/tokenize.h"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <iterator>
 #include <utility>
@@ -68,6 +70,49 @@ void read_limited(DataSource& source, std::int64_t limit, const DataSource::Visi
 
 namespace {
 
+constexpr std::array<std::string_view, 2> kMasks = {"[MASK]", "<mask>"};
+
+struct FoundMask {
+  std::size_t begin, length;
+};
+
+std::vector<FoundMask> masks_in(std::string_view text) {
+  std::vector<FoundMask> found;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto* const mask = std::ranges::find_if(
+        kMasks, [&](std::string_view name) { return text.substr(i).starts_with(name); });
+    if (mask != kMasks.end()) found.push_back({i, mask->size()});
+    i += mask != kMasks.end() ? mask->size() : 1;
+  }
+  return found;
+}
+
+// A tokenizer that knows the mask keeps the blanks around it as in its own texts. Others see the
+// text between the masks.
+std::vector<std::int32_t> encode_masked(const Tokenizer& tokenizer, std::int32_t mask_id,
+                                        std::string_view text, const std::string& location) {
+  const std::vector<FoundMask> masks = masks_in(text);
+  if (masks.empty()) {
+    throw InputError(location + ": has no token to predict",
+                     {.hint = "write [MASK] in place of each token to predict"});
+  }
+  std::vector<std::int32_t> ids = encode_checked(tokenizer, text, location);
+  if (std::cmp_equal(std::ranges::count(ids, mask_id), masks.size())) return ids;
+  ids.clear();
+  std::size_t begin = 0;
+  const auto add = [&](std::size_t end) {
+    const auto piece = encode_checked(tokenizer, text.substr(begin, end - begin), location);
+    ids.insert(ids.end(), piece.begin(), piece.end());
+  };
+  for (const FoundMask& mask : masks) {
+    add(mask.begin);
+    ids.push_back(mask_id);
+    begin = mask.begin + mask.length;
+  }
+  add(text.size());
+  return ids;
+}
+
 TokenizedExample tokenize_example(const TextPipeline& pipeline, const SourceExample& example) {
   TokenizedExample made;
   made.ids = encode_checked(*pipeline.tokenizer, pipeline.inputs.fill(example), example.location);
@@ -77,8 +122,11 @@ TokenizedExample tokenize_example(const TextPipeline& pipeline, const SourceExam
   }
   if (pipeline.inputs_end) made.ids.push_back(*pipeline.inputs_end);
   made.inputs = std::ssize(made.ids);
+  const std::string text = pipeline.targets.fill(example);
   const std::vector<std::int32_t> targets =
-      encode_checked(*pipeline.tokenizer, pipeline.targets.fill(example), example.location);
+      pipeline.mask_id
+          ? encode_masked(*pipeline.tokenizer, *pipeline.mask_id, text, example.location)
+          : encode_checked(*pipeline.tokenizer, text, example.location);
   made.ids.insert(made.ids.end(), targets.begin(), targets.end());
   return made;
 }
@@ -91,9 +139,10 @@ void tokenize_each(const TextPipeline& pipeline,
       [&](const SourceExample& example) { visit(tokenize_example(pipeline, example)); });
 }
 
-std::unique_ptr<MemoryTokens> tokenize(const TextPipeline& pipeline, std::int64_t limit) {
+std::unique_ptr<MemoryTokens> tokenize(const TextPipeline& pipeline, DataSource& source,
+                                       std::int64_t limit) {
   auto tokens = std::make_unique<MemoryTokens>(pipeline.tokenizer->vocabulary_size());
-  read_limited(*pipeline.source, limit, [&](const SourceExample& example) {
+  read_limited(source, limit, [&](const SourceExample& example) {
     const TokenizedExample made = tokenize_example(pipeline, example);
     tokens->add(made.ids, made.inputs);
   });

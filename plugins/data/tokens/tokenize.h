@@ -20,12 +20,14 @@ namespace trivet::data {
 
 // A source and how to tokenize its examples.
 struct TextPipeline {
-  std::shared_ptr<DataSource> source;
+  std::shared_ptr<DataSource> source;  // null for examples that a user gives
   std::shared_ptr<const Tokenizer> tokenizer;
   TextTemplate inputs{""};
   TextTemplate targets{"{text}"};
   std::int64_t inputs_len = 0;  // limit on tokens of inputs, inputs_end included; 0: none
   std::optional<std::int32_t> inputs_end{};  // appended to inputs, also if they are cut
+  // The token that [MASK] and <mask> mean in targets, which need one. Empty: they are text.
+  std::optional<std::int32_t> mask_id{};
 };
 
 // Uses the defaults above.
@@ -56,8 +58,9 @@ void read_limited(DataSource& source, std::int64_t limit, const DataSource::Visi
 // Visits every example of the source.
 void tokenize_each(const TextPipeline& pipeline,
                    const std::function<void(const TokenizedExample&)>& visit);
-// Returns all ids in memory. Throws InputError as read_limited() does.
-std::unique_ptr<MemoryTokens> tokenize(const TextPipeline& pipeline, std::int64_t limit);
+// Returns the ids of all examples of `source`, in memory. Throws InputError as read_limited() does.
+std::unique_ptr<MemoryTokens> tokenize(const TextPipeline& pipeline, DataSource& source,
+                                       std::int64_t limit);
 
 // Returns the number of text bytes per id, 0 for special tokens.
 std::vector<std::int32_t> bytes_of_ids(const Tokenizer& tokenizer);

@@ -10,15 +10,6 @@
 namespace trivet::lm {
 namespace {
 
-// Which rows of a batch are examples.
-std::vector<bool> real_rows(const Batch& batch, std::int64_t rows) {
-  std::vector<bool> real;
-  std::optional<HostArray<float>> weights;
-  if (const Tensor* weight = batch.find("weight")) weights.emplace(*weight);
-  for (std::int64_t i = 0; i < rows; ++i) real.push_back(!weights || (*weights)[i] != 0);
-  return real;
-}
-
 void check_alone(const std::int32_t* segments, std::int64_t length) {
   if (std::none_of(segments, segments + length, [](std::int32_t id) { return id > 1; })) return;
   throw UsageError("a row holds several documents, and a program that decodes needs one in each",
@@ -26,6 +17,14 @@ void check_alone(const std::int32_t* segments, std::int64_t length) {
 }
 
 }  // namespace
+
+std::vector<bool> real_rows(const Batch& batch, std::int64_t rows) {
+  std::vector<bool> real;
+  std::optional<HostArray<float>> weights;
+  if (const Tensor* weight = batch.find("weight")) weights.emplace(*weight);
+  for (std::int64_t i = 0; i < rows; ++i) real.push_back(!weights || (*weights)[i] != 0);
+  return real;
+}
 
 std::vector<std::optional<PromptedRow>> prompted_rows(const Batch& batch) {
   const Tensor& all_ids = batch.at("ids");

@@ -8,6 +8,7 @@
 #include "lm/metrics/token_metrics.h"
 #include "lm/tasks/batch_decoding.h"
 #include "trivet/error.h"
+#include "trivet/ops/host_array.h"
 
 namespace trivet::lm {
 namespace {
@@ -85,7 +86,30 @@ Logs LanguageModeling::reduce_aggregated_logs(AggregatedLogs& state, std::int64_
 const void* LanguageModeling::extension(std::string_view id) const noexcept {
   if (id == kTaskTextGenerator) return static_cast<const TextGenerator*>(this);
   if (id == kTaskBatchDecoder) return static_cast<const BatchDecoder*>(this);
+  if (id == kTaskPredictor) return static_cast<const Predictor*>(this);
   return TextTask::extension(id);
+}
+
+std::vector<Value> LanguageModeling::predictions(const Batch& batch,
+                                                 const NestedMap& outputs) const {
+  const Tensor& weights = batch.at("weights");
+  const HostArray<float> losses(outputs.at("per_example_xent")), counts(weights);
+  const std::int64_t length = weights.dim(1);
+  std::vector<Value> columns;
+  for (const bool is_real : real_rows(batch, weights.dim(0))) {
+    const std::int64_t begin = std::ssize(columns) * length;
+    Value& row = columns.emplace_back();
+    if (!is_real) continue;
+    double sum = 0, tokens = 0;
+    for (std::int64_t i = begin; i < begin + length; ++i) {
+      if (counts[i] == 0) continue;
+      sum += static_cast<double>(counts[i]) * losses[i];
+      tokens += counts[i];
+    }
+    row = Value::table({{"tokens", tokens}, {"log_probability", -sum}});
+    row.set("log_pplx", tokens > 0 ? Value(sum / tokens) : Value());
+  }
+  return columns;
 }
 
 Generation LanguageModeling::generation_of(const Model& model,

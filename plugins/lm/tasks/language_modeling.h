@@ -18,6 +18,7 @@
 #include "lm/tasks/sample_log.h"
 #include "lm/tasks/text_task.h"
 #include "trivet/extensions/batch_decoder.h"
+#include "trivet/extensions/predictor.h"
 #include "trivet/extensions/text_generator.h"
 
 namespace trivet::lm {
@@ -38,7 +39,10 @@ TRIVET_CONFIG(
     (sample_prompts, "Prompts to continue after each evaluation. The texts go to samples.jsonl.",
      adjustable))
 
-class LanguageModeling final : public TextTask, public TextGenerator, public BatchDecoder {
+class LanguageModeling final : public TextTask,
+                               public TextGenerator,
+                               public BatchDecoder,
+                               public Predictor {
  public:
   using Config = LanguageModelingConfig;
   LanguageModeling(const Config& config, TaskContext& context);
@@ -55,6 +59,9 @@ class LanguageModeling final : public TextTask, public TextGenerator, public Bat
   // Prompts are the ids of a row up to its first label that counts.
   std::vector<std::optional<DecodedExample>> decode(
       const Batch& batch, Model& model, const BatchDecodeOptions& options) const override;
+  // How likely a row is: "tokens" (the sum of their weights), their "log_probability" in nats, and
+  // "log_pplx", the loss per token.
+  std::vector<Value> predictions(const Batch& batch, const NestedMap& outputs) const override;
 
  private:
   // `options` must outlive it.

@@ -158,14 +158,16 @@ std::vector<GeneratedText> Seq2Seq::generate(Model& model, std::span<const std::
 std::vector<std::optional<DecodedExample>> Seq2Seq::decode(
     const Batch& batch, Model& model, const BatchDecodeOptions& options) const {
   require_tokenizer();
-  Batch targets = batch.child("tgt");
-  if (const Tensor* weight = batch.find("weight")) targets.set("weight", *weight);
-  const auto rows = prompted_rows(targets);
   const auto ids = unpadded_rows(batch, "src/ids", "src/paddings");
+  std::vector<std::optional<PromptedRow>> targets;
+  if (Batch given = batch.child("tgt"); !given.empty()) {
+    if (const Tensor* weight = batch.find("weight")) given.set("weight", *weight);
+    targets = prompted_rows(given);
+  }
   std::vector<Tensor> sources;
   std::vector<std::uint64_t> numbers;
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    if (!rows[row]) continue;
+  for (std::size_t row = 0; row < ids.size(); ++row) {
+    if (!ids[row]) continue;
     const Tensor source = source_tensor(*ids[row]);
     sources.insert(sources.end(), static_cast<std::size_t>(options.num_samples), source);
     numbers.push_back(options.first_example + row);
@@ -176,14 +178,15 @@ std::vector<std::optional<DecodedExample>> Seq2Seq::decode(
   const auto eos = [&](const Tokenizer& tokenizer) {
     return eos_id_ ? eos_id_ : tokenizer.eos_id();
   };
-  std::vector<std::optional<DecodedExample>> examples(rows.size());
+  std::vector<std::optional<DecodedExample>> examples(ids.size());
   std::size_t next = 0;
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    if (!rows[row]) continue;
+  for (std::size_t row = 0; row < ids.size(); ++row) {
+    if (!ids[row]) continue;
     DecodedExample& example = examples[row].emplace(std::move(written[next++]));
     example.prompt = text_of(*tokenizer(), *ids[row], std::nullopt, eos(*tokenizer()));
-    example.references = {
-        text_of(*target_tokenizer_, rows[row]->reference, std::nullopt, eos(*target_tokenizer_))};
+    if (targets.empty()) continue;
+    example.references = {text_of(*target_tokenizer_, targets[row]->reference, std::nullopt,
+                                  eos(*target_tokenizer_))};
   }
   return examples;
 }

@@ -58,7 +58,7 @@ class Seq2Seq final : public TextTask, public TextGenerator, public BatchDecoder
                                       const GenerateOptions& options,
                                       const OnText& on_text) const override;
   bool continues_prompts() const override { return false; }
-  // Writes targets for the sources of a batch.
+  // Writes targets for the sources of a batch, which need not have any.
   std::vector<std::optional<DecodedExample>> decode(
       const Batch& batch, Model& model, const BatchDecodeOptions& options) const override;
 

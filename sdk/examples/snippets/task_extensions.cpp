@@ -15,6 +15,7 @@
 #include <trivet/extensions/batch_decoder.h>
 #include <trivet/extensions/expected_initial_loss.h>
 #include <trivet/extensions/predictor.h>
+#include <trivet/extensions/subtasks.h>
 #include <trivet/extensions/text_generator.h>
 #include <trivet/extensions/token_count.h>
 #include <trivet/task.h>
@@ -122,6 +123,28 @@ class Mirror final : public OwnTask, public BatchDecoder {
   }
 };
 
+// Two tasks of one model.
+class Pair final : public OwnTask, public Subtasks {
+ public:
+  Pair(TaskContext& context, Task& left, Task& right)
+      : OwnTask(context), left_(left), right_(right) {}
+
+  // [subtasks]
+  const void* extension(std::string_view id) const noexcept override {
+    return id == kTaskSubtasks ? static_cast<const Subtasks*>(this) : nullptr;
+  }
+  // [/subtasks]
+
+  std::vector<Entry> subtasks(Model& model) const override {
+    return {{.name = "left", .path = "left", .task = &left_, .model = &model},
+            {.name = "right", .path = "right", .task = &right_, .model = &model}};
+  }
+
+ private:
+  Task& left_;
+  Task& right_;
+};
+
 class NoModel final : public Model {
  public:
   NestedMap fprop(const Batch&, FpropContext&) override { return {}; }
@@ -182,6 +205,19 @@ TEST_CASE("example: a task predicts the examples of a batch, and decodes them") 
       asked<BatchDecoder>(mirror, kTaskBatchDecoder)->decode(ids, model, {.num_samples = 3});
   REQUIRE(decoded.size() == 2);
   CHECK(decoded[1]->samples.size() == 3);
+}
+
+TEST_CASE("example: a task made of others names them") {
+  const auto device = snippets::open_device();
+  TaskContext context{.device = *device, .logging_dir = {}};
+  Guesses guesses(context);
+  Mirror mirror(context);
+  const Pair pair(context, guesses, mirror);
+  NoModel model;
+  const auto tasks = asked<Subtasks>(pair, kTaskSubtasks)->subtasks(model);
+  REQUIRE(tasks.size() == 2);
+  CHECK(tasks[1].name == "right");
+  CHECK(tasks[1].task == &mirror);
 }
 
 }  // namespace task_extensions_example

@@ -12,6 +12,8 @@
 #include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
+#include "support/paths.h"
+#include "support/plugin_folder.h"
 #include "support/shell.h"
 
 namespace predict_test {
@@ -228,12 +230,20 @@ TEST_CASE("trivet predict says what is wrong with examples") {
 
 TEST_CASE("a task or an input that cannot predict is named") {
   const TempDir temp;
-  REQUIRE(run(config("vision/multitask.toml"), temp / "tasks", "trainer.train_steps=1").exit_code ==
-          0);
-  const auto task = predict(temp / "tasks", temp.write("x.csv", "a\n1\n"));
+  test::PluginFolder plugins;
+  plugins.copy("examples");
+  const std::string folder = " --plugin-dir " + quoted(plugins.path().string());
+  const auto trained =
+      test::trivet("run " + quoted((test::source_root() / "sdk/examples/wave.toml").string()) +
+                   " trainer.train_steps=1 trainer.checkpoint_interval=1 --workdir " +
+                   quoted((temp / "wave").string()) + folder);
+  INFO(trained.output);
+  REQUIRE(trained.exit_code == 0);
+  const auto task = predict(temp / "wave", temp.write("x.csv", "a\n1\n"), folder);
   INFO(task.output);
   CHECK(task.exit_code == 2);
-  CHECK_THAT(task.output, Contains("multitask/") && Contains("no predictions of single examples"));
+  CHECK_THAT(task.output,
+             Contains("examples/Regression") && Contains("no predictions of single examples"));
   REQUIRE(run(config("vision/local.toml"), temp / "run",
               std::string(kSmallRun) + "trainer.train_steps=1")
               .exit_code == 0);
