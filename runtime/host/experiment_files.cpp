@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <string_view>
 #include <system_error>
 
 #include "host/path_safety.h"
@@ -46,6 +47,18 @@ bool is_directive(const std::string& line) {
   return line.starts_with("#:") || line.find("SPDX-License-Identifier") != std::string::npos;
 }
 
+// The first sentence, with its period; empty if none ends. Periods in parentheses end none.
+std::string first_sentence(std::string_view text) {
+  int open = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '(') ++open;
+    if (text[i] == ')') --open;
+    const bool ends = i + 1 == text.size() || text[i + 1] == ' ';
+    if (text[i] == '.' && open <= 0 && ends) return std::string(text.substr(0, i + 1));
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<ExperimentFile> experiment_files(const PluginHost& host) {
@@ -67,9 +80,7 @@ std::string experiment_doc(const fs::path& file) {
     const std::string words = without_mark(line);
     if (words.empty() && !text.empty()) break;
     text += (text.empty() ? "" : " ") + words;
-    const std::size_t end = text.find(". ");
-    if (end != std::string::npos) return text.substr(0, end + 1);
-    if (text.ends_with('.')) break;
+    if (std::string sentence = first_sentence(text); !sentence.empty()) return sentence;
   }
   return text;
 }

@@ -135,11 +135,16 @@ TEST_CASE("a run by name applies a kxm or Model Garden command line") {
 }
 
 TEST_CASE("a shipped config equals the experiment of its name") {
-  for (const std::string name : {"fashion_mnist_mlp", "fashion_mnist_cnn"}) {
-    const ShellResult file =
-        with_plugins("config show " + quoted(config("vision/" + name + ".toml").string()));
+  CHECK_THAT(with_plugins("experiments").output,
+             Contains("(Radford et al. 2019), as nanoGPT and llm.c train it.\n"));
+  for (const std::string name :
+       {"lm/c4_1b_4", "lm/c4_gpt3_xl_8", "lm/gpt2_124m", "lm/kjv", "lm/licenses", "lm/local",
+        "lm/masked", "tabular/weather", "vision/fashion_mnist_cnn", "vision/fashion_mnist_mlp",
+        "vision/local", "vision/mixup", "vision/multitask", "vision/progressive"}) {
+    INFO(name);
+    const ShellResult file = with_plugins("config show " + quoted(config(name + ".toml").string()));
     CHECK(file.exit_code == 0);
-    CHECK(with_plugins("config show --experiment vision/" + name).output == file.output);
+    CHECK(with_plugins("config show --experiment " + name).output == file.output);
   }
 }
 
