@@ -8,6 +8,7 @@
 #include "data/images/synthetic_input.h"
 #include "data/labeled/sentence_pairs_input.h"
 #include "data/labeled/tagged_sequences_input.h"
+#include "data/labeled/text_pairs_input.h"
 #include "data/sequences/language_model_input.h"
 #include "data/sequences/masked_language_model_input.h"
 #include "data/sequences/sequence_to_sequence_input.h"
@@ -37,6 +38,8 @@ TRIVET_PLUGIN(
     trivet::input<data::SequenceToSequenceInput>(
         "SequenceToSequence", "Rows of pairs of texts, for encoders with decoders."),
     trivet::input<data::SyntheticInput>("Synthetic", "Synthetic images with learnable classes."),
+    trivet::input<data::TextPairsInput>("TextPairs",
+                                        "Two texts that belong together, for encoders."),
     trivet::input<data::TaggedSequencesInput>("TaggedSequences",
                                               "Rows of words with a tag each, for encoders."),
     trivet::input<data::TextFilesInput>("Text", "Rows of text files, for language models."),

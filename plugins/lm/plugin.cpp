@@ -7,11 +7,15 @@
 #include "lm/metrics/token_metrics.h"
 #include "lm/models/bert.h"
 #include "lm/models/bert_classifier.h"
+#include "lm/models/dual_encoder.h"
+#include "lm/models/electra.h"
 #include "lm/models/language_model.h"
 #include "lm/models/sequence_model.h"
 #include "lm/tasks/language_modeling.h"
 #include "lm/tasks/masked_lm.h"
 #include "lm/tasks/ngram_baselines.h"
+#include "lm/tasks/replaced_token_detection.h"
+#include "lm/tasks/retrieval.h"
 #include "lm/tasks/sentence_prediction.h"
 #include "lm/tasks/seq2seq.h"
 #include "lm/tasks/tagging.h"
@@ -27,6 +31,9 @@ TRIVET_PLUGIN(
     trivet::task<lm::LanguageModeling>("LanguageModeling",
                                        "Predicts each token of a text from those before it."),
     trivet::task<lm::MaskedLm>("MaskedLm", "Predicts masked tokens."),
+    trivet::task<lm::ReplacedTokenDetection>("ReplacedTokenDetection",
+                                             "Tells which tokens a generator replaced (ELECTRA)."),
+    trivet::task<lm::Retrieval>("Retrieval", "Finds the text that belongs to a text."),
     trivet::task<lm::SentencePrediction>("SentencePrediction",
                                          "Predicts a class or a number for one or two sentences."),
     trivet::task<lm::Seq2Seq>("Seq2Seq", "Generates a target text from a source text."),
@@ -34,6 +41,9 @@ TRIVET_PLUGIN(
     trivet::model<lm::Bert>("Bert", "Encoder that predicts masked tokens."),
     trivet::model<lm::BertClassifier>("BertClassifier", "Encoder with one prediction for a text."),
     trivet::model<lm::BertTagger>("BertTagger", "Encoder with one prediction for each token."),
+    trivet::model<lm::DualEncoder>("DualEncoder", "Encoder that embeds the texts of pairs."),
+    trivet::model<lm::Electra>("Electra",
+                               "Encoder that detects the tokens that a generator replaced."),
     trivet::model<lm::LanguageModel>("LanguageModel",
                                      "Transformer over tokens: embedding, blocks, softmax."),
     trivet::model<lm::SequenceModel>("SequenceModel", "Encoder and decoder over tokens."),

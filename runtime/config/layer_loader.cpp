@@ -6,6 +6,7 @@
 
 #include "config/predefined.h"
 #include "config/toml/toml_reader.h"
+#include "config/tree/references.h"
 
 namespace trivet {
 namespace {
@@ -56,6 +57,8 @@ void LayerLoader::load(const std::filesystem::path& file, const Origin& named_at
   }
   try {
     Value table = read(file, named_at);
+    set_config_dir(table,
+                   std::filesystem::absolute(file).parent_path().lexically_normal().string());
     chain_.push_back({std::move(identity), file.string()});
     load_bases(table, file);
     chain_.pop_back();

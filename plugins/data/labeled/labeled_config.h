@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configs of inputs of labeled texts for encoders (Devlin et al. 2018). One example is a row of
-// T = seq_len positions:
+// The configs of inputs of texts for encoders (Devlin et al. 2018), with labels and without. One
+// example is a row of T = seq_len positions:
 //
 //   "ids"           i32 [B, T]  [CLS] the text [SEP]; a missing special token is omitted
 //   "paddings"      f32 [B, T]  1 for padding
@@ -22,26 +22,31 @@
 
 namespace trivet::data {
 
-struct LabeledConfig : InputConfig {
+struct EncoderRowsConfig : InputConfig {
   ConfigOf<DataSource> source;
   ConfigOf<Tokenizer> tokenizer;
   std::int64_t seq_len = 0;
-  std::vector<std::string> class_names;
   std::optional<std::int32_t> cls_id;
   std::optional<std::int32_t> sep_id;
   Bytes limit = std::int64_t{1} << 30;
-
-  void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(LabeledConfig, trivet::InputConfig, (source, "Where examples come from.", required),
+TRIVET_CONFIG(EncoderRowsConfig, trivet::InputConfig,
+              (source, "Where examples come from.", required),
               (tokenizer, "Tokenizer of the texts. Default: that of the task."),
               (seq_len, "Positions in a row; longer texts are cut.", required, at_least(1)),
-              (class_names, "Texts of the labels: that of class 0, of class 1 and so on."),
               (cls_id, "Id that a row starts with; unset: the tokenizer's \"[CLS]\", else its BOS.",
                at_least(0)),
               (sep_id, "Id that ends a text; unset: the tokenizer's \"[SEP]\", else its EOS.",
                at_least(0)),
               (limit, "Most bytes of text.", at_least(1)))
+
+struct LabeledConfig : EncoderRowsConfig {
+  std::vector<std::string> class_names;
+
+  void validate(Diagnostics& diagnostics) const;
+};
+TRIVET_CONFIG(LabeledConfig, EncoderRowsConfig,
+              (class_names, "Texts of the labels: that of class 0, of class 1 and so on."))
 
 enum class LabelType {
   category,  // i32 [B]: a class
@@ -72,6 +77,19 @@ TRIVET_CONFIG(SentencePairsConfig, LabeledConfig,
               (text_b, "Second sentence, such as \"{text_b}\". Empty: the input has one sentence."),
               (label, "Label of the pair: a class or a number."),
               (label_type, "Type of the labels."))
+
+// data/TextPairs: two texts that belong together, such as a question and its answer, as rows of
+// their own. Batches have the fields above below "left/" and "right/", and "weight". Pairs with an
+// empty side are left out.
+struct TextPairsConfig : EncoderRowsConfig {
+  std::string left = "{left}";
+  std::string right = "{right}";
+
+  void validate(Diagnostics& diagnostics) const;
+};
+TRIVET_CONFIG(TextPairsConfig, EncoderRowsConfig,
+              (left, "First text, with names of the source's features in braces."),
+              (right, "The text that belongs to it."))
 
 // data/TaggedSequences: words with a tag each. `words` and `tags` are texts with equal numbers of
 // parts, separated by blanks. Each word is tokenized separately, with `separator` in front of all

@@ -32,13 +32,13 @@ void LabeledConfig::validate(Diagnostics& diagnostics) const {
   }
 }
 
-TextSpecialTokens text_special_tokens(const LabeledConfig& config, const Tokenizer& tokenizer,
+TextSpecialTokens text_special_tokens(const EncoderRowsConfig& config, const Tokenizer& tokenizer,
                                       const std::string& input) {
   return {check_token(config.cls_id, "[CLS]", tokenizer.bos_id(), tokenizer, input + ".cls_id"),
           check_token(config.sep_id, "[SEP]", tokenizer.eos_id(), tokenizer, input + ".sep_id")};
 }
 
-void check_room(const LabeledConfig& config, std::int64_t special, const std::string& input) {
+void check_room(const EncoderRowsConfig& config, std::int64_t special, const std::string& input) {
   if (config.seq_len > special) return;
   throw InputError(input + ".seq_len: is " + std::to_string(config.seq_len) +
                        ", which leaves no room for text next to " + std::to_string(special) +

@@ -25,9 +25,9 @@ struct TextSpecialTokens {
 // Returns the config's special tokens, or the tokenizer's where the config has none. Throws
 // InputError, located at `input`, for an id that is not a token and for rows without room for a
 // token beside `special_per_row`.
-TextSpecialTokens text_special_tokens(const LabeledConfig& config, const Tokenizer& tokenizer,
+TextSpecialTokens text_special_tokens(const EncoderRowsConfig& config, const Tokenizer& tokenizer,
                                       const std::string& input);
-void check_room(const LabeledConfig& config, std::int64_t special, const std::string& input);
+void check_room(const EncoderRowsConfig& config, std::int64_t special, const std::string& input);
 
 // Returns the index of a text in names. Throws InputError with `location` and the nearest names.
 std::int32_t class_named(std::string_view text, const std::vector<std::string>& names,

@@ -14,7 +14,7 @@ constexpr const char* kOfTokens[] = {"ids",         "labels",         "label_byt
                                      "paddings",    "weights",        "inputs_indicator",
                                      "segment_ids", "token_type_ids", "segment_pos"};
 
-void add_text(std::vector<BatchText>& texts, const char* name, const TextSide& side,
+void add_text(std::vector<BatchText>& texts, const std::string& name, const TextSide& side,
               const std::string& prefix, const char* ids) {
   if (!side.tokenizer) return;
   BatchText text{.name = name,
@@ -132,7 +132,10 @@ const void* RowsInput::extension(std::string_view id) const noexcept {
 
 std::vector<BatchText> RowsInput::texts() const {
   std::vector<BatchText> texts;
-  add_text(texts, "text", sides_.only, "", sides_.only_ids);
+  for (const std::string& prefix : sides_.only_prefixes) {
+    const std::string name = prefix.empty() ? "text" : prefix.substr(0, prefix.size() - 1);
+    add_text(texts, name, sides_.only, prefix, sides_.only_ids);
+  }
   add_text(texts, "source", sides_.source, "src/", "ids");
   add_text(texts, "target", sides_.target, "tgt/", "labels");
   return texts;

@@ -26,6 +26,8 @@ struct TextSide {
 struct TextSides {
   TextSide only, source, target;
   const char* only_ids = "labels";  // the field whose text people see
+  // Of the fields of `only`; "left/" is seen as the text "left".
+  std::vector<std::string> only_prefixes = {""};
 };
 
 // In training a thread starts to read and tokenize at once, while the model is built. In evaluation

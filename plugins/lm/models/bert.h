@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bert: an encoder that predicts masked tokens (Devlin et al. 2018, 3.1; Praxis' BertModel).
-//
-//   h = encoder (encoder.h);   t = mlm_norm(mlm_activation(h mlm_dense + b))
-//   logits = t table^T + bias,   table = that of the embedding
+// Bert: an encoder that predicts masked tokens (Devlin et al. 2018, 3.1; Praxis' BertModel): h =
+// encoder (encoder.h), then the head of masked_head.h.
 //
 // Reads the same batch as the encoder. With "labels" i32 and "weights" f32 [B, T] in the batch it
 // returns "avg_xent" and "total_weight" (scalars) and "per_example_xent" f32 [B, T]; outside
@@ -15,23 +13,15 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
 #include "lm/models/encoder.h"
+#include "lm/models/masked_head.h"
 #include "trivet/layer/softmax_head.h"
 
 namespace trivet::lm {
 
-struct BertConfig : EncoderConfig {
-  ConfigOf<Layer> softmax_tpl = "nn/SharedEmbeddingSoftmax";
-  ConfigOf<Layer> mlm_activation = "nn/Gelu";
-  ConfigOf<Layer> mlm_norm_tpl = "nn/LayerNorm";
-};
-TRIVET_CONFIG(BertConfig, EncoderConfig,
-              (softmax_tpl,
-               "Embedding, logits and loss: nn/SharedEmbeddingSoftmax, which gets a bias."),
-              (mlm_activation, "Activation of the dense layer before the logits."),
-              (mlm_norm_tpl, "Norm after the activation of the dense layer before the logits."))
+struct BertConfig : MaskedHeadConfig {};
+TRIVET_CONFIG(BertConfig, MaskedHeadConfig)
 
 class Bert final : public Model {
  public:
@@ -42,10 +32,9 @@ class Bert final : public Model {
 
  private:
   std::shared_ptr<Layer> softmax_;
-  SoftmaxHead* head_;
-  std::optional<TokenEmbedding> embedding_;
-  std::optional<Encoder> encoder_;
-  std::shared_ptr<Layer> mlm_dense_, mlm_norm_;
+  TokenEmbedding embedding_;
+  Encoder encoder_;
+  MaskedHead head_;
 };
 
 }  // namespace trivet::lm

@@ -5,7 +5,6 @@
 
 #include "lm/metrics/token_losses.h"
 #include "trivet/error.h"
-#include "trivet/ops.h"
 
 namespace trivet::lm {
 namespace {
@@ -30,10 +29,10 @@ ConfigOf<Layer> dropout_of(const EncoderHeadConfig& config) {
   return {"nn/Dropout", Value::table({{"rate", config.head_dropout}})};
 }
 
-ConfigOf<Layer> dense(const EncoderHeadConfig& config, std::int64_t out, const char* activation) {
+ConfigOf<Layer> dense(const EncoderHeadConfig& config) {
   return {"nn/Linear", Value::table({{"input_dims", config.model_dims},
-                                     {"output_dims", out},
-                                     {"activation", activation},
+                                     {"output_dims", config.num_classes},
+                                     {"activation", "none"},
                                      {"init", encode(config.head_init)}})};
 }
 
@@ -43,25 +42,17 @@ ConfigOf<Layer> softmax_of(const EncoderHeadConfig& config) {
                                           {"init", encode(config.head_init)}})};
 }
 
-Tensor first_position(const Tensor& h) {
-  const Tensor first = ops::contiguous(ops::slice(h, 1, 0, 1));
-  return ops::reshape(first, {h.dim(0), h.dim(2)});
-}
-
 }  // namespace
 
 BertClassifier::BertClassifier(const Config& config, Scope& scope)
-    : embedding_(embedding_of(config, scope)), encoder_(config, scope, kClassifier) {
-  if (config.use_pooler) {
-    pooler_ = scope.layer("pooler", dense(config, config.model_dims, "nn/Tanh"));
-  }
-  dropout_ = scope.layer("head_dropout", dropout_of(config));
-  classifier_ = scope.layer("classifier", dense(config, config.num_classes, "none"));
-}
+    : embedding_(embedding_of(config, scope)),
+      encoder_(config, scope, kClassifier),
+      pooler_(config, config.head_init, config.use_pooler, scope),
+      dropout_(scope.layer("head_dropout", dropout_of(config))),
+      classifier_(scope.layer("classifier", dense(config))) {}
 
 NestedMap BertClassifier::fprop(const Batch& batch, FpropContext& context) {
-  Tensor h = first_position(encoder_.fprop(embedding_, batch, context));
-  if (pooler_) h = pooler_->fprop(h, context);
+  Tensor h = pooler_.fprop(encoder_.fprop(embedding_, batch, context), context);
   if (dropout_) h = dropout_->fprop(h, context);
   return {{"logits", classifier_->fprop(h, context)}};
 }

@@ -21,6 +21,7 @@
 #include <memory>
 
 #include "lm/models/encoder.h"
+#include "lm/models/pooler.h"
 #include "trivet/layer/softmax_head.h"
 
 namespace trivet::lm {
@@ -56,7 +57,8 @@ class BertClassifier final : public Model {
  private:
   TokenEmbedding embedding_;
   Encoder encoder_;
-  std::shared_ptr<Layer> pooler_, dropout_, classifier_;
+  Pooler pooler_;
+  std::shared_ptr<Layer> dropout_, classifier_;
 };
 
 class BertTagger final : public Model {

@@ -12,17 +12,16 @@ namespace trivet::lm {
 class TokenEmbedding {
  public:
   // `own` may be null. Throws Error, naming `model`, if then `head` has no table. `head` must
-  // outlive it.
-  TokenEmbedding(std::shared_ptr<Layer> own, SoftmaxHead& head, const char* model);
+  // outlive it. `projection`, if it is not null, follows the table.
+  TokenEmbedding(std::shared_ptr<Layer> own, SoftmaxHead& head, const char* model,
+                 std::shared_ptr<Layer> projection = nullptr);
   explicit TokenEmbedding(std::shared_ptr<Layer> own) : own_(std::move(own)) {}
 
   // ids i32 [B, T] -> [B, T, D].
-  Tensor fprop(const Tensor& ids, FpropContext& context) const {
-    return own_ ? own_->fprop(ids, context) : head_->emb_lookup(ids, context);
-  }
+  Tensor fprop(const Tensor& ids, FpropContext& context) const;
 
  private:
-  std::shared_ptr<Layer> own_;
+  std::shared_ptr<Layer> own_, projection_;
   SoftmaxHead* head_ = nullptr;
 };
 

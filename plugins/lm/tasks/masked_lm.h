@@ -7,6 +7,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lm/tasks/text_task.h"
@@ -17,7 +18,7 @@ namespace trivet::lm {
 struct MaskedLmConfig : TokenTaskConfig {};
 TRIVET_CONFIG(MaskedLmConfig, TokenTaskConfig)
 
-class MaskedLm final : public TextTask, public Predictor {
+class MaskedLm : public TextTask, public Predictor {
  public:
   using Config = MaskedLmConfig;
   MaskedLm(const Config& config, TaskContext& context) : TextTask(config, context) {}
@@ -27,6 +28,10 @@ class MaskedLm final : public TextTask, public Predictor {
   // "tokens": the likeliest token at each position whose weight is not 0, in order; "text": the row
   // with these tokens. Of a batch without labels also "probabilities", those of the tokens.
   std::vector<Value> predictions(const Batch& batch, const NestedMap& outputs) const override;
+
+ protected:
+  MaskedLm(const TextTaskConfig& config, TaskContext& context, std::vector<LossTerm> losses)
+      : TextTask(config, context, std::move(losses)) {}
 
  private:
   std::string token_text(std::int32_t id) const;

@@ -60,6 +60,7 @@ class TextTask : public Task, public ExpectedInitialLoss, public TokenCount {
   TextTask(const TextTaskConfig& config, TaskContext& context, std::vector<LossTerm> losses = {});
   TextTask(const TokenTaskConfig& config, TaskContext& context)
       : TextTask(config, context, config.losses) {}
+  const std::vector<LossTerm>& loss_terms() const { return losses_; }
   // Returns `metrics` plus, for several losses, their means.
   Metrics with_losses(Metrics metrics) const;
   const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; }  // may be null

@@ -89,6 +89,11 @@ void ReferenceResolver::report_missing(const std::string& name, const Value& fro
                                        const std::string& path) {
   std::vector<std::string> paths;
   if (reports_ < kMostSuggestions) list_paths(root_, {}, paths);
+  if (name == "config_dir") {
+    return report(from, path,
+                  "${config_dir} is the folder of a config file, and this is not in one",
+                  "write the folder");
+  }
   const bool near = !nearest_names(name, paths).empty();
   report(from, path, "bad reference: no value at '" + name + "'",
          near ? suggestion(name, paths) : "a reference is the whole path of a value");
@@ -241,6 +246,28 @@ void list_targets(const Value& value, std::vector<std::string>& targets) {
   for (const Value::Member& member : value.members()) list_targets(member.value, targets);
 }
 
+constexpr std::string_view kConfigDir = "${config_dir}";
+
+std::string escaped(std::string text) {
+  for (std::size_t at = text.find("${"); at != std::string::npos; at = text.find("${", at + 3)) {
+    text.insert(at, "$");
+  }
+  return text;
+}
+
+std::string with_config_dir(std::string text, const std::string& dir) {
+  for (std::size_t at = text.find("${"); at != std::string::npos; at = text.find("${", at)) {
+    const bool is_plain = at > 0 && text[at - 1] == '$';
+    if (is_plain || text.compare(at, kConfigDir.size(), kConfigDir) != 0) {
+      at += 2;
+      continue;
+    }
+    text.replace(at, kConfigDir.size(), dir);
+    at += dir.size();
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<std::string> reference_targets(const Value& value) {
@@ -249,12 +276,23 @@ std::vector<std::string> reference_targets(const Value& value) {
   return targets;
 }
 
+void set_config_dir(Value& file, const std::string& dir) {
+  if (file.is_string()) {
+    if (file.as_string().find(kConfigDir) == std::string::npos) return;
+    const Origin origin = file.origin();
+    file = with_config_dir(file.as_string(), escaped(dir));
+    file.set_origin(origin);
+  }
+  if (file.is_array()) {
+    for (Value& item : file.items()) set_config_dir(item, dir);
+  }
+  if (!file.is_table()) return;
+  for (Value::Member& member : file.members()) set_config_dir(member.value, dir);
+}
+
 void escape_references(Value& value) {
   if (value.is_string()) {
-    std::string text = value.as_string();
-    for (std::size_t at = text.find("${"); at != std::string::npos; at = text.find("${", at + 3)) {
-      text.insert(at, "$");
-    }
+    std::string text = escaped(value.as_string());
     const Origin origin = value.origin();
     value = text;
     value.set_origin(origin);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // trivet predict for models of tokens: how likely texts are, the tokens of masks, and the targets
 // of sources; and for one of several tasks.
+#include <algorithm>
 #include <filesystem>
+#include <numeric>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -209,6 +211,50 @@ TEST_CASE("predicted targets of sources are those that the evaluation decodes") 
   const auto empty = predict(temp, temp.write("empty.jsonl", "{\"text\": \"\"}\n"));
   CHECK(empty.exit_code == 2);
   CHECK_THAT(empty.output, Contains("empty.jsonl:1: the source has no token"));
+}
+
+TEST_CASE("embeddings of texts give the recall of the evaluation") {
+  const test::TempDir temp;
+  const fs::path file =
+      config_with(temp,
+                  std::string("type = 'lm/Retrieval'\nlogit_scale = 20.0\n"
+                              "[[task.eval_inputs]]\nname = 'dev'\noutputs = true\n"
+                              "input = '${task.eval_input}'\n"
+                              "[task.model]\ntype = 'lm/DualEncoder'\n") +
+                      kSizes,
+                  "type = 'data/TextPairs'\nleft = '{text}'\nright = '{turned}'\nseq_len = 8\n");
+  const json values = evaluated(temp, file);
+  const auto outputs = parsed(test::read_file(temp / "run/eval_inputs/dev/outputs_step_30.jsonl"));
+  const auto embeddings = [&](const char* side) {
+    std::vector<json> texts;
+    for (const json& word : words(100, 20)) texts.push_back({{"text", word.at(side)}});
+    std::vector<std::vector<double>> all;
+    for (const json& line : predicted(temp, temp.write("texts.jsonl", lines(texts)), "--batch 7")) {
+      all.push_back(line.at("embedding").get<std::vector<double>>());
+    }
+    REQUIRE(all.size() == 20);
+    return all;
+  };
+  const auto left = embeddings("text"), right = embeddings("turned");
+  const auto product = [&](std::size_t i, std::size_t j) {
+    return std::inner_product(left[i].begin(), left[i].end(), right[j].begin(), 0.0);
+  };
+  REQUIRE(outputs.size() == 20);
+  double hits = 0, first = 0;
+  for (std::size_t i = 0; i < 20; ++i) {
+    CHECK(outputs[i].at("score").get<double>() == Approx(product(i, i)).margin(1e-5));
+    const std::size_t batch = i / 8 * 8;  // of the evaluation
+    int before = 0;
+    for (std::size_t j = batch; j < std::min<std::size_t>(batch + 8, 20); ++j) {
+      before += j != i && product(i, j) >= product(i, i) - 1e-6 ? 1 : 0;
+    }
+    CHECK(outputs[i].at("rank") == before + 1);
+    hits += before < 3 ? 1 : 0;
+    first += before == 0 ? 1 : 0;
+  }
+  CHECK(hits / 20 == Approx(values.at("left_recall_at_3").get<double>()));
+  CHECK(first / 20 == Approx(values.at("left_recall_at_1").get<double>()));
+  CHECK(values.at("dev/left_recall_at_1") == values.at("left_recall_at_1"));
 }
 
 TEST_CASE("one of several tasks predicts by its name") {

@@ -32,6 +32,21 @@ TEST_CASE("a resolved config has every default, explicit types and an origin for
   CHECK(config.experiment.task.path() == "task");
 }
 
+TEST_CASE("a file can name the files beside it, wherever it is") {
+  Configs configs;
+  const std::string dir = configs.path("main.toml").parent_path().string();
+  // Also in a folder whose name looks like a reference.
+  configs.write("b${seed}/base.toml",
+                std::string(kGoodConfig) + "[xp]\nbase = ['${config_dir}/${config_dir}']\n");
+  configs.write("main.toml",
+                "base = ['b${seed}/base.toml']\n[xp]\nown = '${config_dir}/a, $${config_dir}'\n");
+  const ResolvedConfig config = configs.resolve();
+  CHECK(text_at(config.tree, "xp.own") == "\"" + dir + "/a, ${config_dir}\"");
+  CHECK(text_at(config.tree, "xp.base") == "[\"" + dir + "/b${seed}/" + dir + "/b${seed}\"]");
+  CHECK_THAT(configs.diagnostics({"xp.own=${config_dir}"}),
+             Catch::Contains("${config_dir} is the folder of a config file"));
+}
+
 TEST_CASE("the written config resolves to an equal tree, any number of times") {
   Configs configs;
   configs.write("main.toml",

@@ -106,8 +106,8 @@ inline Rows gelu(Rows rows) {
 }
 
 // A block with norms after the sums (Vaswani et al. 2017), in double.
-template <class M>
-Rows paper_block(const Rows& x, const EncoderFixture<M>& fixture, const std::string& path) {
+template <class Fixture>
+Rows paper_block(const Rows& x, const Fixture& fixture, const std::string& path) {
   const Weights weight = fixture.below(path);
   const Heads heads{.heads = 2, .kv_heads = 2};
   const Rows h = layer_norm(sum(x, attention(x, fixture.below(path + "/attention"), heads)),
@@ -118,9 +118,10 @@ Rows paper_block(const Rows& x, const EncoderFixture<M>& fixture, const std::str
 }
 
 // An encoder with token types and a norm of the embeddings (Devlin et al. 2018) in double, with
-// norms before the blocks, or, with `paper`, as in the paper.
-template <class M>
-Rows reference_encoding(const EncoderFixture<M>& fixture, const Tokens& ids, const Tokens& types,
+// norms before the blocks, or, with `paper`, as in the paper. A Fixture has parameter() and
+// below().
+template <class Fixture>
+Rows reference_encoding(const Fixture& fixture, const Tokens& ids, const Tokens& types,
                         std::size_t layers, bool paper = false) {
   const auto norm = [&](const Rows& x, const std::string& path) {
     return layer_norm(x, fixture.parameter(path + "/scale"), fixture.parameter(path + "/bias"));

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lm/models/pooler.h"
+
+#include "trivet/ops.h"
+
+namespace trivet::lm {
+
+Pooler::Pooler(const EncoderConfig& config, const InitConfig& init, bool is_dense, Scope& scope) {
+  if (!is_dense) return;
+  dense_ = scope.layer(
+      "pooler", ConfigOf<Layer>("nn/Linear", Value::table({{"input_dims", config.model_dims},
+                                                           {"output_dims", config.model_dims},
+                                                           {"activation", "nn/Tanh"},
+                                                           {"init", encode(init)}})));
+}
+
+Tensor Pooler::fprop(const Tensor& h, FpropContext& context) const {
+  const Tensor first = ops::reshape(ops::contiguous(ops::slice(h, 1, 0, 1)), {h.dim(0), h.dim(2)});
+  return dense_ ? dense_->fprop(first, context) : first;
+}
+
+}  // namespace trivet::lm
