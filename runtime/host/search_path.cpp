@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/search_path.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
@@ -24,6 +26,18 @@ std::vector<std::string> parts_of(std::string_view list) {
     list.remove_prefix(std::min(end + 1, list.size()));
   }
   return parts;
+}
+
+// Where this code is in a library of another program: the installed folder, and that of a build
+// tree. Empty where it is in the program.
+std::vector<fs::path> beside_library() {
+  Dl_info own{};
+  static const char marker = 0;
+  if (::dladdr(&marker, &own) == 0 || own.dli_fname == nullptr) return {};
+  std::error_code error;
+  const fs::path library = fs::canonical(own.dli_fname, error);
+  if (error || !library.filename().string().starts_with("libtrivet-host")) return {};
+  return {library.parent_path() / "trivet/plugins", library.parent_path() / "../plugins"};
 }
 
 constexpr std::string_view kInstalled = "installed";
@@ -92,6 +106,9 @@ std::vector<SearchDirectory> plugin_search_path(const std::vector<std::string>& 
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   for (const std::string& part : parts_of(TRIVET_BUILD_PLUGIN_DIRS)) {
     const fs::path path = program.parent_path() / part;  // an absolute part stays as it is
+    if (fs::exists(path, error)) search.add(path, kInstalled.data(), Missing::allowed);
+  }
+  for (const fs::path& path : beside_library()) {
     if (fs::exists(path, error)) search.add(path, kInstalled.data(), Missing::allowed);
   }
   return search.take();

@@ -27,6 +27,8 @@ struct RunRequest {
   std::optional<StepRange> profile{};
   // Set to the reason if an action has ended the training before its last step. May be null.
   std::string* stop_reason = nullptr;
+  // Set to the directory of the run, or of an evaluation of it. May be null.
+  std::filesystem::path* directory = nullptr;
 };
 
 // Runs until done or until a signal. Returns the exit code: 0 if done, 130 after SIGINT and 75

@@ -14,6 +14,7 @@
 #include "sweep.h"
 #include "task.h"
 #include "tokenizer.h"
+#include "trainer.h"
 
 // [plugin]
 TRIVET_PLUGIN(
@@ -33,5 +34,6 @@ TRIVET_PLUGIN(
     trivet::orchestrator<acme::OneByOne>("OneByOne", "One job after the other, on this machine."),
     trivet::sweep<acme::LogUniform>("LogUniform", "Random points, log-uniform in their ranges."),
     trivet::task<acme::Regression>("Regression", "The mean squared error of numbers."),
-    trivet::tokenizer<acme::Pieces>("Pieces", "Bytes, and the longest of the listed texts."))
+    trivet::tokenizer<acme::Pieces>("Pieces", "Bytes, and the longest of the listed texts."),
+    trivet::trainer<acme::ZeroStart>("ZeroStart", "Some variables start at 0."))
 // [/plugin]

@@ -171,6 +171,24 @@ TEST_CASE("the installed examples build with each compiler", "[slow]") {
   }
 }
 
+TEST_CASE("a program that embeds runs builds and works from the installed tree", "[slow]") {
+  const std::filesystem::path source = std::filesystem::path(tree().variable("prefix")) /
+                                       "share/doc/trivet/examples/embedded_run.cpp";
+  const std::string program = quoted((tree().scratch() / "embedded").string());
+  const ShellResult built =
+      shell(tree().environment() + "g++ -Wall -Wextra -Werror " + quoted(source.string()) + " -o " +
+            program + " $(pkg-config --cflags --libs trivet-host)");
+  INFO(built.output);
+  REQUIRE(built.exit_code == 0);
+  const ShellResult run =
+      shell(tree().environment() + program + " " +
+            quoted((trivet::test::source_root() / "configs/vision/local.toml").string()) + " " +
+            quoted((tree().scratch() / "run").string()));
+  INFO(run.output);
+  CHECK(run.exit_code == 0);
+  CHECK(run.output.find(": validation_loss 0.") != std::string::npos);
+}
+
 namespace {
 
 // The C++ block in the README that starts with the name of this file.

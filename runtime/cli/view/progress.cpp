@@ -26,6 +26,16 @@ bool is_round(std::int64_t step) {
 
 }  // namespace
 
+bool is_plain_step(std::int64_t step, double seconds) {
+  return is_round(step) || seconds >= kPlainSeconds;
+}
+
+std::string event_line(std::string_view name, const std::vector<RunView::Pair>& pairs) {
+  std::string line(name);
+  for (const auto& [key, value] : pairs) line += fmt::format(" {}={}", key, value);
+  return line;
+}
+
 Progress::Progress(Terminal terminal, int output) : terminal_(terminal), output_(output) {}
 
 bool Progress::is_due(std::int64_t step) {
@@ -35,7 +45,7 @@ bool Progress::is_due(std::int64_t step) {
     case OutputStyle::live:
       return steady_seconds() - last_shown_ >= kRedrawSeconds;
     case OutputStyle::plain:
-      return is_round(step) || steady_seconds() - last_shown_ >= kPlainSeconds;
+      return is_plain_step(step, steady_seconds() - last_shown_);
   }
   return false;
 }
@@ -62,10 +72,8 @@ void Progress::print(std::string_view lines) {
 
 void Progress::event(std::string_view text, std::string_view name, const std::vector<Pair>& pairs) {
   if (live()) return print(text);
-  std::string line(name);
-  for (const auto& [key, value] : pairs) line += fmt::format(" {}={}", key, value);
   const double shown = last_shown_;
-  print(line);
+  print(event_line(name, pairs));
   last_shown_ = shown;
 }
 

@@ -30,6 +30,9 @@ Terminal detect_terminal();
 // The text of the live line, at most `width` columns. Omits the least important parts first.
 std::string live_line(const RunProgress& state, int width, const Terminal& terminal);
 std::string plain_line(const RunProgress& state);
+// Whether a plain line is due, so many seconds after the last one.
+bool is_plain_step(std::int64_t step, double seconds);
+std::string event_line(std::string_view name, const std::vector<RunView::Pair>& pairs);
 
 class Progress final : public RunView {
  public:

@@ -344,4 +344,45 @@ TEST_CASE("the example sweep launches runs at points in its ranges", "[slow]") {
   CHECK_THAT(refused.output, Contains("the lower one first"));
 }
 
+TEST_CASE("the example trainer differs from the default one in its start alone") {
+  const Examples examples;
+  const auto train = [&](const char* name, const std::string& more) {
+    const auto result = examples.run(examples.folder / name,
+                                     "trainer.checkpoint_at_start=true trainer.max_to_keep=0 "
+                                     "trainer.checkpoint_interval=10 trainer.train_steps=20 " +
+                                         more);
+    INFO(result.output);
+    REQUIRE(result.exit_code == 0);
+  };
+  const auto weights = [&](const char* name, const char* step) {
+    return test::read_file(examples.folder / name / "checkpoints" / step / "model.safetensors");
+  };
+  // Another type takes none of the fields of the old one.
+  const std::string zero =
+      "trainer.type=examples/ZeroStart trainer.optimizer=examples/Adadelta "
+      "trainer.learning_rate=1 ";
+  train("default", "trainer.validation_interval=0");
+  train("none", zero + "'trainer.zero=[\"nothing\"]'");
+  CHECK(weights("none", "step_00000000") == weights("default", "step_00000000"));
+  CHECK(weights("none", "step_00000020") == weights("default", "step_00000020"));
+  train("zero", zero + "'trainer.zero=[\"output/.*\"]'");
+  const std::string start = weights("zero", "step_00000000");
+  CHECK(start != weights("default", "step_00000000"));
+  CHECK_THAT(test::records(examples.folder / "zero", "train").back().dump(),
+             Contains("training_loss"));
+
+  // Stopped and continued, it has the same bytes.
+  train("halves", zero + "'trainer.zero=[\"output/.*\"]' trainer.train_steps=10");
+  train("halves", zero + "'trainer.zero=[\"output/.*\"]'");
+  CHECK(weights("halves", "step_00000020") == weights("zero", "step_00000020"));
+
+  const auto wrong = examples.run(examples.folder / "wrong", zero + "'trainer.zero=[\"(\"]'");
+  CHECK(wrong.exit_code == 2);
+  CHECK_THAT(wrong.output, Contains("trainer.zero"));
+  const auto negative =
+      examples.run(examples.folder / "wrong", zero + "'trainer.zero=[]' trainer.max_to_keep=-1");
+  CHECK(negative.exit_code == 2);
+  CHECK_THAT(negative.output, Contains("trainer.max_to_keep"));
+}
+
 }  // namespace examples_test
