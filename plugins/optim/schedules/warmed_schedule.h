@@ -5,6 +5,8 @@
 //   step < steps:  start + (schedule(steps) - start) * (step / steps)^power
 //   else           schedule(step)
 //
+// `steps` is a number, which a shorter training does not change, or a share of the training.
+//
 // power 1 is Model Garden's linear warm-up. Its polynomial one, start 0, gives step 0 the value of
 // step 1, so that the first update is not lost: `count_from_one`.
 //
@@ -20,12 +22,25 @@ namespace trivet::optim {
 
 struct WarmupConfig {
   std::int64_t steps = 0;
+  double share = 0;
+  std::int64_t of_steps = 0;
   double start = 0;
   double power = 1;
   bool count_from_one = false;
+
+  // steps, or share * of_steps, rounded, but at least 1.
+  std::int64_t length() const;
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(WarmupConfig, trivet::NoBase,
-              (steps, "Number of warm-up steps. 0: no warm-up.", at_least(0)),
+              (steps, "Number of warm-up steps. 0: no warm-up, or `share`.", at_least(0)),
+              (share,
+               "Warm-up steps as a share of of_steps: a shorter training has a shorter warm-up. "
+               "0: `steps`.",
+               at_least(0), less_than(1)),
+              (of_steps,
+               "Steps of the whole training, for `share`: of_steps = \"${trainer.train_steps}\".",
+               at_least(0)),
               (start, "Value at step 0."), (power, "Power of the rise. 1: linear.", more_than(0)),
               (count_from_one, "Step 0 has the value of step 1 instead of `start`."))
 
@@ -47,9 +62,9 @@ class WarmedSchedule final : public Schedule {
   explicit WarmedSchedule(const Config& config) : config_(config) {}
 
   double value(std::int64_t step) const override {
-    const WarmupConfig& warmup = config_.warmup;
-    if (step >= warmup.steps) return config_.at(step);
-    return warming_value(warmup, step, config_.at(warmup.steps));
+    const std::int64_t end = config_.warmup.length();
+    if (step >= end) return config_.at(step);
+    return warming_value(config_.warmup, step, config_.at(end));
   }
 
  private:

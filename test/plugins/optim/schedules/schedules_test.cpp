@@ -170,6 +170,26 @@ TEST_CASE("a warm-up that counts from one does not lose the first update") {
   check(*warmed, {{0, 0.005}, {1, 0.005}, {2, 0.02}, {9, 0.405}, {10, 0.5}, {11, 0.5}});
 }
 
+TEST_CASE("a warm-up may be a share of the training") {
+  const auto warmed = [](double share, std::int64_t of_steps) {
+    return schedule(
+        "Constant",
+        Value::table({{"value", 0.5},
+                      {"warmup", Value::table({{"share", share}, {"of_steps", of_steps}})}}));
+  };
+  check(*warmed(0.1, 1000), {{0, 0}, {50, 0.25}, {100, 0.5}, {999, 0.5}});
+  check(*warmed(0.1, 100), {{0, 0}, {5, 0.25}, {10, 0.5}});
+  check(*warmed(0.25, 10), {{0, 0}, {1, 0.5 / 3}, {3, 0.5}});  // 2.5 is rounded to 3
+  check(*warmed(0.001, 100), {{0, 0}, {1, 0.5}});              // at least one step
+  const auto refused = [](Value warmup) {
+    return error_of("Constant", Value::table({{"value", 0.5}, {"warmup", std::move(warmup)}}));
+  };
+  CHECK_THAT(refused(Value::table({{"share", 0.1}})), Catch::Contains("of_steps"));
+  CHECK_THAT(refused(Value::table({{"share", 0.1}, {"of_steps", 9}, {"steps", 2}})),
+             Catch::Contains("steps, too"));
+  CHECK_THAT(refused(Value::table({{"of_steps", 9}})), Catch::Contains("no effect"));
+}
+
 TEST_CASE("lists of a step cosine schedule that do not fit are refused") {
   Value fields = Value::table();
   fields.set("boundaries", Value::array({0, 100}));
