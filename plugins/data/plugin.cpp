@@ -2,6 +2,7 @@
 // The plugin "data": inputs from files and synthetic inputs.
 #include "trivet/plugin.h"
 
+#include "data/answers/question_answering_input.h"
 #include "data/images/idx_input.h"
 #include "data/images/image_folder_input.h"
 #include "data/images/npy_input.h"
@@ -38,6 +39,8 @@ TRIVET_PLUGIN(
     trivet::input<data::SequenceToSequenceInput>(
         "SequenceToSequence", "Rows of pairs of texts, for encoders with decoders."),
     trivet::input<data::SyntheticInput>("Synthetic", "Synthetic images with learnable classes."),
+    trivet::input<data::QuestionAnsweringInput>(
+        "QuestionAnswering", "Questions with answers in a text, from SQuAD's files."),
     trivet::input<data::TextPairsInput>("TextPairs",
                                         "Two texts that belong together, for encoders."),
     trivet::input<data::TaggedSequencesInput>("TaggedSequences",

@@ -2,11 +2,13 @@
 // The plugin "lm": language models.
 #include "trivet/plugin.h"
 
+#include "lm/answers/question_answering.h"
 #include "lm/huggingface/export_command.h"
 #include "lm/huggingface/import_command.h"
 #include "lm/metrics/token_metrics.h"
 #include "lm/models/bert.h"
 #include "lm/models/bert_classifier.h"
+#include "lm/models/bert_question_answering.h"
 #include "lm/models/dual_encoder.h"
 #include "lm/models/electra.h"
 #include "lm/models/language_model.h"
@@ -31,6 +33,8 @@ TRIVET_PLUGIN(
     trivet::task<lm::LanguageModeling>("LanguageModeling",
                                        "Predicts each token of a text from those before it."),
     trivet::task<lm::MaskedLm>("MaskedLm", "Predicts masked tokens."),
+    trivet::task<lm::QuestionAnswering>("QuestionAnswering",
+                                        "Finds the answer to a question in a text (SQuAD)."),
     trivet::task<lm::ReplacedTokenDetection>("ReplacedTokenDetection",
                                              "Tells which tokens a generator replaced (ELECTRA)."),
     trivet::task<lm::Retrieval>("Retrieval", "Finds the text that belongs to a text."),
@@ -40,6 +44,8 @@ TRIVET_PLUGIN(
     trivet::task<lm::Tagging>("Tagging", "Predicts a tag for each word."),
     trivet::model<lm::Bert>("Bert", "Encoder that predicts masked tokens."),
     trivet::model<lm::BertClassifier>("BertClassifier", "Encoder with one prediction for a text."),
+    trivet::model<lm::BertQuestionAnswering>("BertQuestionAnswering",
+                                             "Encoder that finds where an answer starts and ends."),
     trivet::model<lm::BertTagger>("BertTagger", "Encoder with one prediction for each token."),
     trivet::model<lm::DualEncoder>("DualEncoder", "Encoder that embeds the texts of pairs."),
     trivet::model<lm::Electra>("Electra",

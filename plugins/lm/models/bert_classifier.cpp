@@ -13,15 +13,12 @@ constexpr const char* kClassifier = "lm/BertClassifier";
 constexpr const char* kTagger = "lm/BertTagger";
 
 TokenEmbedding embedding_of(const EncoderHeadConfig& config, Scope& scope) {
-  check_vocabulary(config);
   if (config.num_classes == 0) {
     throw ConfigError(Diagnostic{.path = "task.model.num_classes",
                                  .what = "is 0, and the task does not set it",
                                  .hint = "set it to the number of classes"});
   }
-  auto own = scope.layer("embedding", table_of(config.embedding_tpl, config.vocab_size, config));
-  if (!own) throw Error("an encoder needs an embedding_tpl", {.hint = "e.g. \"nn/Embedding\""});
-  return TokenEmbedding(std::move(own));
+  return own_embedding(config, config.embedding_tpl, scope);
 }
 
 ConfigOf<Layer> dropout_of(const EncoderHeadConfig& config) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lm/models/dual_encoder.h"
 
-#include "trivet/error.h"
 #include "trivet/ops.h"
 
 namespace trivet::lm {
@@ -10,13 +9,6 @@ namespace {
 constexpr const char* kDualEncoder = "lm/DualEncoder";
 // The smallest squared length that embeddings are divided by, as tf.nn.l2_normalize has it.
 constexpr float kLeastSquare = 1e-12F;
-
-TokenEmbedding embedding_of(const DualEncoderConfig& config, Scope& scope) {
-  check_vocabulary(config);
-  auto own = scope.layer("embedding", table_of(config.embedding_tpl, config.vocab_size, config));
-  if (!own) throw Error("lm/DualEncoder needs an embedding_tpl", {.hint = "e.g. \"nn/Embedding\""});
-  return TokenEmbedding(std::move(own));
-}
 
 // Each row has length 1, but for the shortest.
 Tensor unit_rows(const Tensor& x) {
@@ -28,7 +20,7 @@ Tensor unit_rows(const Tensor& x) {
 }  // namespace
 
 DualEncoder::DualEncoder(const Config& config, Scope& scope)
-    : embedding_(embedding_of(config, scope)),
+    : embedding_(own_embedding(config, config.embedding_tpl, scope)),
       encoder_(config, scope, kDualEncoder),
       pooler_(config, config.init, config.use_pooler, scope),
       normalize_(config.normalize) {}

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lm/models/encoder.h"
 
+#include <utility>
+
+#include "trivet/error.h"
 #include "trivet/ops.h"
 
 namespace trivet::lm {
@@ -18,6 +21,14 @@ Tensor token_types(const Batch& batch) {
 }
 
 }  // namespace
+
+TokenEmbedding own_embedding(const EncoderConfig& config, const ConfigOf<Layer>& embedding_tpl,
+                             Scope& scope) {
+  check_vocabulary(config);
+  auto own = scope.layer("embedding", table_of(embedding_tpl, config.vocab_size, config));
+  if (!own) throw Error("an encoder needs an embedding_tpl", {.hint = "e.g. \"nn/Embedding\""});
+  return TokenEmbedding(std::move(own));
+}
 
 Encoder::Encoder(const EncoderConfig& config, Scope& scope, const char* model)
     : model_(model),

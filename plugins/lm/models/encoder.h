@@ -39,6 +39,11 @@ TRIVET_CONFIG(EncoderConfig, TransformerConfig,
                "Layer that adds positions to the embedding. none: the blocks handle positions."),
               (embedding_norm_tpl, "Norm of the sum of embeddings."))
 
+// The embedding of an encoder whose head is no softmax over tokens: the child "embedding". Throws
+// ConfigError if the vocabulary size is not set, Error without a template.
+TokenEmbedding own_embedding(const EncoderConfig& config, const ConfigOf<Layer>& embedding_tpl,
+                             Scope& scope);
+
 class Encoder {
  public:
   // Makes the children "token_type_emb", "position_emb", "embedding_norm", "transformer" and

@@ -11,6 +11,7 @@
 #include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
+#include "support/paths.h"
 #include "support/shell.h"
 
 namespace predict_tokens_test {
@@ -255,6 +256,42 @@ TEST_CASE("embeddings of texts give the recall of the evaluation") {
   CHECK(hits / 20 == Approx(values.at("left_recall_at_3").get<double>()));
   CHECK(first / 20 == Approx(values.at("left_recall_at_1").get<double>()));
   CHECK(values.at("dev/left_recall_at_1") == values.at("left_recall_at_1"));
+}
+
+TEST_CASE("predicted answers have the scores of the evaluation") {
+  const test::TempDir temp;
+  const auto trained = test::run(test::config("lm/answers.toml"), temp / "run",
+                                 "trainer.train_steps=60 trainer.validation_interval=0 "
+                                 "runtime.threads=1");
+  INFO(trained.output);
+  REQUIRE(trained.exit_code == 0);
+  const json values = test::records(temp / "run", "eval").back().at("values");
+  const json data =
+      json::parse(test::read_file(test::source_root() / "configs/lm/data/people_eval.json"));
+  std::vector<json> questions;
+  std::vector<std::string> right;
+  for (const json& paragraph : data.at("data").at(0).at("paragraphs")) {
+    for (const json& question : paragraph.at("qas")) {
+      questions.push_back(
+          {{"context", paragraph.at("context")}, {"question", question.at("question")}});
+      right.push_back(question.at("answers").at(0).at("text"));
+    }
+  }
+  const auto all = predicted(temp, temp.write("questions.jsonl", lines(questions)), "--batch 7");
+  REQUIRE(all.size() == right.size());
+  double equal = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    // As the official script normalizes these answers.
+    std::string answer = all[i].at("answer");
+    std::erase_if(answer, [](char c) { return c == '.' || c == ','; });
+    if (answer.starts_with("a ")) answer.erase(0, 2);
+    answer.erase(0, answer.find_first_not_of(' '));
+    answer.erase(answer.find_last_not_of(' ') + 1);
+    equal += answer == right[i] ? 1 : 0;
+  }
+  CHECK(equal > 0);
+  CHECK(100 * equal / static_cast<double>(right.size()) ==
+        Approx(values.at("exact_match").get<double>()));
 }
 
 TEST_CASE("one of several tasks predicts by its name") {

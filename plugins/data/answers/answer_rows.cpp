@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/answers/answer_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "data/tokens/tokenize.h"
+#include "trivet/config/digest.h"
+#include "trivet/error.h"
+
+namespace trivet::data {
+namespace {
+
+// The positions of an answer's first and last token in the context; -1 if it has none.
+struct AnswerSpan {
+  std::int64_t first = -1, last = -1;
+};
+
+AnswerSpan span_of(const SquadAnswer& answer, const ContextTokens& tokens) {
+  const auto begin = static_cast<std::int64_t>(answer.begin);
+  const auto end = begin + std::ssize(answer.text);
+  AnswerSpan span;
+  for (std::int64_t i = 0; i < std::ssize(tokens.ids); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (tokens.ends[at] <= begin || tokens.begins[at] >= end) continue;
+    if (span.first < 0) span.first = i;
+    span.last = i;
+  }
+  return span;
+}
+
+// One row of bytes for each text, with zeros after it.
+Tensor byte_rows(const std::vector<std::string_view>& texts) {
+  std::size_t longest = 1;
+  for (const std::string_view text : texts) longest = std::max(longest, text.size());
+  Tensor bytes = Tensor::host({std::ssize(texts), static_cast<std::int64_t>(longest)}, DType::u8);
+  const auto byte = filled<std::uint8_t>(bytes, 0);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    std::ranges::copy(texts[i], byte.begin() + static_cast<std::ptrdiff_t>(i * longest));
+  }
+  return bytes;
+}
+
+// A zero follows each answer.
+std::string answer_bytes(const SquadQuestion& question) {
+  std::string bytes;
+  for (const SquadAnswer& answer : question.answers) bytes += answer.text + '\0';
+  return question.answers.empty() ? std::string(1, '\0') : bytes;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> AnswerRules::room(std::int64_t question_tokens) const {
+  const std::int64_t special_tokens = (special.cls ? 1 : 0) + (special.sep ? 2 : 0);
+  const std::int64_t room = seq_len - special_tokens - question_tokens;
+  return room >= 1 ? std::optional(room) : std::nullopt;
+}
+
+std::unique_ptr<AnswerRows> AnswerRows::make(std::vector<SquadQuestion> questions,
+                                             const Tokenizer& tokenizer, AnswerRules rules) {
+  auto store = std::make_shared<MemoryTokens>(tokenizer.vocabulary_size());
+  std::vector<Context> contexts;
+  std::vector<Window> windows;
+  for (const SquadQuestion& question : questions) {
+    std::vector<std::int32_t> asked = encode_checked(tokenizer, question.text, question.location);
+    asked.resize(std::min(asked.size(), static_cast<std::size_t>(rules.max_query_length)));
+    const auto room = rules.room(std::ssize(asked));
+    if (!room) {
+      throw InputError(question.location + ": the question leaves no room for its context",
+                       {.hint = "make seq_len larger, or max_query_length smaller"});
+    }
+    Context& context = contexts.emplace_back();
+    context.tokens = tokenize_context(tokenizer, *question.context, question.location);
+    context.windows = windows_of(std::ssize(context.tokens.ids), *room, rules.doc_stride);
+    const AnswerSpan span =
+        question.answers.empty() ? AnswerSpan() : span_of(question.answers[0], context.tokens);
+    std::vector<std::int32_t> front;
+    if (rules.special.cls) front.push_back(*rules.special.cls);
+    front.insert(front.end(), asked.begin(), asked.end());
+    if (rules.special.sep) front.push_back(*rules.special.sep);
+    for (std::int64_t w = 0; w < std::ssize(context.windows); ++w) {
+      const auto [begin, length] = context.windows[static_cast<std::size_t>(w)];
+      std::vector<std::int32_t> row = front;
+      const auto first = context.tokens.ids.begin() + begin;
+      row.insert(row.end(), first, first + length);
+      if (rules.special.sep) row.push_back(*rules.special.sep);
+      store->add(row, std::ssize(front));
+      Window& window = windows.emplace_back();
+      window.question = std::ssize(contexts) - 1;
+      window.window = w;
+      window.first = static_cast<std::int32_t>(front.size());
+      if (span.first < begin || span.last >= begin + length) continue;
+      window.start = window.first + static_cast<std::int32_t>(span.first - begin);
+      window.end = window.first + static_cast<std::int32_t>(span.last - begin);
+    }
+  }
+  return std::unique_ptr<AnswerRows>(new AnswerRows(
+      std::move(store), std::move(questions), std::move(contexts), std::move(windows), rules));
+}
+
+AnswerRows::AnswerRows(std::shared_ptr<const TokenStore> tokens,
+                       std::vector<SquadQuestion> questions, std::vector<Context> contexts,
+                       std::vector<Window> windows, const AnswerRules& rules)
+    : LabeledRows(std::move(tokens), rules.seq_len),
+      questions_(std::move(questions)),
+      contexts_(std::move(contexts)),
+      windows_(std::move(windows)),
+      rules_(rules) {}
+
+Batch AnswerRows::batch(std::span<const Row> rows) {
+  Batch batch = LabeledRows::batch(rows);
+  const std::int64_t count = std::ssize(rows);
+  Tensor types = Tensor::host({count, seq_len()}, DType::i32),
+         starts = Tensor::host({count}, DType::i32), ends = Tensor::host({count}, DType::i32),
+         questions = Tensor::host({count}, DType::i32);
+  const auto type = filled<std::int32_t>(types, 0);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Window& window = windows_[static_cast<std::size_t>(rows[i].row)];
+    const auto length = static_cast<std::size_t>(tokens().length(rows[i].row));
+    const std::size_t at = i * static_cast<std::size_t>(seq_len());
+    const auto first = static_cast<std::size_t>(window.first);
+    std::ranges::fill(type.subspan(at + first, length - first), 1);
+    starts.mutable_span<std::int32_t>()[i] = window.start;
+    ends.mutable_span<std::int32_t>()[i] = window.end;
+    questions.mutable_span<std::int32_t>()[i] = static_cast<std::int32_t>(window.question);
+  }
+  batch.set("token_type_ids", std::move(types));
+  batch.set("question", std::move(questions));
+  if (rules_.labels == AnswerRules::Labels::given) {
+    batch.set("start_positions", std::move(starts));
+    batch.set("end_positions", std::move(ends));
+  }
+  add_context_fields(rows, batch);
+  return batch;
+}
+
+void AnswerRows::add_context_fields(std::span<const Row> rows, Batch& batch) const {
+  const Shape shape{std::ssize(rows), seq_len()};
+  Tensor begins = Tensor::host(shape, DType::i32), ends = Tensor::host(shape, DType::i32),
+         best = Tensor::host(shape);
+  const auto begin = filled<std::int32_t>(begins, -1), end = filled<std::int32_t>(ends, -1);
+  const auto is_best = filled<float>(best, 0);
+  std::vector<std::string_view> contexts;
+  std::vector<std::string> answers;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Window& window = windows_[static_cast<std::size_t>(rows[i].row)];
+    const auto number = static_cast<std::size_t>(window.question);
+    const Context& context = contexts_[number];
+    const auto [from, length] = context.windows[static_cast<std::size_t>(window.window)];
+    const std::size_t at =
+        i * static_cast<std::size_t>(seq_len()) + static_cast<std::size_t>(window.first);
+    for (std::int64_t t = 0; t < length; ++t) {
+      const auto token = static_cast<std::size_t>(from + t);
+      const std::size_t position = at + static_cast<std::size_t>(t);
+      begin[position] = context.tokens.begins[token];
+      end[position] = context.tokens.ends[token];
+      is_best[position] =
+          std::cmp_equal(best_window(context.windows, from + t), window.window) ? 1.0F : 0.0F;
+    }
+    contexts.push_back(*questions_[number].context);
+    answers.push_back(answer_bytes(questions_[number]));
+  }
+  batch.set("token_begin", std::move(begins));
+  batch.set("token_end", std::move(ends));
+  batch.set("best_context", std::move(best));
+  batch.set("context", byte_rows(contexts));
+  if (rules_.labels == AnswerRules::Labels::given) {
+    batch.set("answers", byte_rows({answers.begin(), answers.end()}));
+  }
+}
+
+std::string AnswerRows::fingerprint() const {
+  std::string labels;
+  for (const Window& window : windows_) {
+    labels += " " + std::to_string(window.start) + " " + std::to_string(window.end);
+  }
+  return digest(tokens().fingerprint() + " " + std::to_string(seq_len()) + labels);
+}
+
+}  // namespace trivet::data

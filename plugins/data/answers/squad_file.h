@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads files in the form of SQuAD:
+//
+//   {"data": [{"paragraphs": [{"context": "...", "qas": [{"id": "...", "question": "...",
+//     "is_impossible": false, "answers": [{"text": "...", "answer_start": 3}]}]}]}]}
+//
+// where answer_start counts characters (code points) of the context.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace trivet::data {
+
+struct SquadAnswer {
+  std::string text;
+  std::size_t begin = 0;  // in the context, in bytes
+};
+
+struct SquadQuestion {
+  std::string id, text;
+  std::shared_ptr<const std::string> context;
+  std::vector<SquadAnswer> answers;  // empty: it has none
+  std::string location;              // for messages: "FILE: data[0].paragraphs[1].qas[2] (ID)"
+};
+
+enum class NoAnswers { refused, allowed };
+
+// All questions of the files, in order. Throws InputError, with file and place, for what has
+// another form, for an answer that is not in its context where it says, for questions without
+// answers unless they are allowed, for two questions of one id, and for more than `limit` bytes.
+std::vector<SquadQuestion> read_squad(const std::vector<std::string>& files, NoAnswers no_answers,
+                                      std::uint64_t limit);
+
+}  // namespace trivet::data

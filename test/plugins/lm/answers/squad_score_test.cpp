@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// SQuAD's scores by hand, from the functions of evaluate-v2.0.py (normalize_answer, compute_exact,
+// compute_f1, find_best_thresh).
+#include "lm/answers/squad_score.h"
+
+#include <catch2/catch.hpp>
+
+namespace squad_score_test {
+
+using namespace trivet;
+using namespace trivet::lm;
+
+TEST_CASE("answers are compared as the official script does", "[lm-answers]") {
+  CHECK(squad_exact("The  Eiffel-Tower!", "eiffeltower") == 1);
+  CHECK(squad_exact("an apple", "apple") == 1);
+  CHECK(squad_exact("apples", "apple") == 0);
+  CHECK(squad_exact("", "the") == 1);
+  // Two of three and two of four words are shared: 2 (2/3) (2/4) / (2/3 + 2/4).
+  CHECK(squad_f1("in old Paris", "old Paris of France") == Approx(4.0 / 7));
+  // A word counts as often as both have it.
+  CHECK(squad_f1("go go go", "go go stop") == Approx(2.0 / 3));
+  CHECK(squad_f1("", "") == 1);
+  CHECK(squad_f1("the", "") == 1);
+  CHECK(squad_f1("x", "") == 0);
+  CHECK(squad_f1("", "x") == 0);
+}
+
+TEST_CASE("scores of version 1 are means of the best right answer", "[lm-answers]") {
+  const std::vector<ScoredAnswer> answers = {
+      {.best = "old Paris", .answers = {"Paris", "Old Paris."}},
+      {.best = "Rome", .null_difference = 99, .answers = {"Rome Italy", "Milan"}},
+      {.best = "Oslo", .answers = {"Bergen"}},
+  };
+  const Logs logs = squad_scores(answers, false, 0);
+  CHECK(*logs.find("exact_match") == Approx(100.0 / 3));
+  CHECK(*logs.find("f1") == Approx(100 * (1 + 2.0 / 3) / 3));
+  CHECK(logs.find("HasAns_f1") == nullptr);
+  CHECK(squad_scores({}, false, 0).find("f1") == nullptr);
+}
+
+TEST_CASE("scores of version 2 know questions without an answer", "[lm-answers]") {
+  // Two have an answer, two have none. With the threshold 0 the second and third are "".
+  const std::vector<ScoredAnswer> answers = {
+      {.best = "Rome", .null_difference = -3, .answers = {"Rome"}},
+      {.best = "Oslo town", .null_difference = 1, .answers = {"Oslo"}},
+      {.best = "x", .null_difference = 2, .answers = {}},
+      {.best = "y", .null_difference = -1, .answers = {}},
+  };
+  const Logs logs = squad_scores(answers, true, 0);
+  CHECK(*logs.find("exact_match") == 50);
+  CHECK(*logs.find("f1") == 50);
+  CHECK(*logs.find("HasAns_exact") == 50);
+  CHECK(*logs.find("NoAns_exact") == 50);
+  // No answer at all scores 2 of 4; with the first 3; the fourth costs one; the second gives F1
+  // 2/3.
+  CHECK(*logs.find("best_exact") == 75);
+  CHECK(*logs.find("best_exact_thresh") == -3);
+  CHECK(*logs.find("best_f1") == 75);
+  CHECK(*logs.find("best_f1_thresh") == -3);
+  // A higher threshold gives the second answer: F1 (1 + 2/3) / 2 over those that have one.
+  const Logs higher = squad_scores(answers, true, 1.5);
+  CHECK(*higher.find("HasAns_f1") == Approx(100 * (1 + 2.0 / 3) / 2));
+  CHECK(*higher.find("NoAns_f1") == 50);
+  // Where all answers are wrong, none is best.
+  const Logs none = squad_scores({{.best = "x", .null_difference = 1, .answers = {}}}, true, 5);
+  CHECK(*none.find("exact_match") == 0);
+  CHECK(*none.find("best_exact") == 100);
+  CHECK(*none.find("best_exact_thresh") == 0);
+}
+
+}  // namespace squad_score_test
