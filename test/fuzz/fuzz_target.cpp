@@ -20,6 +20,7 @@ const std::vector<FuzzTarget>& fuzz_targets() {
       {"plugin", accepts_plugin, plugin_seeds},
       {"records", accepts_records, record_seeds},
       {"safetensors", accepts_safetensors, safetensors_seeds},
+      {"tar", accepts_tar, tar_seeds},
       {"tokenizer", accepts_tokenizer, tokenizer_seeds},
       {"tokens", accepts_tokens, token_seeds},
   };

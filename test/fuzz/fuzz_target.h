@@ -48,6 +48,9 @@ std::vector<std::string> record_seeds();
 // safetensors_target.cpp: a file of weights.
 bool accepts_safetensors(std::string_view bytes);
 std::vector<std::string> safetensors_seeds();
+// tar_target.cpp: a tar archive.
+bool accepts_tar(std::string_view bytes);
+std::vector<std::string> tar_seeds();
 // tokenizer_target.cpp: a tokenizer.json in GPT-2's form.
 bool accepts_tokenizer(std::string_view bytes);
 std::vector<std::string> tokenizer_seeds();

@@ -151,8 +151,7 @@ class Png {
 
 // Calls read(Jpeg) or read(Png), as the first bytes say.
 template <class Read>
-Pixels opened(const std::string& file, const Read& read) {
-  const std::string bytes = input_text(file, kMostFileBytes);
+Pixels opened(const std::string& file, std::string_view bytes, const Read& read) {
   if (bytes.starts_with("\xff\xd8\xff")) return read(Jpeg(file, bytes));
   if (bytes.starts_with("\x89PNG")) return read(Png(file, bytes));
   wrong(file, bytes.empty() ? "is empty" : "is neither a JPEG nor a PNG file");
@@ -167,12 +166,21 @@ bool is_image_name(const std::filesystem::path& file) {
   return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
 }
 
+Pixels decode_image(const std::string& name, std::string_view bytes, std::int64_t channels) {
+  return with_channels(opened(name, bytes, [](const auto& image) { return image.read(); }),
+                       channels);
+}
+
+Pixels decode_image_header(const std::string& name, std::string_view bytes) {
+  return opened(name, bytes, [](const auto& image) { return image.header(); });
+}
+
 Pixels read_image(const std::string& file, std::int64_t channels) {
-  return with_channels(opened(file, [](const auto& image) { return image.read(); }), channels);
+  return decode_image(file, input_text(file, kMostFileBytes), channels);
 }
 
 Pixels read_image_header(const std::string& file) {
-  return opened(file, [](const auto& image) { return image.header(); });
+  return decode_image_header(file, input_text(file, kMostFileBytes));
 }
 
 Pixels resized(const Pixels& image, std::int64_t height, std::int64_t width) {

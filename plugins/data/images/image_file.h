@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace trivet::data {
@@ -25,6 +26,10 @@ Pixels read_image(const std::string& file, std::int64_t channels);
 
 // Size and channels of the file, from its header. Throws as read_image.
 Pixels read_image_header(const std::string& file);
+
+// The same of the bytes of a file; `name` is for messages.
+Pixels decode_image(const std::string& name, std::string_view bytes, std::int64_t channels);
+Pixels decode_image_header(const std::string& name, std::string_view bytes);
 
 // Bilinear with pixel centers at half integers and no antialiasing (as PyTorch's interpolate with
 // align_corners = False), rounded to the nearest.

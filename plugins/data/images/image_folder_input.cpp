@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "data/images/image_file.h"
-#include "data/images/normalizer.h"
 #include "trivet/error.h"
 #include "trivet/text/utf8.h"
 
@@ -121,80 +120,27 @@ std::vector<ImageName> images_of(const ImageFolderConfig& config) {
   return images;
 }
 
-class FolderSource final : public ExampleSource {
+class FolderImages final : public EncodedImages {
  public:
-  explicit FolderSource(const ImageFolderConfig& config)
-      : config_(config),
-        images_(images_of(config)),
-        shape_(shape_of(config, images_.front().file)),
-        normalizer_(config, 1.0 / 255, shape_[-1], config.path.text) {}
+  explicit FolderImages(const ImageFolderConfig& config)
+      : name_(config.path.text), labels_(config.labels), images_(images_of(config)) {}
 
-  const std::string& name() const override { return config_.path.text; }
-  std::int64_t examples() const override { return std::ssize(images_); }
-  const Shape& example_shape() const override { return shape_; }
-  bool has_labels() const override { return config_.labels; }
-  std::int32_t label(std::int64_t example) const override { return of(example).label; }
-  std::string location(std::int64_t example) const override { return of(example).file; }
-
-  // Without memory for the pixels only the headers are checked, so a damaged image is found when it
-  // is read.
-  void load() override {
-    if (!config_.in_memory) {
-      for (const ImageName& image : images_) check(image.file, read_image_header(image.file));
-      return;
-    }
-    const auto each = static_cast<std::size_t>(shape_.size());
-    if (images_.size() > static_cast<std::size_t>(config_.limit.count) / each) {
-      throw InputError(name() + ": " + std::to_string(images_.size()) + " images of " +
-                           std::to_string(each) +
-                           " bytes are more than limit = " + std::to_string(config_.limit.count),
-                       {.hint = "set in_memory = false, or a larger limit"});
-    }
-    pixels_.reserve(images_.size() * each);
-    for (const ImageName& image : images_) {
-      const Pixels decoded = decode(image.file);
-      pixels_.insert(pixels_.end(), decoded.values.begin(), decoded.values.end());
-    }
-  }
-
-  void read(std::int64_t example, std::span<float> out) override {
-    if (!config_.in_memory) return normalizer_.bytes(decode(of(example).file).values, out);
-    normalizer_.bytes(
-        std::span(pixels_).subspan(static_cast<std::size_t>(example) * out.size(), out.size()),
-        out);
+  const std::string& name() const override { return name_; }
+  std::int64_t count() const override { return std::ssize(images_); }
+  std::string location(std::int64_t image) const override { return of(image).file; }
+  bool has_labels() const override { return labels_; }
+  std::int32_t label(std::int64_t image) const override { return of(image).label; }
+  Pixels header(std::int64_t image) const override { return read_image_header(of(image).file); }
+  Pixels pixels(std::int64_t image, std::int64_t channels) const override {
+    return read_image(of(image).file, channels);
   }
 
  private:
-  const ImageName& of(std::int64_t example) const {
-    return images_[static_cast<std::size_t>(example)];
-  }
+  const ImageName& of(std::int64_t image) const { return images_[static_cast<std::size_t>(image)]; }
 
-  static Shape shape_of(const ImageFolderConfig& config, const std::string& first) {
-    const Pixels header = read_image_header(first);
-    return {config.height == 0 ? header.height : config.height,
-            config.width == 0 ? header.width : config.width,
-            config.channels == 0 ? header.channels : config.channels};
-  }
-
-  void check(const std::string& file, const Pixels& image) const {
-    if (config_.height > 0 || (image.height == shape_[0] && image.width == shape_[1])) return;
-    throw InputError(file + ": has " + std::to_string(image.height) + " x " +
-                         std::to_string(image.width) + " pixels, " + images_.front().file +
-                         " has " + std::to_string(shape_[0]) + " x " + std::to_string(shape_[1]),
-                     {.hint = "set height and width to resize the images"});
-  }
-
-  Pixels decode(const std::string& file) const {
-    const Pixels image = read_image(file, shape_[2]);
-    check(file, image);
-    return resized(image, shape_[0], shape_[1]);
-  }
-
-  const ImageFolderConfig config_;
+  std::string name_;
+  bool labels_;
   std::vector<ImageName> images_;
-  Shape shape_;
-  Normalizer normalizer_;
-  std::vector<std::uint8_t> pixels_;  // of all images, with in_memory
 };
 
 // The config of an input that reads examples in place of its own images.
@@ -212,12 +158,7 @@ ImageFolderConfig folder_config(ImageFolderConfig config, const InputContext& co
 }  // namespace
 
 void ImageFolderConfig::validate(Diagnostics& diagnostics) const {
-  DatasetConfig::validate(diagnostics);
-  if ((height == 0) != (width == 0)) {
-    diagnostics.add(height == 0 ? "height" : "width", "is 0, and the other one is set",
-                    "set both to resize images, or none");
-  }
-  if (channels == 2) diagnostics.add("channels", "is 2", "images have 1 channel or 3");
+  EncodedConfig::validate(diagnostics);
   if (labels && classes.empty() && num_classes == 0) {
     diagnostics.add("num_classes",
                     "is not set, so a missing folder would change the numbers of "
@@ -229,9 +170,15 @@ void ImageFolderConfig::validate(Diagnostics& diagnostics) const {
   }
 }
 
+std::unique_ptr<EncodedImages> folder_images(const ImageFolderConfig& config) {
+  return std::make_unique<FolderImages>(config);
+}
+
 ImageFolderInput::ImageFolderInput(const Config& config, InputContext& context)
     : ExampleInput(folder_config(config, context), context,
-                   std::make_unique<FolderSource>(folder_config(config, context))) {}
+                   std::make_unique<EncodedSource>(folder_config(config, context),
+                                                   folder_images(folder_config(config, context)))) {
+}
 
 const void* ImageFolderInput::extension(std::string_view id) const noexcept {
   if (id == kInputExamples) return static_cast<const ExampleLocations*>(this);

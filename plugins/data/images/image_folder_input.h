@@ -4,38 +4,29 @@
 //   train/cat/1.jpg  train/cat/2.png  train/dog/a.jpg  ...
 #pragma once
 
-#include "data/images/example_source.h"
+#include <memory>
+
+#include "data/images/encoded_source.h"
 
 namespace trivet::data {
 
-struct ImageFolderConfig : DatasetConfig {
+struct ImageFolderConfig : EncodedConfig {
   Path path;
   bool labels = true;
   std::vector<std::string> classes;
-  std::int64_t height = 0;
-  std::int64_t width = 0;
-  std::int64_t channels = 0;
-  bool in_memory = true;
-  Bytes limit = std::int64_t{4} << 30;
 
   void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(
-    ImageFolderConfig, DatasetConfig,
+    ImageFolderConfig, EncodedConfig,
     (path, "Folder with a folder of JPEG and PNG files for each class.", required),
     (labels, "false: the files are examples without labels, in any folders."),
     (classes,
      "Folders of the classes, in the order of their numbers; empty: all, in the order of their "
-     "names."),
-    (height, "Rows to resize images to, with width; 0: all must have the size of the first one.",
-     at_least(0), at_most(65535)),
-    (width, "Columns to resize images to, with height.", at_least(0), at_most(65535)),
-    (channels, "1: gray, 3: RGB; others are converted. 0: those of the first image.", at_least(0),
-     at_most(3)),
-    (in_memory,
-     "Decodes all images when the input is opened, and keeps a byte for each value; false: decodes "
-     "an image whenever it is read."),
-    (limit, "Most bytes of decoded images with in_memory.", at_least(1)))
+     "names."))
+
+// The images of the folder; of one file where the config has no labels. Throws InputError.
+std::unique_ptr<EncodedImages> folder_images(const ImageFolderConfig& config);
 
 class ImageFolderInput final : public ExampleInput {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fashion-MNIST as PNG and JPEG files trains as the IDX files do: PNG to the same bytes, JPEG to
-// the same accuracy. Needs the data set.
+// Fashion-MNIST as PNG and JPEG files trains as the IDX files do: PNG, also in tar files, to the
+// same bytes, JPEG to the same accuracy. Needs the data set.
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -59,12 +59,24 @@ void write_all(const TempDir& temp, const std::string& split, const Examples& ex
       temp.write("png" + std::string(name) + ".png", test::png_file(examples.pixels(i), {28, 28}));
       temp.write("jpeg" + std::string(name) + ".jpg",
                  test::jpeg_file(examples.pixels(i), {28, 28}));
+      std::snprintf(name, sizeof name, "members/%s/%d-%06zu", split.c_str(), label, i);
+      temp.write(std::string(name) + ".png", test::png_file(examples.pixels(i), {28, 28}));
+      temp.write(std::string(name) + ".cls", std::to_string(label));
       images += examples.images.substr(kImages + i * kPixels, kPixels);
       labels += examples.labels[kLabels + i];
     }
   }
   temp.write("idx/" + split + "-images", images);
   temp.write("idx/" + split + "-labels", labels);
+  // Two shards, the second one compressed.
+  fs::create_directories(temp / "tar");
+  const std::string archive = (temp / ("tar/" + split)).string();
+  const auto packed =
+      test::shell("cd " + quoted((temp / ("members/" + split)).string()) + " && tar -cf " +
+                  quoted(archive + "-0.tar") + " [0-4]* && tar -czf " +
+                  quoted(archive + "-1.tar.gz") + " [5-9]*");
+  INFO(packed.output);
+  REQUIRE(packed.exit_code == 0);
 }
 
 std::string idx_input(const TempDir& temp, const std::string& split) {
@@ -75,6 +87,11 @@ std::string idx_input(const TempDir& temp, const std::string& split) {
 std::string folder_input(const TempDir& temp, const std::string& kind, const std::string& split) {
   return "type = 'data/ImageFolder'\nnum_classes = 10\npath = '" +
          (temp / (kind + "/" + split)).string() + "'\n";
+}
+
+std::string tar_input(const TempDir& temp, const std::string& split) {
+  return "type = 'data/ImageTar'\nnum_classes = 10\nin_memory = false\nfiles = ['" +
+         (temp / ("tar/" + split + "-*")).string() + "']\n";
 }
 
 fs::path config_of(const TempDir& temp, const std::string& name, const std::string& train,
@@ -120,7 +137,10 @@ TEST_CASE(
       trained("png", folder_input(temp, "png", "train"), folder_input(temp, "png", "test"));
   const fs::path jpeg =
       trained("jpeg", folder_input(temp, "jpeg", "train"), folder_input(temp, "jpeg", "test"));
+  const fs::path tars = trained("tar", tar_input(temp, "train"), tar_input(temp, "test"));
   CHECK(model(png) == model(idx));
+  CHECK(model(tars) == model(idx));
+  CHECK(accuracy(tars) == accuracy(idx));
   CHECK(accuracy(png) == accuracy(idx));
   CHECK(accuracy(idx) > 0.75);
   CHECK(std::abs(accuracy(jpeg) - accuracy(idx)) < 0.02);
@@ -138,6 +158,12 @@ TEST_CASE(
   }
   CHECK(rows == 1000);
   CHECK(right / 1000.0 == Approx(accuracy(png)));
+
+  // A shard is predicted, too.
+  const auto of_shard = test::trivet("predict " + quoted(tars.string()) + " --input " +
+                                     quoted((temp / "tar/test-0.tar").string()));
+  REQUIRE(of_shard.exit_code == 0);
+  CHECK_THAT(of_shard.output, Catch::Contains("test-0.tar:0-0"));
 }
 
 }  // namespace image_folder_program_test
