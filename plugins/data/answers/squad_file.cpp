@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "data/formats/file_list.h"
 #include "trivet/config/json.h"
 #include "trivet/config/value.h"
 #include "trivet/error.h"
@@ -147,6 +148,11 @@ class SquadReader {
 
 std::vector<SquadQuestion> read_squad(const std::vector<std::string>& files, NoAnswers no_answers,
                                       std::uint64_t limit) {
+  if (const std::uint64_t bytes = bytes_of(files); bytes > limit) {
+    throw InputError(summary_of(files) + ": has " + std::to_string(bytes) +
+                         " bytes, more than limit = " + std::to_string(limit),
+                     {.hint = "raise limit if memory allows"});
+  }
   SquadReader reader(no_answers);
   for (const std::string& file : files) {
     const std::string text = input_text(file, limit);
