@@ -106,7 +106,8 @@ TEST_CASE("a message about a file of questions has the place of the mistake", "[
              Contains("the answer is empty"));
   CHECK_THAT(squad.refused(file_of(kDoctors + "," + kDoctors)),
              place(".qas[1] (a): another question has this id"));
-  CHECK_THROWS_WITH(squad.read(file_of(kDoctors), NoAnswers::refused, 20), Contains("more than limit = 20"));
+  CHECK_THROWS_WITH(squad.read(file_of(kDoctors), NoAnswers::refused, 20),
+                    Contains("more than limit = 20"));
 }
 
 }  // namespace squad_file_test
