@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the headers of trivet/testing/ show: tests of configs, gradients, layers and plugins.
+// What the headers of trivet/testing/ show: tests of configs, gradients, layers, inputs and
+// plugins.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
 
 #include <trivet/config.h>
+#include <trivet/data/example_sampler.h>
+#include <trivet/input.h>
 #include <trivet/layer.h>
 #include <trivet/ops.h>
 #include <trivet/testing/config_check.h>
 #include <trivet/testing/gradient_check.h>
+#include <trivet/testing/input_check.h>
 #include <trivet/testing/layer_check.h>
 #include <trivet/testing/metric_check.h>
 #include <trivet/testing/plugins.h>
@@ -127,6 +134,39 @@ TEST_CASE("example: a metric is checked on batches that are cut in two") {
   const auto make = [] { return std::make_unique<MeanOfX>(MeanOfX::Config{}); };
   REQUIRE(trivet::testing::check_metric(make, batches) == "");
   // [/metric]
+}
+
+// The numbers 0 to 4, two a batch.
+class Counted final : public trivet::Input {
+ public:
+  using Config = trivet::InputConfig;
+  Counted(const Config& config, trivet::InputContext& context)
+      : name_(context.name), sampler_(config, context.phase, 5, context.name) {}
+  std::optional<trivet::Batch> get_next() override {
+    if (!sampler_.next(samples_)) return std::nullopt;
+    trivet::Tensor x = trivet::Tensor::host({std::ssize(samples_)});
+    std::ranges::transform(samples_, x.mutable_span<float>().begin(),
+                           [](const auto& sample) { return static_cast<float>(sample.example); });
+    return trivet::Batch{{"x", x}, {"weight", sampler_.weights(samples_)}};
+  }
+  void reset() override { sampler_.reset(); }
+  trivet::Value save_state() const override { return sampler_.save_state(); }
+  void restore_state(const trivet::Value& state) override { sampler_.restore_state(state, name_); }
+
+ private:
+  std::string name_;
+  trivet::ExampleSampler sampler_;
+  std::vector<trivet::ExampleSampler::Sample> samples_;
+};
+
+TEST_CASE("example: an input is continued at every batch") {
+  // [input]
+  const auto make = [] {
+    trivet::InputContext context{.phase = trivet::Phase::evaluation};
+    return std::make_unique<Counted>(Counted::Config{.batch_size = 2}, context);
+  };
+  REQUIRE(trivet::testing::check_input(make, 2) == "");
+  // [/input]
 }
 
 }  // namespace checks_example
