@@ -8,6 +8,7 @@
 #include "data/formats/gzip.h"
 #include "trivet/backend/backend.h"
 #include "trivet/error.h"
+#include "trivet/os/input_file.h"
 
 namespace trivet::data {
 namespace {
@@ -40,6 +41,30 @@ std::string type_name(std::uint8_t type) {
   }
 }
 
+std::vector<std::uint8_t> zstd_front(std::span<const std::uint8_t> file, std::size_t size,
+                                     const std::string& name) {
+  std::vector<std::uint8_t> front(size);
+  front.resize(InputFile(file, name).read({reinterpret_cast<char*>(front.data()), size}));
+  return front;
+}
+
+// Decompresses the whole file to exactly `size` bytes, so a small one cannot exhaust memory.
+Memory unzstd(std::span<const std::uint8_t> file, std::uint64_t size, const std::string& name) {
+  Memory memory = Memory::allocate(size, name);
+  InputFile input(file, name);
+  const std::size_t done = input.read({reinterpret_cast<char*>(memory.data()), size});
+  if (done < size) {
+    throw InputError(name + ": cut off: it has " + std::to_string(done) + " of the " +
+                     std::to_string(size) + " bytes that its header declares");
+  }
+  char more = 0;
+  if (input.read({&more, 1}) > 0) {
+    throw InputError(name + ": holds more than the " + std::to_string(size) +
+                     " bytes that its header declares");
+  }
+  return memory;
+}
+
 std::int64_t big_endian(std::span<const std::uint8_t> bytes) {
   return std::int64_t{bytes[0]} << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
 }
@@ -47,10 +72,15 @@ std::int64_t big_endian(std::span<const std::uint8_t> bytes) {
 }  // namespace
 
 IdxFile::IdxFile(std::string name, std::int64_t limit)
-    : name_(std::move(name)), memory_(Memory::map(name_)), gzip_(is_gzip(memory_.bytes())) {
+    : name_(std::move(name)),
+      memory_(Memory::map(name_)),
+      gzip_(is_gzip(memory_.bytes())),
+      zstd_(compression_of(memory_.bytes()) == Compression::zstd) {
   const auto file = memory_.bytes();
   if (gzip_) {
     read_header(gunzip_front(file, kMostHeaderBytes), limit);
+  } else if (zstd_) {
+    read_header(zstd_front(file, kMostHeaderBytes, name_), limit);
   } else {
     read_header(file.first(std::min(file.size(), kMostHeaderBytes)), limit);
     check_size(file.size());
@@ -58,7 +88,10 @@ IdxFile::IdxFile(std::string name, std::int64_t limit)
 }
 
 void IdxFile::read_header(std::span<const std::uint8_t> front, std::int64_t limit) {
-  const std::string cut = name_ + ": cut off within its header" + (gzip_ ? " (gzip data)" : "");
+  const std::string cut = name_ + ": cut off within its header" +
+                          (gzip_   ? " (gzip data)"
+                           : zstd_ ? " (zstd data)"
+                                   : "");
   if (front.size() < 4) throw InputError(cut);
   if (front[0] != 0 || front[1] != 0) {
     throw InputError(name_ + ": not an IDX file: it starts with " + hex(front.first(4)) +
@@ -110,6 +143,7 @@ void IdxFile::check_size(std::uint64_t file_bytes) const {
 
 void IdxFile::load() {
   if (gzip_) memory_ = gunzip(memory_.bytes(), total_bytes_, name_);
+  if (zstd_) memory_ = unzstd(memory_.bytes(), total_bytes_, name_);
   memory_.populate();
 }
 

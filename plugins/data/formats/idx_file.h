@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // IDX files (Y. LeCun, "The MNIST database", file format): 0, 0, type, number of axes, the extents
 // as big-endian 32-bit numbers, then the elements in row-major order. Only bytes (type 8) are read;
-// the file may be gzip.
+// the file may be gzip or zstd.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace trivet::data {
 
 class IdxFile {
  public:
-  // Reads the header only, also of a gzip file. Throws InputError if the file is not an IDX file of
-  // bytes, or has more than `limit` bytes when decompressed.
+  // Reads the header only, also of a compressed file. Throws InputError if the file is not an IDX
+  // file of bytes, or has more than `limit` bytes when decompressed.
   IdxFile(std::string name, std::int64_t limit);
 
   const std::string& name() const { return name_; }
@@ -36,7 +36,7 @@ class IdxFile {
 
   std::string name_;
   Memory memory_;
-  bool gzip_ = false;
+  bool gzip_ = false, zstd_ = false;
   std::vector<std::int64_t> extents_;
   std::int64_t record_bytes_ = 1;
   std::uint64_t header_bytes_ = 0, total_bytes_ = 0;

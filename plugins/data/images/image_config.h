@@ -86,8 +86,9 @@ struct IdxConfig : DatasetConfig {
   Bytes limit = std::int64_t{4} << 30;
 };
 TRIVET_CONFIG(IdxConfig, DatasetConfig,
-              (images, "IDX file of bytes, gzip or not: [examples, height, width], ...", required),
-              (labels, "IDX file of bytes, gzip or not: [examples]; empty: no labels."),
+              (images, "IDX file of bytes, plain, gzip or zstd: [examples, height, width], ...",
+               required),
+              (labels, "IDX file of bytes, plain, gzip or zstd: [examples]; empty: no labels."),
               (channels,
                "Depth the images must have (a file of three axes has one); 0: whatever it has.",
                at_least(0)),

@@ -103,6 +103,34 @@ TEST_CASE("a table is read from gzip and zstd, up to its limit", "[data-compress
   }
 }
 
+TEST_CASE("IDX files are read from gzip and zstd, and hold what they declare",
+          "[data-compressed]") {
+  const TempDir dir;
+  const std::string whole = numbered_images(5), longer = numbered_images(5) + "x";
+  data::IdxConfig config;
+  config.images = Path((dir / "i").string());
+  config.batch_size = 5;
+  config.scale = 1;
+  const auto complaint_of = [&](const std::string& bytes) {
+    dir.write("i", bytes);
+    return complaint<data::IdxInput>(config);
+  };
+  for (const Packing pack : kPackings) {
+    CHECK(complaint_of(pack(whole)) == "");
+    InputContext context{.phase = Phase::evaluation, .name = "task.eval_input"};
+    data::IdxInput input(config, context);
+    CHECK(take(input).examples == std::vector<std::int64_t>{0, 1, 2, 3, 4});
+    CHECK_THAT(complaint_of(pack(longer)), Contains("holds more than the 36 bytes"));
+    CHECK_THAT(complaint_of(pack(whole.substr(0, 30))), Contains("cut off: it has 30 of the 36"));
+    CHECK_THAT(complaint_of(pack(whole.substr(0, 6))), Contains("cut off within its header"));
+    const std::string packed = pack(whole);
+    CHECK_THAT(complaint_of(packed.substr(0, packed.size() - 9)), Contains("cut off"));
+    std::string damaged = packed;
+    damaged[damaged.size() - 2] = static_cast<char>(damaged[damaged.size() - 2] ^ 0x55);
+    CHECK_THAT(complaint_of(damaged), Contains("damaged") || Contains("cut off"));
+  }
+}
+
 TEST_CASE("compressed files that are cut off, damaged or followed by something are refused",
           "[data-compressed]") {
   const TempDir dir;
