@@ -11,6 +11,7 @@
 #include "data/labeled/sentence_pairs_input.h"
 #include "data/labeled/tagged_sequences_input.h"
 #include "data/labeled/text_pairs_input.h"
+#include "data/multi/multi_input.h"
 #include "data/sequences/language_model_input.h"
 #include "data/sequences/masked_language_model_input.h"
 #include "data/sequences/sequence_to_sequence_input.h"
@@ -21,6 +22,7 @@
 #include "data/sources/record_files.h"
 #include "data/sources/text_files.h"
 #include "data/tables/csv_input.h"
+#include "data/tables/records_input.h"
 
 namespace data = trivet::data;
 
@@ -36,7 +38,9 @@ TRIVET_PLUGIN(
                                             "Rows of a source's texts, for language models."),
     trivet::input<data::MaskedLanguageModelInput>(
         "MaskedLanguageModel", "Rows of a source's texts with masks, for encoders."),
+    trivet::input<data::MultiInput>("Multi", "Several inputs that are read together."),
     trivet::input<data::NpyInput>("Npy", "Examples and labels from NumPy files."),
+    trivet::input<data::RecordsInput>("Records", "Numbers and images of tf.Example records."),
     trivet::input<data::SentencePairsInput>("SentencePairs",
                                             "Rows of sentences with a label, for encoders."),
     trivet::input<data::SequenceToSequenceInput>(

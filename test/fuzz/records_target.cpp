@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An untrusted TFRecord file, and the same bytes as one tf.Example: refused, or its features lie
 // within the bytes.
+#include "data/formats/example_features.h"
 #include "data/formats/tfrecord_reader.h"
 #include "fuzz_target.h"
 #include "plugins/data/records.h"
@@ -22,6 +23,9 @@ bool accepts_example(std::string_view record) {
       }
     }
     promise(sum < record.size() * 256 * 64 + 1, "features are read");
+    std::vector<data::FeatureValues> values(2);
+    data::read_feature_values(record, "the record", {{"n", 0}, {"text", 1}}, values);
+    promise(values[0].size() + values[1].size() <= record.size(), "values are of the record");
     return true;
   } catch (const InputError& refused) {
     promise(!refused.message().empty(), "a record is refused without a reason");

@@ -123,6 +123,12 @@ void check_names(const std::vector<SourceExample::Feature>& features, const std:
 }  // namespace
 
 bool TfRecordReader::next(std::string_view& record) {
+  if (!next_unchecked(record)) return false;
+  check_record(record, location());
+  return true;
+}
+
+bool TfRecordReader::next_unchecked(std::string_view& record) {
   if (rest_.empty()) return false;
   ++number_;
   constexpr std::size_t kFrame = 16;  // length, its checksum, the checksum of the bytes
@@ -138,13 +144,16 @@ bool TfRecordReader::next(std::string_view& record) {
     throw InputError(location() + ": is cut off: it has " + std::to_string(length) +
                      " bytes, but only " + std::to_string(rest_.size() - kFrame) + " follow");
   }
-  const std::string_view bytes = rest_.substr(12, length);
-  if (number_at<std::uint32_t>(rest_, 12 + length) != masked_crc32c(bytes)) {
-    throw InputError(location() + ": its checksum is wrong", {.hint = "the file is damaged"});
-  }
+  record = rest_.substr(12, length);
   rest_.remove_prefix(kFrame + length);
-  record = bytes;
   return true;
+}
+
+void check_record(std::string_view record, const std::string& location) {
+  std::uint32_t checksum;
+  std::memcpy(&checksum, record.data() + record.size(), sizeof checksum);
+  if (checksum == masked_crc32c(record)) return;
+  throw InputError(location + ": its checksum is wrong", {.hint = "the file is damaged"});
 }
 
 void read_example(std::string_view record, const std::string& location,

@@ -30,6 +30,8 @@ class TfRecordReader {
   // Returns false at the end. Throws InputError with file and record if a record is truncated or
   // damaged.
   bool next(std::string_view& record);
+  // The same, and checks only the length of the record.
+  bool next_unchecked(std::string_view& record);
   std::string location() const { return file_ + ", record " + std::to_string(number_); }
 
  private:
@@ -37,6 +39,10 @@ class TfRecordReader {
   std::string file_;
   std::int64_t number_ = 0;  // of the last record, from 1
 };
+
+// Throws InputError with `location` if the checksum of a record, which follows it in its file, is
+// wrong.
+void check_record(std::string_view record, const std::string& location);
 
 // Reads the first value of each feature, numbers in decimal; skips features without a value. The
 // texts are views into `record` and `numbers`. Throws InputError with `location` if `record` is not

@@ -49,6 +49,38 @@ ShellResult data(const std::string& words) {
 
 }  // namespace
 
+TEST_CASE("data show prints the fields of inputs that are read together", "[data]") {
+  const TextConfigFile config;
+  const std::string part =
+      R"({ type = "data/Synthetic", image_shape = [4, 4, 1], num_classes = 10, examples = 8, )";
+  config.dir.write("multi.toml", R"(
+[task]
+type = "vision/ImageClassification"
+num_classes = 10
+model = { type = "vision/Mlp", image_shape = [4, 4, 1], hidden_dims = [4] }
+[task.train_input]
+type = "data/Multi"
+batch_size = 2
+[task.train_input.inputs]
+a = )" + part + R"(batch_size = 2 }
+b = )" + part + R"(batch_size = 4 }
+[trainer]
+train_steps = 1
+optimizer = "optim/Sgd"
+learning_rate = 0.1
+)");
+  const std::string file = quoted((config.dir / "multi.toml").string());
+  const ShellResult shown = data("show " + file + " -n 1");
+  INFO(shown.output);
+  CHECK(shown.exit_code == 0);
+  CHECK_THAT(shown.output, Contains("a/image") && Contains("f32 [2, 4, 4, 1]"));
+  CHECK_THAT(shown.output, Contains("b/image") && Contains("f32 [2, 2, 4, 4, 1]"));
+  const ShellResult wrong = data("show " + file + " task.train_input.inputs.b.batch_size=3");
+  INFO(wrong.output);
+  CHECK(wrong.exit_code == 2);
+  CHECK_THAT(wrong.output, Contains("no multiple of batch_size = 2"));
+}
+
 TEST_CASE("data show prints texts of inputs that have a tokenizer, numbers of others", "[data]") {
   const TextConfigFile config;
   const ShellResult all = data("show " + config.word() + " -n 2");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fashion-MNIST as PNG and JPEG files trains as the IDX files do: PNG, also in tar files, to the
-// same bytes, JPEG to the same accuracy. Needs the data set.
+// same bytes, JPEG to the same accuracy; as TFRecords to the bytes of IDX files. Needs the data
+// set.
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -9,6 +10,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "plugins/data/records.h"
 #include "program/run/run_fixture.h"
 #include "support/images/image_files.h"
 #include "support/shell.h"
@@ -94,9 +96,34 @@ std::string tar_input(const TempDir& temp, const std::string& split) {
          (temp / ("tar/" + split + "-*")).string() + "']\n";
 }
 
-fs::path config_of(const TempDir& temp, const std::string& name, const std::string& train,
-                   const std::string& eval) {
-  const std::string norm = "mean = [0.2860]\nstd = [0.3530]\nbatch_size = 100\n";
+// PNG files, and their pixels, with the class.
+void write_records(const TempDir& temp, const std::string& split, const Examples& examples) {
+  std::string records;
+  for (std::size_t i = 0; i < examples.count; ++i) {
+    const auto pixels = examples.pixels(i);
+    const std::string raw(pixels.begin(), pixels.end());
+    records += test::framed(
+        test::tf_example({{"png", test::bytes_feature({test::png_file(pixels, {28, 28})})},
+                          {"raw", test::bytes_feature({raw})},
+                          {"class", test::ints_feature({examples.label(i)})}}));
+  }
+  temp.write("records/" + split, records);
+  temp.write("idx/" + split + "-images", examples.images);
+  temp.write("idx/" + split + "-labels", examples.labels);
+}
+
+std::string records_input(const TempDir& temp, const std::string& split,
+                          const std::string& encoding) {
+  return "type = 'data/Records'\nfiles = ['" + (temp / ("records/" + split)).string() +
+         "']\nfeatures.label = { feature = 'class', dtype = 'i32' }\nfeatures.image = { feature = "
+         "'" +
+         (encoding == "image" ? "png" : "raw") + "', shape = [28, 28, 1], encoding = '" + encoding +
+         "' }\n";
+}
+
+fs::path config_of(
+    const TempDir& temp, const std::string& name, const std::string& train, const std::string& eval,
+    const std::string& norm = "mean = [0.2860]\nstd = [0.3530]\nbatch_size = 100\n") {
   return temp.write(name + ".toml",
                     "seed = 1\n[task]\ntype = 'vision/ImageClassification'\n[task.model]\n"
                     "type = 'vision/Mlp'\nimage_shape = [28, 28, 1]\nhidden_dims = [64]\n"
@@ -164,6 +191,35 @@ TEST_CASE(
                                      quoted((temp / "tar/test-0.tar").string()));
   REQUIRE(of_shard.exit_code == 0);
   CHECK_THAT(of_shard.output, Catch::Contains("test-0.tar:0-0"));
+}
+
+TEST_CASE("Fashion-MNIST as TFRecords trains to the bytes of the IDX run") {
+  if (!fs::exists(kData)) {
+    WARN("skipped: the package dataset-fashion-mnist is not installed");
+    return;
+  }
+  const TempDir temp;
+  write_records(temp, "train", Examples("train", 1000));
+  write_records(temp, "test", Examples("t10k", 200));
+  const auto trained = [&](const std::string& name, const std::string& train,
+                           const std::string& eval) {
+    const auto result =
+        run(config_of(temp, name, train, eval, "batch_size = 100\n"), temp / ("run-" + name));
+    INFO(result.output);
+    REQUIRE(result.exit_code == 0);
+    return temp / ("run-" + name);
+  };
+  const fs::path idx = trained("idx", idx_input(temp, "train"), idx_input(temp, "test"));
+  for (const std::string encoding : {"image", "bytes"}) {
+    const fs::path own = trained(encoding, records_input(temp, "train", encoding),
+                                 records_input(temp, "test", encoding));
+    CHECK(model(own) == model(idx));
+    CHECK(accuracy(own) == accuracy(idx));
+  }
+  const auto predicted = test::trivet("predict " + quoted((temp / "run-image").string()) +
+                                      " --input " + quoted((temp / "records/test").string()));
+  REQUIRE(predicted.exit_code == 0);
+  CHECK_THAT(predicted.output, Catch::Contains("records/test, record 200"));
 }
 
 }  // namespace image_folder_program_test
