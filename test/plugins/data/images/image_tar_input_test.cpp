@@ -9,6 +9,7 @@
 #include "plugins/data/files.h"
 #include "plugins/data/tars.h"
 #include "support/images/image_files.h"
+#include "trivet/testing/input_check.h"
 
 namespace image_tar_test {
 namespace {
@@ -169,6 +170,13 @@ TEST_CASE("shuffled shards give the batches of a folder, on hosts and after a re
     CHECK(of_tars.values == of_files.values);
     CHECK(of_tars.labels == of_files.labels);
   }
+  const auto open = [&](Phase phase) {
+    InputContext context{.phase = phase, .name = "input"};
+    return std::make_unique<data::ImageTarInput>(shards.config, context);
+  };
+  CHECK(testing::check_input([&] { return open(Phase::evaluation); }, 1) == "");
+  CHECK(testing::check_input([&] { return open(Phase::training); }, 1,
+                             {.batches = 9, .resets = false}) == "");
 }
 
 TEST_CASE("members that are no example are refused with archive, name and remedy", "[image-tar]") {
