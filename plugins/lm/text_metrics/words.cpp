@@ -36,6 +36,35 @@ bool is_ascii_punctuation(char32_t c) {
          (c >= '{' && c <= '~');
 }
 
+// \w of Python's re: letters, numbers and the underscore.
+bool is_of_word(char32_t c) {
+  if (c < 0x80) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
+  }
+  const utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
+  return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO) ||
+         (category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO);
+}
+
+// Replaces \b(a|an|the)\b by a blank.
+std::string without_articles(std::string_view text) {
+  std::string plain, word;
+  const auto flush = [&] {
+    plain += word == "a" || word == "an" || word == "the" ? " " : word;
+    word.clear();
+  };
+  for_characters(text, [&](char32_t c, std::string_view bytes) {
+    if (is_of_word(c)) {
+      word += bytes;
+      return;
+    }
+    flush();
+    plain += bytes;
+  });
+  flush();
+  return plain;
+}
+
 }  // namespace
 
 std::vector<std::string> split_words(std::string_view text) {
@@ -80,10 +109,7 @@ std::vector<std::string> squad_words(std::string_view text) {
   for_characters(lower, [&](char32_t c, std::string_view bytes) {
     if (!is_ascii_punctuation(c)) plain += bytes;
   });
-  std::vector<std::string> words = split_words(plain);
-  std::erase_if(
-      words, [](const std::string& word) { return word == "a" || word == "an" || word == "the"; });
-  return words;
+  return split_words(without_articles(plain));
 }
 
 std::size_t shared_words(const std::vector<std::string>& a, const std::vector<std::string>& b) {

@@ -15,6 +15,10 @@ TEST_CASE("answers are compared as the official script does", "[lm-answers]") {
   CHECK(squad_exact("an apple", "apple") == 1);
   CHECK(squad_exact("apples", "apple") == 0);
   CHECK(squad_exact("", "the") == 1);
+  // Articles end at word boundaries of Python's re: a curly quote is no letter, an accent is.
+  CHECK(squad_exact("\xE2\x80\x9Cthe Matrix\xE2\x80\x9D", "\xE2\x80\x9C matrix\xE2\x80\x9D") == 1);
+  CHECK(squad_exact("th\xC3\xA9 a", "th\xC3\xA9") == 1);
+  CHECK(squad_exact("an\xC3\xA9", "\xC3\xA9") == 0);
   // Two of three and two of four words are shared: 2 (2/3) (2/4) / (2/3 + 2/4).
   CHECK(squad_f1("in old Paris", "old Paris of France") == Approx(4.0 / 7));
   // A word counts as often as both have it.
