@@ -43,9 +43,8 @@ TEST_CASE("the example of an embedded run trains to the bytes of trivet run") {
 
 TEST_CASE("a program runs what it has built, several times, and hears of its mistakes") {
   const test::TempDir temp;
-  const auto result =
-      test::shell(test::quoted((test::build_root() / "test/program/embedding").string()) + " " +
-                  test::quoted((temp / "runs").string()));
+  const auto result = test::shell(test::quoted((test::build_root() / "test/embedding").string()) +
+                                  " " + test::quoted((temp / "runs").string()));
   INFO(result.output);
   REQUIRE(result.exit_code == 0);
   CHECK_THAT(result.output, Contains("first: code 0, 1 evaluations, step 20, 1-built\n"));
@@ -64,10 +63,10 @@ TEST_CASE("an embedded run saves at a signal") {
                                   "']\n[task.train_input]\nbatch_size = 4096\n"
                                   "[task.model]\nhidden_dims = [2048, 2048]\n");
   const std::string status = test::quoted((temp / "run/status.json").string());
-  const auto result =
-      test::shell(example() + " " + test::quoted(config.string()) + " " +
-                  test::quoted((temp / "run").string()) + " & until grep -q running " + status +
-                  " 2>/dev/null; do sleep 0.05; done; kill -TERM $!; wait $!; echo code $?");
+  const auto result = test::shell(
+      example() + " " + test::quoted(config.string()) + " " +
+      test::quoted((temp / "run").string()) + " & while kill -0 $! && ! grep -q running " + status +
+      " 2>/dev/null; do sleep 0.05; done; kill -TERM $!; wait $!; echo code $?");
   INFO(result.output);
   CHECK_THAT(result.output, Contains("code 75"));
   CHECK_THAT(test::read_file(temp / "run/status.json"), Contains("preempted"));
