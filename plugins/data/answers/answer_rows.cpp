@@ -74,6 +74,11 @@ std::unique_ptr<AnswerRows> AnswerRows::make(std::vector<SquadQuestion> question
     context.windows = windows_of(std::ssize(context.tokens.ids), *room, rules.doc_stride);
     const AnswerSpan span =
         question.answers.empty() ? AnswerSpan() : span_of(question.answers[0], context.tokens);
+    if (!question.answers.empty() && span.first < 0) {
+      throw InputError(
+          question.location + ": the answer '" + question.answers[0].text + "' has no token",
+          {.hint = "the tokenizer drops it; correct the answer"});
+    }
     std::vector<std::int32_t> front;
     if (rules.special.cls) front.push_back(*rules.special.cls);
     front.insert(front.end(), asked.begin(), asked.end());

@@ -26,7 +26,8 @@ struct AnswerRules {
 
 class AnswerRows final : public LabeledRows {
  public:
-  // Throws InputError, with the question's location, for rows without room for a context.
+  // Throws InputError, with the question's location, for rows without room for a context, and for
+  // an answer without tokens.
   static std::unique_ptr<AnswerRows> make(std::vector<SquadQuestion> questions,
                                           const Tokenizer& tokenizer, AnswerRules rules);
 

@@ -104,11 +104,7 @@ QuestionAnsweringInput::QuestionAnsweringInput(const Config& config, InputContex
                                                const Parts& parts)
     : RowsInput(
           config, context, parts.files.empty() ? "the examples" : summary_of(parts.files),
-          {.only = {parts.tokenizer, parts.vocabulary},
-           .source = {},
-           .target = {},
-           .only_ids = "ids"},
-          [parts] { return parts.load(); },
+          encoder_sides(parts.tokenizer, parts.vocabulary), [parts] { return parts.load(); },
           [parts](DataSource& examples) { return parts.load(examples); }) {}
 
 }  // namespace trivet::data

@@ -16,13 +16,13 @@
 namespace trivet::data {
 namespace {
 
-// A value of the file, with its place.
+// A value of the file, with its location.
 struct Node {
   const Value& value;
-  std::string place;  // "FILE: data[0]"
+  std::string location;  // "FILE: data[0]"
 
   [[noreturn]] void refuse(const std::string& what, const std::string& hint = {}) const {
-    throw InputError(place + ": " + what, {.hint = hint});
+    throw InputError(location + ": " + what, {.hint = hint});
   }
 
   const Value* find(const char* name) const {
@@ -34,7 +34,7 @@ struct Node {
   Node member(const char* name) const {
     const Value* found = find(name);
     if (found == nullptr) refuse(std::string("has no \"") + name + "\"", "SQuAD's files have it");
-    return {*found, place + (place.ends_with(": ") ? "" : ".") + name};
+    return {*found, location + (location.ends_with(": ") ? "" : ".") + name};
   }
 
   const Value::Array& items() const {
@@ -42,7 +42,7 @@ struct Node {
     return value.items();
   }
 
-  Node item(std::size_t i) const { return {items()[i], place + "[" + std::to_string(i) + "]"}; }
+  Node item(std::size_t i) const { return {items()[i], location + "[" + std::to_string(i) + "]"}; }
 
   const std::string& text() const {
     if (!value.is_string()) refuse("is not a text");
@@ -63,6 +63,7 @@ std::optional<std::size_t> offset_of(std::string_view text, std::int64_t charact
 SquadAnswer answer_of(const Node& node, const std::string& context) {
   SquadAnswer answer{.text = node.member("text").text()};
   if (answer.text.empty()) node.refuse("the answer is empty");
+  if (answer.text.find('\0') != std::string::npos) node.refuse("the answer has a zero byte");
   const Node start = node.member("answer_start");
   if (!start.value.is_integer() || start.value.as_integer() < 0) {
     start.refuse("is not a number of at least 0");
@@ -118,8 +119,8 @@ class SquadReader {
                            .context = context,
                            .answers = {},
                            .location = {}};
-    node.place += " (" + question.id + ")";
-    question.location = node.place;
+    node.location += " (" + question.id + ")";
+    question.location = node.location;
     if (!ids_.insert(question.id).second) node.refuse("another question has this id");
     const Value* impossible = node.find("is_impossible");
     const bool has_none =

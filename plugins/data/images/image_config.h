@@ -45,7 +45,7 @@ TRIVET_CONFIG(
      "off.",
      at_least(0), at_most(1000)),
     (prob, "Probability that an image is mixed or cut.", between(0.0, 1.0)),
-    (switch_prob, "With both alphas: probability of CutMix in place of mixup.", between(0.0, 1.0)))
+    (switch_prob, "With both alphas: probability of CutMix instead of mixup.", between(0.0, 1.0)))
 
 struct DatasetConfig : InputConfig {
   std::optional<double> scale;

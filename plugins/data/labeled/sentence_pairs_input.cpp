@@ -182,11 +182,7 @@ SentencePairsInput::SentencePairsInput(const Config& config, InputContext& conte
                                        const Parts& parts)
     : RowsInput(
           config, context, name_of(parts.data.get()),
-          {.only = {parts.tokenizer, parts.vocabulary},
-           .source = {},
-           .target = {},
-           .only_ids = "ids"},
-          [parts] { return parts.load(); },
+          encoder_sides(parts.tokenizer, parts.vocabulary), [parts] { return parts.load(); },
           [parts](DataSource& examples) { return parts.load(examples, std::monostate()); }) {}
 
 }  // namespace trivet::data

@@ -160,10 +160,7 @@ TaggedSequencesInput::TaggedSequencesInput(const Config& config, InputContext& c
                                            const Parts& parts)
     : RowsInput(
           config, context, name_of(parts.data.get()),
-          {.only = {parts.tokenizer, parts.vocabulary},
-           .source = {},
-           .target = {},
-           .only_ids = "ids"},
+          encoder_sides(parts.tokenizer, parts.vocabulary),
           [parts] { return parts.load(*parts.data, Parts::Tags::given); },
           [parts](DataSource& examples) { return parts.load(examples, Parts::Tags::none); }) {}
 

@@ -124,11 +124,7 @@ TextPairsInput::TextPairsInput(const Config& config, InputContext& context)
 TextPairsInput::TextPairsInput(const Config& config, InputContext& context, const Parts& parts)
     : RowsInput(
           config, context, name_of(parts.data.get()),
-          {.only = {parts.tokenizer, parts.vocabulary},
-           .source = {},
-           .target = {},
-           .only_ids = "ids",
-           .only_prefixes = {"left/", "right/"}},
+          encoder_sides(parts.tokenizer, parts.vocabulary, {"left/", "right/"}),
           [parts] { return parts.load(); },
           [parts](DataSource& examples) { return parts.load_left(examples); }) {}
 

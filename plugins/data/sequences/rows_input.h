@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/sequences/sequence_dataset.h"
@@ -29,6 +30,17 @@ struct TextSides {
   // Of the fields of `only`; "left/" is seen as the text "left".
   std::vector<std::string> only_prefixes = {""};
 };
+
+// Of inputs for encoders, which show their "ids".
+inline TextSides encoder_sides(std::shared_ptr<const Tokenizer> tokenizer,
+                               std::int64_t vocabulary_size,
+                               std::vector<std::string> prefixes = {""}) {
+  return {.only = {std::move(tokenizer), vocabulary_size},
+          .source = {},
+          .target = {},
+          .only_ids = "ids",
+          .only_prefixes = std::move(prefixes)};
+}
 
 // In training a thread starts to read and tokenize at once, while the model is built. In evaluation
 // the first call that needs the data reads it.

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "lm/tasks/batch_decoding.h"
+#include "lm/metrics/real_rows.h"
 #include "trivet/ops/host_array.h"
 
 namespace trivet::lm {

@@ -2,14 +2,15 @@
 #include "lm/answers/question_answering.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <utility>
 
 #include "lm/answers/position_accuracy.h"
 #include "lm/answers/squad_score.h"
-#include "lm/tasks/batch_decoding.h"
+#include "lm/metrics/real_rows.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
 #include "trivet/ops/host_array.h"
@@ -153,12 +154,22 @@ QuestionAnswering::QuestionAnswering(const Config& config, TaskContext& context)
       version_2_(config.version_2),
       threshold_(config.null_score_diff_threshold) {}
 
+std::unique_ptr<Input> QuestionAnswering::build_inputs(const ConfigOf<Input>& config,
+                                                       InputContext& context) {
+  const Value* allowed = config.fields().find("version_2");
+  if (!version_2_ && allowed != nullptr && allowed->is_boolean() && allowed->as_boolean()) {
+    throw ConfigError(Diagnostic{.path = context.name + ".version_2",
+                                 .what = "is true, but task.version_2 is false: the task would "
+                                         "answer every question",
+                                 .hint = "set task.version_2 = true"});
+  }
+  return TextTask::build_inputs(config, context);
+}
+
 WeightedScalar QuestionAnswering::build_losses(const Batch& batch, const NestedMap& outputs,
                                                const FpropContext& context) {
   const Tensor& starts = outputs.at("start_logits");
-  const std::vector<bool> real = real_rows(batch, starts.dim(0));
-  std::vector<float> weights;
-  for (const bool is_real : real) weights.push_back(is_real ? 1.0F : 0.0F);
+  const std::vector<float> weights = row_weights(batch, starts.dim(0));
   const Tensor weight = Tensor::from<float>(starts.device(), weights, {std::ssize(weights)});
   const auto loss_of = [&](const Tensor& logits, const char* positions) {
     return ops::weighted_mean(ops::softmax_cross_entropy(logits, batch.at(positions)), weight);
@@ -166,7 +177,7 @@ WeightedScalar QuestionAnswering::build_losses(const Batch& batch, const NestedM
   const Tensor sum = ops::add(loss_of(starts, "start_positions"),
                               loss_of(outputs.at("end_logits"), "end_positions"));
   return {add_aux_losses(ops::mul(sum, 0.5F), context),
-          static_cast<double>(std::ranges::count_if(real, std::identity()))};
+          std::accumulate(weights.begin(), weights.end(), 0.0)};
 }
 
 Metrics QuestionAnswering::build_metrics(Phase) {

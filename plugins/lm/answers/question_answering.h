@@ -46,6 +46,10 @@ class QuestionAnswering final : public TextTask, public Predictor {
   using Config = QuestionAnsweringConfig;
   QuestionAnswering(const Config& config, TaskContext& context);
 
+  // Throws ConfigError for an input of version 2, whose questions may have no answer, where the
+  // task always gives one.
+  std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
+                                      InputContext& context) override;
   WeightedScalar build_losses(const Batch& batch, const NestedMap& outputs,
                               const FpropContext& context) override;
   Metrics build_metrics(Phase phase) override;

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "lm/metrics/real_rows.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
 #include "trivet/ops/host_array.h"
@@ -15,12 +16,6 @@ namespace {
 constexpr const char* kOwner = "the saved state of the recall of pairs";
 
 }  // namespace
-
-std::vector<float> weights_of_pairs(const Batch& batch, std::int64_t rows) {
-  const Tensor* weight = batch.find("weight");
-  return weight != nullptr ? weight->to_host<float>()
-                           : std::vector<float>(static_cast<std::size_t>(rows), 1.0F);
-}
 
 std::vector<std::int64_t> ranks_of_pairs(const Tensor& a, const Tensor& b,
                                          const std::vector<float>& weights) {
@@ -56,7 +51,7 @@ void RetrievalRecall::count(Counts& counts, const std::vector<std::int64_t>& ran
 
 void RetrievalRecall::update_state(const Batch& batch, const NestedMap& outputs) {
   const Tensor &left = outputs.at("left"), &right = outputs.at("right");
-  const std::vector<float> weights = weights_of_pairs(batch, left.dim(0));
+  const std::vector<float> weights = row_weights(batch, left.dim(0));
   count(sides_[0], ranks_of_pairs(left, right, weights));
   if (sides_.size() > 1) count(sides_[1], ranks_of_pairs(right, left, weights));
   pairs_ +=

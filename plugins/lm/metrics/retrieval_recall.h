@@ -12,9 +12,6 @@
 
 namespace trivet::lm {
 
-// The "weight" of each row; 1 where the batch has none.
-std::vector<float> weights_of_pairs(const Batch& batch, std::int64_t rows);
-
 // The rank, from 0, of b[i] among the rows of `b` by the product with a[i], for each i with a
 // weight; -1 for others. a, b f32 [B, D]; weights [B], of which those of 0 are no candidates.
 std::vector<std::int64_t> ranks_of_pairs(const Tensor& a, const Tensor& b,

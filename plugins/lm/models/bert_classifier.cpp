@@ -21,18 +21,6 @@ TokenEmbedding embedding_of(const EncoderHeadConfig& config, Scope& scope) {
   return own_embedding(config, config.embedding_tpl, scope);
 }
 
-ConfigOf<Layer> dropout_of(const EncoderHeadConfig& config) {
-  if (config.head_dropout == 0) return {};
-  return {"nn/Dropout", Value::table({{"rate", config.head_dropout}})};
-}
-
-ConfigOf<Layer> dense(const EncoderHeadConfig& config) {
-  return {"nn/Linear", Value::table({{"input_dims", config.model_dims},
-                                     {"output_dims", config.num_classes},
-                                     {"activation", "none"},
-                                     {"init", encode(config.head_init)}})};
-}
-
 ConfigOf<Layer> softmax_of(const EncoderHeadConfig& config) {
   return {"nn/FullSoftmax", Value::table({{"input_dims", config.model_dims},
                                           {"num_classes", config.num_classes},
@@ -45,8 +33,9 @@ BertClassifier::BertClassifier(const Config& config, Scope& scope)
     : embedding_(embedding_of(config, scope)),
       encoder_(config, scope, kClassifier),
       pooler_(config, config.head_init, config.use_pooler, scope),
-      dropout_(scope.layer("head_dropout", dropout_of(config))),
-      classifier_(scope.layer("classifier", dense(config))) {}
+      dropout_(scope.layer("head_dropout", dropout_of(config.head_dropout))),
+      classifier_(scope.layer("classifier", linear_of(config.model_dims, config.num_classes, "none",
+                                                      config.head_init))) {}
 
 NestedMap BertClassifier::fprop(const Batch& batch, FpropContext& context) {
   Tensor h = pooler_.fprop(encoder_.fprop(embedding_, batch, context), context);
@@ -57,7 +46,7 @@ NestedMap BertClassifier::fprop(const Batch& batch, FpropContext& context) {
 BertTagger::BertTagger(const Config& config, Scope& scope)
     : embedding_(embedding_of(config, scope)),
       encoder_(config, scope, kTagger),
-      dropout_(scope.layer("head_dropout", dropout_of(config))),
+      dropout_(scope.layer("head_dropout", dropout_of(config.head_dropout))),
       classifier_(scope.layer("classifier", softmax_of(config))),
       head_(&softmax_head(*classifier_, "classifier")) {}
 

@@ -4,27 +4,11 @@
 #include "trivet/ops.h"
 
 namespace trivet::lm {
-namespace {
-
-ConfigOf<Layer> span_of(const BertQuestionAnsweringConfig& config) {
-  return {"nn/Linear", Value::table({{"input_dims", config.model_dims},
-                                     {"output_dims", 2},
-                                     {"activation", "none"},
-                                     {"init", encode(config.init)}})};
-}
-
-ConfigOf<Layer> span_dropout_of(const BertQuestionAnsweringConfig& config) {
-  if (config.head_dropout == 0) return {};
-  return {"nn/Dropout", Value::table({{"rate", config.head_dropout}})};
-}
-
-}  // namespace
-
 BertQuestionAnswering::BertQuestionAnswering(const Config& config, Scope& scope)
     : embedding_(own_embedding(config, config.embedding_tpl, scope)),
       encoder_(config, scope, "lm/BertQuestionAnswering"),
-      dropout_(scope.layer("head_dropout", span_dropout_of(config))),
-      span_(scope.layer("span", span_of(config))) {}
+      dropout_(scope.layer("head_dropout", dropout_of(config.head_dropout))),
+      span_(scope.layer("span", linear_of(config.model_dims, 2, "none", config.init))) {}
 
 NestedMap BertQuestionAnswering::fprop(const Batch& batch, FpropContext& context) {
   Tensor h = encoder_.fprop(embedding_, batch, context);

@@ -27,19 +27,12 @@ EncoderConfig generator_of(const ElectraConfig& config) {
   return generator;
 }
 
-ConfigOf<Layer> dense(const ElectraConfig& config, std::int64_t in, std::int64_t out,
-                      const char* activation) {
-  return {"nn/Linear", Value::table({{"input_dims", in},
-                                     {"output_dims", out},
-                                     {"activation", activation},
-                                     {"init", encode(config.init)}})};
-}
-
 // Null if the generator is as wide as the table.
 std::shared_ptr<Layer> projection_of(const ElectraConfig& config, Scope& scope) {
   const std::int64_t dims = generator_of(config).model_dims;
   if (dims == config.model_dims) return nullptr;
-  return scope.layer("embedding_projection", dense(config, config.model_dims, dims, "none"));
+  return scope.layer("embedding_projection",
+                     linear_of(config.model_dims, dims, "none", config.init));
 }
 
 // The id at which the probabilities add up to `draw` of their sum.
@@ -81,8 +74,9 @@ Electra::Electra(const Config& config, Scope& scope, Scope generator)
       generator_(generator_of(config), generator, kElectra),
       generator_head_(config, generator_of(config).model_dims, table_, generator),
       dense_(scope.layer("discriminator_dense",
-                         dense(config, config.model_dims, config.model_dims, "nn/Gelu"))),
-      logit_(scope.layer("discriminator_logit", dense(config, config.model_dims, 1, "none"))) {}
+                         linear_of(config.model_dims, config.model_dims, "nn/Gelu", config.init))),
+      logit_(scope.layer("discriminator_logit",
+                         linear_of(config.model_dims, 1, "none", config.init))) {}
 
 NestedMap Electra::fprop(const Batch& batch, FpropContext& context) {
   const Tensor h = generator_.fprop(generator_embedding_, batch, context);

@@ -9,18 +9,6 @@
 #include "trivet/layer/layer_template.h"
 
 namespace trivet::lm {
-namespace {
-
-ConfigOf<Layer> dense_of(const MaskedHeadConfig& config, std::int64_t input_dims) {
-  Value fields = Value::table({{"input_dims", input_dims},
-                               {"output_dims", config.model_dims},
-                               {"init", encode(config.init)}});
-  if (config.mlm_activation) fields.set("activation", config.mlm_activation.to_value());
-  return {"nn/Linear", std::move(fields)};
-}
-
-}  // namespace
-
 std::shared_ptr<Layer> masked_softmax(const MaskedHeadConfig& config, Scope& scope,
                                       const char* model) {
   check_vocabulary(config);
@@ -33,7 +21,11 @@ std::shared_ptr<Layer> masked_softmax(const MaskedHeadConfig& config, Scope& sco
 MaskedHead::MaskedHead(const MaskedHeadConfig& config, std::int64_t input_dims,
                        SoftmaxHead& softmax, Scope& scope)
     : softmax_(softmax),
-      mlm_dense_(scope.layer("mlm_dense", dense_of(config, input_dims))),
+      mlm_dense_(scope.layer(
+          "mlm_dense",
+          linear_of(input_dims, config.model_dims,
+                    config.mlm_activation ? config.mlm_activation.to_value() : Value("none"),
+                    config.init))),
       mlm_norm_(scope.layer("mlm_norm", norm_of(config.mlm_norm_tpl, config))) {}
 
 Tensor MaskedHead::hidden(const Tensor& h, FpropContext& context) const {

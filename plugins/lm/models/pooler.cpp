@@ -7,11 +7,7 @@ namespace trivet::lm {
 
 Pooler::Pooler(const EncoderConfig& config, const InitConfig& init, bool is_dense, Scope& scope) {
   if (!is_dense) return;
-  dense_ = scope.layer(
-      "pooler", ConfigOf<Layer>("nn/Linear", Value::table({{"input_dims", config.model_dims},
-                                                           {"output_dims", config.model_dims},
-                                                           {"activation", "nn/Tanh"},
-                                                           {"init", encode(init)}})));
+  dense_ = scope.layer("pooler", linear_of(config.model_dims, config.model_dims, "nn/Tanh", init));
 }
 
 Tensor Pooler::fprop(const Tensor& h, FpropContext& context) const {

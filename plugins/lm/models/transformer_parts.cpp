@@ -89,6 +89,19 @@ ConfigOf<Layer> norm_of(ConfigOf<Layer> layer, const TransformerConfig& config) 
   return layer;
 }
 
+ConfigOf<Layer> linear_of(std::int64_t input_dims, std::int64_t output_dims,
+                          const Value& activation, const InitConfig& init) {
+  return {"nn/Linear", Value::table({{"input_dims", input_dims},
+                                     {"output_dims", output_dims},
+                                     {"activation", activation},
+                                     {"init", encode(init)}})};
+}
+
+ConfigOf<Layer> dropout_of(double rate) {
+  if (rate == 0) return {};
+  return {"nn/Dropout", Value::table({{"rate", rate}})};
+}
+
 std::int64_t longest_of(const TransformerConfig& config, const ConfigOf<Layer>& positions) {
   const Value* given = positions.fields().find("max_seq_length");
   std::int64_t most = positions.key() == kTrainablePositions ? kTablePositions : 0;

@@ -61,6 +61,12 @@ ConfigOf<Layer> table_of(ConfigOf<Layer> layer, std::int64_t num_classes,
 ConfigOf<Layer> positions_of(ConfigOf<Layer> layer, const TransformerConfig& config);
 ConfigOf<Layer> norm_of(ConfigOf<Layer> layer, const TransformerConfig& config);
 
+// "nn/Linear" with a bias. `activation` may be "none".
+ConfigOf<Layer> linear_of(std::int64_t input_dims, std::int64_t output_dims,
+                          const Value& activation, const InitConfig& init);
+// Null for a rate of 0.
+ConfigOf<Layer> dropout_of(double rate);
+
 // The longest sequence for max_seq_len and these positions; 0: no limit.
 std::int64_t longest_of(const TransformerConfig& config, const ConfigOf<Layer>& positions);
 

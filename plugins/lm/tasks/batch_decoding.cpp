@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lm/metrics/real_rows.h"
 #include "trivet/error.h"
 #include "trivet/ops/host_array.h"
 
@@ -17,14 +18,6 @@ void check_alone(const std::int32_t* segments, std::int64_t length) {
 }
 
 }  // namespace
-
-std::vector<bool> real_rows(const Batch& batch, std::int64_t rows) {
-  std::vector<bool> real;
-  std::optional<HostArray<float>> weights;
-  if (const Tensor* weight = batch.find("weight")) weights.emplace(*weight);
-  for (std::int64_t i = 0; i < rows; ++i) real.push_back(!weights || (*weights)[i] != 0);
-  return real;
-}
 
 std::vector<std::optional<PromptedRow>> prompted_rows(const Batch& batch) {
   const Tensor& all_ids = batch.at("ids");

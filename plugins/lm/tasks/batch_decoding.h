@@ -28,9 +28,6 @@ struct PromptedRow {
 // documents, and for one in which no label counts.
 std::vector<std::optional<PromptedRow>> prompted_rows(const Batch& batch);
 
-// Which of a batch's rows are examples: those whose "weight", where there is one, is not 0.
-std::vector<bool> real_rows(const Batch& batch, std::int64_t rows);
-
 // The ids of each row of `ids` [B, T] where `paddings` is 0; nothing for a row of weight 0.
 std::vector<std::optional<TokenIds>> unpadded_rows(const Batch& batch, const std::string& ids,
                                                    const std::string& paddings);

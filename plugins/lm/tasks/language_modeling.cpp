@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lm/decoding/text_generation.h"
+#include "lm/metrics/real_rows.h"
 #include "lm/metrics/token_metrics.h"
 #include "lm/tasks/batch_decoding.h"
 #include "trivet/error.h"

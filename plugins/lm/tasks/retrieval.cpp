@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "lm/metrics/real_rows.h"
 #include "lm/metrics/retrieval_recall.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
@@ -36,11 +37,21 @@ Retrieval::Retrieval(const Config& config, TaskContext& context)
       bidirectional_(config.bidirectional),
       recall_at_(config.recall_at) {}
 
+std::unique_ptr<Input> Retrieval::build_inputs(const ConfigOf<Input>& config,
+                                               InputContext& context) {
+  if (context.phase == Phase::training && config.fields().integer_or("batch_size", 0) == 1) {
+    throw ConfigError(Diagnostic{.path = context.name + ".batch_size",
+                                 .what = "is 1, and a pair learns from the others of its batch",
+                                 .hint = "set it to 2 or more"});
+  }
+  return TextTask::build_inputs(config, context);
+}
+
 WeightedScalar Retrieval::build_losses(const Batch& batch, const NestedMap& outputs,
                                        const FpropContext& context) {
   const Tensor &left = outputs.at("left"), &right = outputs.at("right");
   const std::int64_t rows = left.dim(0);
-  const std::vector<float> weights = weights_of_pairs(batch, rows);
+  const std::vector<float> weights = row_weights(batch, rows);
   std::vector<float> margins(static_cast<std::size_t>(rows * rows), 0.0F);
   std::vector<float> candidates;
   std::vector<std::int32_t> own(static_cast<std::size_t>(rows));
@@ -90,7 +101,7 @@ std::vector<Value> Retrieval::predictions(const Batch& batch, const NestedMap& o
   const Tensor& left = outputs.at("left");
   const HostArray<float> l(left);
   const std::int64_t rows = left.dim(0), dims = left.dim(1);
-  const std::vector<float> weights = weights_of_pairs(batch, rows);
+  const std::vector<float> weights = row_weights(batch, rows);
   const Tensor* right = outputs.find("right");
   const std::vector<std::int64_t> ranks =
       right != nullptr ? ranks_of_pairs(left, *right, weights) : std::vector<std::int64_t>();

@@ -36,13 +36,20 @@ TRIVET_CONFIG(
      more_than(0), adjustable),
     (margin, "How much smaller the product of a pair is in the loss.", at_least(0), adjustable),
     (bidirectional, "Adds the loss of finding the left text from the right one.", adjustable),
-    (recall_at, "Numbers of texts among which the right one is to be.", adjustable))
+    (recall_at,
+     "Numbers of texts among which the right one is to be; from the size of a batch on the recall "
+     "is "
+     "1.",
+     adjustable))
 
 class Retrieval final : public TextTask, public Predictor {
  public:
   using Config = RetrievalConfig;
   Retrieval(const Config& config, TaskContext& context);
 
+  // Throws ConfigError for training batches of one pair: there is no other to compare it with.
+  std::unique_ptr<Input> build_inputs(const ConfigOf<Input>& config,
+                                      InputContext& context) override;
   WeightedScalar build_losses(const Batch& batch, const NestedMap& outputs,
                               const FpropContext& context) override;
   Metrics build_metrics(Phase phase) override;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -366,8 +367,24 @@ TEST_CASE("the example trainer differs from the default one in its start alone")
   CHECK(weights("none", "step_00000000") == weights("default", "step_00000000"));
   CHECK(weights("none", "step_00000020") == weights("default", "step_00000020"));
   train("zero", zero + "'trainer.zero=[\"output/.*\"]'");
-  const std::string start = weights("zero", "step_00000000");
-  CHECK(start != weights("default", "step_00000000"));
+  const auto norms = examples.trivet(
+      "norms " + quoted((examples.folder / "zero/checkpoints/step_00000000").string()));
+  INFO(norms.output);
+  std::istringstream variables(norms.output);
+  int zeros = 0, others = 0;
+  for (std::string line; std::getline(variables, line);) {
+    const std::string path = line.substr(0, line.find(' ')),
+                      norm = line.substr(line.rfind(' ') + 1);
+    if (path.starts_with("output/")) {
+      CHECK(norm == "0");
+      ++zeros;
+    } else if (path.ends_with("/w")) {
+      CHECK(norm != "0");
+      ++others;
+    }
+  }
+  CHECK(zeros == 2);
+  CHECK(others == 1);
   CHECK_THAT(test::records(examples.folder / "zero", "train").back().dump(),
              Contains("training_loss"));
 

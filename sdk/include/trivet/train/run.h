@@ -37,7 +37,7 @@ struct RunOptions {
   // trivet-host.
   std::vector<std::filesystem::path> plugin_dirs{};
   // Gets what `trivet run` prints to a file, without the ends of lines, and warnings. May be empty.
-  // [run-thread]
+  // Its exceptions are ignored: the run does not depend on it. [run-thread]
   std::function<void(std::string_view line)> on_line{};
 };
 

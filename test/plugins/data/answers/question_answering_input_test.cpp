@@ -139,6 +139,11 @@ TEST_CASE("questions to answer make one row each", "[data-answers]") {
              Contains("given.jsonl:1: the context has 5 tokens, and a row has room for 4"));
 }
 
+TEST_CASE("an answer without tokens is refused", "[data-answers]") {
+  const Questions questions(squad("a b", "x", R"("answers": [{"text": " ", "answer_start": 1}])"));
+  CHECK_THAT(questions.complaint(), Contains("(q): the answer ' ' has no token"));
+}
+
 TEST_CASE("rows without room for a question and a context are refused", "[data-answers]") {
   Questions questions(squad("a", "xyzxy", R"("answers": [{"text": "a", "answer_start": 0}])"));
   CHECK_THAT(questions.complaint(), Contains("(q): the question leaves no room"));

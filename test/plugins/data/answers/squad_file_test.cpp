@@ -104,6 +104,10 @@ TEST_CASE("a message about a file of questions has the place of the mistake", "[
   CHECK_THAT(squad.refused(file_of(question("a", R"("answers": [{"text": "",
                                                      "answer_start": 0}])"))),
              Contains("the answer is empty"));
+  CHECK_THAT(squad.refused(file_of(question("a", R"("answers": [{"text": "h\u0000",
+                                                     "answer_start": 6}])"),
+                                   "Ärzte h\\u0000ilen.")),
+             Contains("the answer has a zero byte"));
   CHECK_THAT(squad.refused(file_of(kDoctors + "," + kDoctors)),
              place(".qas[1] (a): another question has this id"));
   CHECK_THROWS_WITH(squad.read(file_of(kDoctors), NoAnswers::refused, 20),

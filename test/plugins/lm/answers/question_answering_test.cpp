@@ -209,6 +209,15 @@ TEST_CASE("positions are counted, and the counts keep the promises of metrics", 
             std::vector<testing::MetricBatch>{{batch, outputs}, {other, outputs}}) == "");
 }
 
+TEST_CASE("inputs whose questions may have no answer need a task that knows", "[lm-answers]") {
+  use_plugin("data");
+  const TaskFixture fixture;
+  InputContext context{.phase = Phase::evaluation, .name = "task.eval_input"};
+  const ConfigOf<Input> input("data/QuestionAnswering", Value::table({{"version_2", true}}));
+  CHECK_THROWS_WITH(fixture.task->build_inputs(input, context),
+                    Contains("task.eval_input.version_2") && Contains("task.version_2 = true"));
+}
+
 TEST_CASE("a threshold without version 2 is refused", "[lm-answers]") {
   lm::QuestionAnsweringConfig config;
   config.null_score_diff_threshold = 1;

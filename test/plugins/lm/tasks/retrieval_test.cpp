@@ -212,6 +212,15 @@ TEST_CASE("recall of pairs keeps the promises of metrics", "[lm-retrieval]") {
   CHECK_THROWS_WITH(one.restore_state(two.save_state()), Contains("another number of counts"));
 }
 
+TEST_CASE("a pair alone in its batch has nothing to learn from", "[lm-retrieval]") {
+  use_plugin("data");
+  const TaskFixture fixture({});
+  InputContext context{.phase = Phase::training, .name = "task.train_input"};
+  const ConfigOf<Input> input("data/TextPairs", Value::table({{"batch_size", 1}}));
+  CHECK_THROWS_WITH(fixture.task->build_inputs(input, context),
+                    Contains("task.train_input.batch_size") && Contains("2 or more"));
+}
+
 TEST_CASE("numbers of texts to find are checked", "[lm-retrieval]") {
   lm::RetrievalConfig config;
   config.recall_at = {1, 0, 1};
