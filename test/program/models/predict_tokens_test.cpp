@@ -2,6 +2,7 @@
 // trivet predict for models of tokens: how likely texts are, the tokens of masks, and the targets
 // of sources; and for one of several tasks.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <numeric>
 #include <sstream>
@@ -241,20 +242,28 @@ TEST_CASE("embeddings of texts give the recall of the evaluation") {
     return std::inner_product(left[i].begin(), left[i].end(), right[j].begin(), 0.0);
   };
   REQUIRE(outputs.size() == 20);
-  double hits = 0, first = 0;
+  // Two products that differ by less than this may change places with the order of their sums.
+  constexpr double kTie = 5e-6;
+  int hits = 0, first = 0, certain = 0;
   for (std::size_t i = 0; i < 20; ++i) {
     CHECK(outputs[i].at("score").get<double>() == Approx(product(i, i)).margin(1e-5));
     const std::size_t batch = i / 8 * 8;  // of the evaluation
-    int before = 0;
+    int before = 0, tied = 0;
     for (std::size_t j = batch; j < std::min<std::size_t>(batch + 8, 20); ++j) {
-      before += j != i && product(i, j) >= product(i, i) - 1e-6 ? 1 : 0;
+      if (j == i) continue;
+      const double lead = product(i, j) - product(i, i);
+      (std::abs(lead) < kTie ? tied : before) += lead > -kTie ? 1 : 0;
     }
-    CHECK(outputs[i].at("rank") == before + 1);
-    hits += before < 3 ? 1 : 0;
-    first += before == 0 ? 1 : 0;
+    const int rank = outputs[i].at("rank").get<int>();
+    CHECK(rank >= before + 1);
+    CHECK(rank <= before + tied + 1);
+    certain += tied == 0 ? 1 : 0;
+    hits += rank <= 3 ? 1 : 0;
+    first += rank <= 1 ? 1 : 0;
   }
-  CHECK(hits / 20 == Approx(values.at("left_recall_at_3").get<double>()));
-  CHECK(first / 20 == Approx(values.at("left_recall_at_1").get<double>()));
+  CHECK(certain >= 8);
+  CHECK(hits / 20.0 == Approx(values.at("left_recall_at_3").get<double>()));
+  CHECK(first / 20.0 == Approx(values.at("left_recall_at_1").get<double>()));
   CHECK(values.at("dev/left_recall_at_1") == values.at("left_recall_at_1"));
 }
 
