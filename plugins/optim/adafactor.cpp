@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "moments.h"
+#include "optim/parts/moments.h"
 #include "trivet/layer/parameter_store.h"
 #include "trivet/ops.h"
 #include "trivet/train/optim_update.h"

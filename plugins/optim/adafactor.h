@@ -25,7 +25,7 @@
 #include <string_view>
 #include <vector>
 
-#include "decay_filter.h"
+#include "optim/parts/decay_filter.h"
 
 namespace trivet::optim {
 

@@ -30,7 +30,7 @@
 #include <vector>
 
 #include "adam_fields.h"
-#include "decay_filter.h"
+#include "optim/parts/decay_filter.h"
 
 namespace trivet::optim {
 

@@ -2,7 +2,7 @@
 // The fields that Adam, AdamW and Lamb share.
 #pragma once
 
-#include "moments.h"
+#include "optim/parts/moments.h"
 #include "trivet/config.h"
 
 namespace trivet::optim {

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "moments.h"
+#include "optim/parts/moments.h"
 #include "trivet/ops.h"
 #include "trivet/train/optim_update.h"
 

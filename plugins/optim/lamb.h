@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "adam_fields.h"
-#include "layer_filter.h"
+#include "optim/parts/layer_filter.h"
 
 namespace trivet::optim {
 

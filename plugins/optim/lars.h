@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "layer_filter.h"
+#include "optim/parts/layer_filter.h"
 
 namespace trivet::optim {
 

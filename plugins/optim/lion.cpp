@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lion.h"
 
-#include "moments.h"
+#include "optim/parts/moments.h"
 #include "trivet/train/optim_update.h"
 
 namespace trivet::optim {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "decay_filter.h"
+#include "optim/parts/decay_filter.h"
 
 namespace trivet::optim {
 

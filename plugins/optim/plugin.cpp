@@ -5,11 +5,12 @@
 #include "adafactor.h"
 #include "adagrad.h"
 #include "adam.h"
-#include "ewc.h"
 #include "lamb.h"
 #include "lars.h"
 #include "lion.h"
-#include "regularized.h"
+#include "optim/around/ewc.h"
+#include "optim/around/pruned.h"
+#include "optim/around/regularized.h"
 #include "rms_prop.h"
 #include "schedules/schedules.h"
 #include "schedules/sequence.h"
@@ -34,6 +35,8 @@ TRIVET_PLUGIN(
         "Adafactor", "Adam with a factored second moment, which needs little memory."),
     trivet::optimizer<optim::Ewc>(
         "Ewc", "Any optimizer with a pull back to the weights that the training started from."),
+    trivet::optimizer<optim::Pruned>(
+        "Pruned", "Any optimizer with magnitude pruning: the smallest weights become 0."),
     trivet::optimizer<optim::Regularized>(
         "Regularized", "Any optimizer with l1 and l2 penalties and decoupled weight decay."),
     trivet::optimizer<optim::RmsProp>(

@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include "decay_filter.h"
+#include "optim/parts/decay_filter.h"
 
 namespace trivet::optim {
 

@@ -60,6 +60,7 @@ std::unique_ptr<Learner> make_learner(const TrainerConfig& config, Task& task,
       LearnerOptions{.clip = config.gradient_clip,
                      .ema = config.ema,
                      .variational_noise = config.variational_noise,
+                     .gradient_noise = config.gradient_noise,
                      .skip_bad_updates = config.recovery_max_trials > 0});
 }
 

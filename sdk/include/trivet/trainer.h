@@ -93,6 +93,7 @@ struct TrainerConfig {
   std::vector<std::string> frozen;
   std::vector<std::string> trainable;
   GradientClipConfig gradient_clip;
+  GradientNoiseConfig gradient_noise;
   std::int64_t gradient_accumulation = 1;
   EmaConfig ema;
   VariationalNoiseConfig variational_noise;
@@ -125,6 +126,11 @@ struct TrainerConfig {
                       "an evaluation of all batches has nothing to continue with",
                       "set validation_steps to the batches of one evaluation, or validation_data = "
                       "\"restart\"");
+    }
+    if (gradient_clip.each_part && gradient_accumulation == 1) {
+      diagnostics.add("gradient_clip.each_part",
+                      "is on, and gradient_accumulation = 1 makes one part of a batch",
+                      "set trainer.gradient_accumulation to the number of micro-batches");
     }
     if (!summary_histograms || summary_interval > 0) return;
     diagnostics.add("summary_histograms",
@@ -167,6 +173,7 @@ TRIVET_CONFIG(
      "Patterns of the variables to train; all others are frozen. Empty: all variables are "
      "trained."),
     (gradient_clip, "Limits on gradients.", adjustable),
+    (gradient_noise, "Noise on the gradients, after the limits.", adjustable),
     (gradient_accumulation, "Number of micro-batches per optimizer step.", at_least(1), adjustable),
     (ema, "A moving average of the weights, which evaluations use.", adjustable),
     (variational_noise, "Noise on the weights that training steps use.", adjustable),

@@ -66,6 +66,15 @@ GradientClip::Norms GradientClip::clip_variables() {
   return {std::sqrt(total.before), std::sqrt(total.after)};
 }
 
+double GradientClip::norm_of_all() {
+  sum_of_squares(total_square_, store_.trainable_gradients());
+  return std::sqrt(static_cast<double>(total_square_.to_host<float>().front()));
+}
+
+GradientClip::Result GradientClip::norm_alone() {
+  return {.norm = norm_of_all(), .scale = 1};
+}
+
 GradientClip::Result GradientClip::apply(bool wants_norm) {
   if (config_.value > 0) {
     apply_scalar(TV_MAX, store_.trainable_gradients(), lower_);
@@ -76,8 +85,7 @@ GradientClip::Result GradientClip::apply(bool wants_norm) {
   if (config_.per_variable_norm > 0) {
     norms = clip_variables();
   } else {
-    sum_of_squares(total_square_, store_.trainable_gradients());
-    norms.before = std::sqrt(static_cast<double>(total_square_.to_host<float>().front()));
+    norms.before = norm_of_all();
     norms.after = norms.before;
   }
   Result result{.norm = norms.before, .scale = 1};

@@ -24,6 +24,8 @@ class GradientClip {
     float scale = 1;   // what the optimizers are to multiply by
   };
   Result apply(bool wants_norm = false);
+  // The norm, without clipping.
+  Result norm_alone();
   // The first variable whose gradient is not finite; empty when there is none.
   std::string first_not_finite();
 
@@ -37,6 +39,7 @@ class GradientClip {
     double before = 0, after = 0;  // of all gradients, around clipping per variable
   };
   std::vector<double> variable_norms();
+  double norm_of_all();
   Norms clip_variables();
 
   ParameterStore& store_;

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "train/gradient_clip.h"
+#include "train/noise.h"
 #include "train/optimizer_runner.h"
-#include "train/variational_noise.h"
 #include "train/weight_average.h"
 #include "trivet/error.h"
 #include "trivet/train/optim_update.h"
@@ -67,8 +67,10 @@ struct Learner::Impl {
   std::vector<detail::OptimizerRunner> runners;
   std::optional<detail::WeightAverage> average;
   std::optional<detail::VariationalNoise> noise;
+  std::optional<detail::GradientNoise> gradient_noise;
 
   bool skips = false;
+  bool clips_parts = false;
 
   // Of the parts of the update that is under way; kept for their memory.
   OptimizerSegment sum;            // value: the sum, gradient: the store's
@@ -81,7 +83,10 @@ struct Learner::Impl {
 
 Learner::Impl::Impl(ParameterStore& parameters, std::vector<LearnerRule> rules,
                     const LearnerOptions& options)
-    : store(parameters), clip(parameters, options.clip), skips(options.skip_bad_updates) {
+    : store(parameters),
+      clip(parameters, options.clip),
+      skips(options.skip_bad_updates),
+      clips_parts(options.clip.each_part) {
   if (rules.empty()) throw Error("a learner needs a rule");
   auto variables = shares(store, rules);
   for (std::size_t i = 0; i < rules.size(); ++i) {
@@ -95,6 +100,7 @@ Learner::Impl::Impl(ParameterStore& parameters, std::vector<LearnerRule> rules,
   }
   if (options.ema.decay > 0) average.emplace(store, options.ema);
   if (options.variational_noise.scale > 0) noise.emplace(store, options.variational_noise);
+  if (options.gradient_noise.stddev > 0) gradient_noise.emplace(store, options.gradient_noise);
 }
 
 void Learner::Impl::begin_sum() {
@@ -163,10 +169,11 @@ Learner::Step::~Step() {
 
 void Learner::Step::begin_part(RngKey key) {
   NoGrad no_grad;
+  if (!key_) key_ = key;
   if (learner_.impl_->noise) learner_.impl_->noise->add(key, learner_.step_);
 }
 
-bool Learner::Step::add_up(double weight) {
+bool Learner::Step::add_up(double weight, float scale) {
   ++parts_done_;
   if (options_.parts == 1) return true;
   Impl& impl = *learner_.impl_;
@@ -175,7 +182,7 @@ bool Learner::Step::add_up(double weight) {
   tv_optim add{};
   add.kind = TV_SGD;  // sum -= -1 * (weight * gradient): one pass where the backend has the kernel
   add.lr = -1;
-  add.grad_scale = static_cast<float>(weight);
+  add.grad_scale = static_cast<float>(weight) * scale;
   optim_update(add, sum);
   weights_ += weight;
   if (parts_done_ < options_.parts) return false;
@@ -183,6 +190,23 @@ bool Learner::Step::add_up(double weight) {
   assign(sum.gradient, sum.value);
   detail::apply_scalar(TV_MUL, sum.gradient, Tensor::scalar(impl.store.device(), factor));
   return true;
+}
+
+void Learner::Step::check_norm(double norm) {
+  if (std::isfinite(norm)) return;
+  if (!learner_.impl_->skips) learner_.impl_->throw_not_finite(learner_.step_);
+  bad_ = true;
+}
+
+void Learner::Step::add_noise(float& scale) {
+  Impl& impl = *learner_.impl_;
+  if (!key_) throw Error("noise on the gradients is drawn from the key of begin_part");
+  Tensor gradients = impl.store.trainable_gradients();
+  if (scale != 1) {
+    detail::apply_scalar(TV_MUL, gradients, Tensor::scalar(impl.store.device(), scale));
+  }
+  scale = 1;
+  impl.gradient_noise->add(*key_);
 }
 
 Learner::Update Learner::Step::apply_gradients(double weight, const Tensor& loss) {
@@ -199,11 +223,20 @@ Learner::Update Learner::Step::apply_gradients(double weight, const Tensor& loss
     const auto value = static_cast<double>(loss.item());
     bad_ = bad_ || !std::isfinite(value) || value > options_.loss_bound;
   }
-  if (!add_up(weight)) return last_;
-  const detail::GradientClip::Result clipped = impl.clip.apply(impl.skips);
-  last_.skipped = impl.skips && (bad_ || !std::isfinite(clipped.norm));
+  const bool clips_part = impl.clips_parts && options_.parts > 1;
+  float part_scale = 1;
+  if (clips_part) {
+    const detail::GradientClip::Result part = impl.clip.apply(impl.skips);
+    check_norm(part.norm);
+    part_scale = part.scale;
+  }
+  if (!add_up(weight, part_scale)) return last_;
+  detail::GradientClip::Result clipped =
+      clips_part ? impl.clip.norm_alone() : impl.clip.apply(impl.skips);
+  check_norm(clipped.norm);
+  last_.skipped = bad_;
   if (last_.skipped) return last_;
-  if (!std::isfinite(clipped.norm)) impl.throw_not_finite(step);
+  if (impl.gradient_noise) add_noise(clipped.scale);
   last_.gradient_norm = clipped.norm;
   last_.applied = true;
   if (impl.average && step == 0) impl.average->start();

@@ -204,6 +204,53 @@ TEST_CASE_METHOD(Fixture, "gradients that are not finite stop the update and nam
   CHECK(value("c") == std::vector<float>{1, 1});
 }
 
+TEST_CASE_METHOD(Fixture, "each part of an update is clipped, and not their mean") {
+  // Norms 5, cut to 1: (0.6, 0.8); and 0.5, which stays: (0, -0.5). Their mean with weights 1 and
+  // 3 is (0.15, -0.175), which stays as it is.
+  for (const bool each_part : {true, false}) {
+    Fixture fixture;
+    trivet::Learner learner = fixture.learner({.global_norm = 1, .each_part = each_part});
+    trivet::Learner::Step step = learner.begin({.parts = 2});
+    fixture.set_gradient("c", {3, 4});
+    CHECK_FALSE(step.apply_gradients(1).applied);
+    fixture.set_gradient("c", {0, -0.5});
+    const trivet::Learner::Update update = step.apply_gradients(3);
+    CHECK(update.applied);
+    const std::vector<float> c = fixture.value("c");
+    if (each_part) {
+      CHECK(update.gradient_norm == Approx(std::hypot(0.15, 0.175)));
+      CHECK(c[0] == Approx(1 - 0.5 * 0.15));
+      CHECK(c[1] == Approx(1 + 0.5 * 0.175));
+    } else {
+      CHECK(update.gradient_norm == Approx(std::hypot(0.75, 0.625)));
+      CHECK(c[0] == Approx(1 - 0.5 * 0.75));
+    }
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "a part whose gradients are not finite ends or skips the update") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const bool skips : {true, false}) {
+    Fixture fixture;
+    std::vector<trivet::LearnerRule> rules;
+    rules.push_back({.optimizer = std::make_unique<Recorder>(fixture.seen),
+                     .learning_rate = std::make_unique<Rate>(0.5)});
+    trivet::Learner learner(
+        *fixture.store, std::move(rules),
+        {.clip = {.global_norm = 1, .each_part = true}, .skip_bad_updates = skips});
+    trivet::Learner::Step step = learner.begin({.parts = 2});
+    fixture.set_gradient("c", {nan, 1});
+    if (!skips) {
+      CHECK_THROWS_WITH(step.apply_gradients(), Catch::Contains("first in 'c'"));
+      continue;
+    }
+    CHECK_FALSE(step.apply_gradients().applied);
+    fixture.set_gradient("c", {1, 1});
+    CHECK(step.apply_gradients().skipped);
+    CHECK(fixture.value("c") == std::vector<float>{1, 1});
+  }
+}
+
 TEST_CASE_METHOD(Fixture, "a learning rate that is not finite is an error") {
   trivet::Learner learner(*store, std::make_unique<Recorder>(seen),
                           std::make_unique<Rate>(std::numeric_limits<double>::quiet_NaN()));

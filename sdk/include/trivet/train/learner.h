@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@ struct GradientClipConfig {
   double global_norm = 0;
   double per_variable_norm = 0;
   double value = 0;
+  bool each_part = false;
 };
 TRIVET_CONFIG(GradientClipConfig, trivet::NoBase,
               (global_norm,
@@ -30,7 +32,23 @@ TRIVET_CONFIG(GradientClipConfig, trivet::NoBase,
                at_least(0)),
               (per_variable_norm,
                "Each variable's gradient is scaled to at most this l2 norm; 0: off.", at_least(0)),
-              (value, "Each element is cut to [-value, value]; 0: off.", at_least(0)))
+              (value, "Each element is cut to [-value, value]; 0: off.", at_least(0)),
+              (each_part,
+               "Limits the gradients of each micro-batch of gradient_accumulation, instead of "
+               "their mean."))
+
+// Noise on the gradients, after clipping: g + stddev * N(0, 1), drawn for every update from the key
+// of its first pass and the path of the variable (Neelakantan et al. 2015).
+//
+// With `each_part` and micro-batches of one example it is DP-SGD (Abadi et al. 2016, algorithm 1):
+// stddev is the noise multiplier * global_norm / the number of examples of an update. Model
+// Garden's differential_privacy_config clips the mean of a batch, with stddev the noise multiplier
+// * global_norm.
+struct GradientNoiseConfig {
+  double stddev = 0;
+};
+TRIVET_CONFIG(GradientNoiseConfig, trivet::NoBase,
+              (stddev, "Standard deviation of the noise; 0: none.", at_least(0)))
 
 // An exponential moving average of the weights, after every update
 //
@@ -93,6 +111,7 @@ struct LearnerOptions {
   GradientClipConfig clip{};
   EmaConfig ema{};
   VariationalNoiseConfig variational_noise{};
+  GradientNoiseConfig gradient_noise{};
   // Updates whose loss or gradients are not finite, or whose loss is above the bound, are left out
   // and told by Update::skipped. It costs a norm of all gradients per update.
   bool skip_bad_updates = false;
@@ -116,7 +135,8 @@ class TRIVET_API Learner {
 
   struct Update {
     double learning_rate = 0;  // of the first rule
-    // Global l2 norm before clipping by norm (after clipping by value); -1 when none is asked for.
+    // Global l2 norm before clipping by norm (after clipping by value), with each_part of the mean
+    // of the clipped parts; -1 when none is asked for.
     double gradient_norm = -1;
     bool applied = true;   // false: the gradients were kept for a later call, or left out
     bool skipped = false;  // left out: weights, slots, averages and step() are as before
@@ -130,12 +150,13 @@ class TRIVET_API Learner {
     ~Step();
 
     // Before the forward pass of a part: adds variational noise to the weights, which
-    // apply_gradients takes off again, bit for bit. `key` is that of the pass. [run-thread]
+    // apply_gradients takes off again, bit for bit. `key` is that of the pass; noise on the
+    // gradients is drawn from that of the first part. [run-thread]
     void begin_part(RngKey key);
 
     // Uses the gradients in the store: value, then per-variable, then global clipping over all of
-    // them, then the optimizers, then the average. Gradients that are not finite (seen when a norm
-    // is taken) throw Error naming the step and the learning rate. [run-thread]
+    // them, then noise, then the optimizers, then the average. Gradients that are not finite (seen
+    // when a norm is taken) throw Error naming the step and the learning rate. [run-thread]
     //
     // A variable without a gradient (Parameter::has_gradient) is not updated and keeps its slots:
     // no momentum, no weight decay. It adds nothing to norms. Its weights remain in the
@@ -144,7 +165,8 @@ class TRIVET_API Learner {
     // Of n parts the first n - 1 calls only add up; the n-th works on the mean of the n gradients,
     // each with its `weight`: with the number of examples that a loss is the mean over, the update
     // is that of one batch of all of them; a variable is updated if it had a gradient in any of
-    // them. One more call throws Error. `loss` (a scalar, may be undefined) is looked at only where
+    // them. With GradientClipConfig::each_part the parts are clipped, and not their mean. One more
+    // call throws Error. `loss` (a scalar, may be undefined) is looked at only where
     // bad updates are skipped.
     Update apply_gradients(double weight = 1, const Tensor& loss = {});
     // The last result of apply_gradients.
@@ -153,13 +175,18 @@ class TRIVET_API Learner {
    private:
     friend class Learner;
     Step(Learner& learner, const LearnerStepOptions& options);
-    bool add_up(double weight);  // whether the update is complete
+    // Adds the part; whether the update is complete.
+    bool add_up(double weight, float scale);
+    // Throws for gradients that are not finite, or notes it where bad updates are skipped.
+    void check_norm(double norm);
+    void add_noise(float& scale);
 
     Learner& learner_;
     const LearnerStepOptions options_;
     std::int64_t parts_done_ = 0;
     double weights_ = 0;
-    bool bad_ = false;  // a part had a loss to skip
+    bool bad_ = false;           // a part had a loss or gradients to skip
+    std::optional<RngKey> key_;  // of the first part
     Update last_;
   };
   // Starts an update. One at a time: throws Error while another Step lives. Call it outside of a

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "layer_filter.h"
+#include "optim/parts/layer_filter.h"
 
 #include "trivet/layer/parameter_store.h"
 #include "trivet/ops.h"

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ewc.h"
+#include "optim/around/ewc.h"
 
 #include <limits>
-#include <utility>
 
-#include "decay_filter.h"
-#include "moments.h"
-#include "trivet/error.h"
+#include "optim/parts/decay_filter.h"
+#include "optim/parts/moments.h"
 #include "trivet/layer/parameter_store.h"
 #include "trivet/ops.h"
-#include "trivet/plugin/registry.h"
 #include "trivet/train/optim_update.h"
 
 namespace trivet::optim {
@@ -29,7 +26,7 @@ void EwcConfig::validate(Diagnostics& diagnostics) const {
   check_patterns(diagnostics, "importance", patterns_of(importance));
 }
 
-Ewc::Ewc(const Config& config) : config_(config), optimizer_(make(config.optimizer)) {
+Ewc::Ewc(const Config& config) : Around(config.optimizer), config_(config) {
   for (const auto& [pattern, value] : config.importance) {
     importances_.push_back({Patterns({pattern}), value});
   }
@@ -37,42 +34,32 @@ Ewc::Ewc(const Config& config) : config_(config), optimizer_(make(config.optimiz
 }
 
 std::vector<std::string> Ewc::slots() const {
-  std::vector<std::string> names = optimizer_->slots();
+  std::vector<std::string> names = Around::slots();
   names.emplace_back(kStart);
   return names;
 }
 
 double Ewc::slot_start(std::string_view slot) const {
-  return slot == kStart ? std::numeric_limits<double>::quiet_NaN() : optimizer_->slot_start(slot);
+  return slot == kStart ? std::numeric_limits<double>::quiet_NaN() : Around::slot_start(slot);
 }
 
 Shape Ewc::slot_shape(std::string_view slot, const Parameter& parameter) const {
-  return slot == kStart ? parameter.shape() : optimizer_->slot_shape(slot, parameter);
+  return slot == kStart ? parameter.shape() : Around::slot_shape(slot, parameter);
 }
 
 // For each group of the optimizer, one for each importance.
 std::int64_t Ewc::group_of(const Parameter& parameter) const {
   std::int64_t index = 0;
   while (!importances_[static_cast<std::size_t>(index)].pattern.found_in(parameter.path())) ++index;
-  return importances() * optimizer_->group_of(parameter) + index;
+  return importances() * Around::group_of(parameter) + index;
 }
 
 void Ewc::check_variables(std::span<const Parameter* const> variables) const {
   expect_found(patterns_of(config_.importance), "importance", variables);
-  try {
-    optimizer_->check_variables(variables);
-  } catch (const ConfigError& error) {
-    std::vector<Diagnostic> problems = error.diagnostics();
-    for (Diagnostic& problem : problems) problem.path = "optimizer." + problem.path;
-    throw ConfigError(std::move(problems));
-  }
+  Around::check_variables(variables);
 }
 
-void Ewc::update(const OptimizerStep& step, std::span<OptimizerSegment> segments) {
-  for (const OptimizerSegment& segment : segments) update(step, segment);
-}
-
-void Ewc::update(const OptimizerStep& step, const OptimizerSegment& segment) const {
+void Ewc::update_one(const OptimizerStep& step, const OptimizerSegment& segment) {
   Tensor start = segment.slots.back();
   // NaN, the only number that is not equal to itself, is a start that is not known yet.
   assign(start, ops::where(ops::equal(start, start), start, segment.value));
@@ -80,11 +67,10 @@ void Ewc::update(const OptimizerStep& step, const OptimizerSegment& segment) con
       importances_[static_cast<std::size_t>(segment.group % importances())].value;
   const Tensor pull = scaled(ops::sub(segment.value, start),
                              step.learning_rate * config_.strength / 2 * importance);
-  std::vector<OptimizerSegment> inner{segment};
-  OptimizerSegment& part = inner.front();
+  OptimizerSegment part = segment;
   part.group = segment.group / importances();
   part.slots.pop_back();
-  optimizer_->update(step, inner);
+  update_inner(step, part);
   assign(part.value, ops::sub(part.value, pull));
 }
 

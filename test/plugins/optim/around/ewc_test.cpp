@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elastic weight consolidation around any optimizer: its formula by hand, importances, and slots.
-#include "optim/ewc.h"
+#include "optim/around/ewc.h"
 
 #include <cmath>
 #include <memory>
@@ -32,6 +32,7 @@ struct Fixture {
     store.add("body/w", {2}, {.init = {Init::constant, 1}});
     store.add("head/w", {2}, {.init = {Init::constant, 1}});
     store.build();
+    test::use_plugin("optim");
     learner = std::make_unique<Learner>(
         store, optimizer(std::move(fields)),
         make(ConfigOf<Schedule>("optim/Constant", Value::table({{"value", 0.1}}))));

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "decay_filter.h"
+#include "optim/parts/decay_filter.h"
 
 namespace trivet::optim {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decay_filter.h"
+#include "optim/parts/decay_filter.h"
 
 #include <algorithm>
 

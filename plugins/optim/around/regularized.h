@@ -14,14 +14,10 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "decay_filter.h"
-#include "trivet/config/config_of.h"
+#include "optim/around/around.h"
+#include "optim/parts/decay_filter.h"
 
 namespace trivet::optim {
 
@@ -37,26 +33,18 @@ TRIVET_CONFIG(RegularizedConfig, trivet::optim::DecayConfig,
               (l1, "Strength of the penalty l1 |w|.", at_least(0), adjustable),
               (l2, "Strength of the penalty l2 w^2 / 2.", at_least(0), adjustable))
 
-class Regularized final : public Optimizer {
+class Regularized final : public Around {
  public:
   using Config = RegularizedConfig;
   explicit Regularized(const Config& config);
-  std::vector<std::string> slots() const override { return optimizer_->slots(); }
-  double slot_start(std::string_view slot) const override { return optimizer_->slot_start(slot); }
-  Shape slot_shape(std::string_view slot, const Parameter& parameter) const override {
-    return optimizer_->slot_shape(slot, parameter);
-  }
   std::int64_t group_of(const Parameter& parameter) const override;
-  bool per_variable() const override { return optimizer_->per_variable(); }
-  void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) override;
   void check_variables(std::span<const Parameter* const> variables) const override;
 
  private:
-  void update(const OptimizerStep& step, const OptimizerSegment& segment) const;
+  void update_one(const OptimizerStep& step, const OptimizerSegment& segment) override;
 
   Config config_;
   DecayFilter filter_;
-  std::unique_ptr<Optimizer> optimizer_;
 };
 
 }  // namespace trivet::optim

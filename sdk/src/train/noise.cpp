@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/variational_noise.h"
+#include "train/noise.h"
 
 #include "trivet/config/patterns.h"
 #include "trivet/error.h"
@@ -7,6 +7,15 @@
 #include "trivet/train/optim_update.h"
 
 namespace trivet::detail {
+namespace {
+
+Tensor noise_for(const Parameter& variable, RngKey key, double stddev, Device& device) {
+  Tensor noise = Tensor::host(variable.shape());
+  random_normal(key.fold(variable.path()), 0, stddev, noise.mutable_span<float>());
+  return noise.to(device);
+}
+
+}  // namespace
 
 VariationalNoise::VariationalNoise(ParameterStore& store, const VariationalNoiseConfig& config)
     : store_(store), scale_(config.scale), start_step_(config.start_step) {
@@ -30,9 +39,8 @@ void VariationalNoise::add(RngKey key, std::int64_t step) {
   added_ = true;
   const RngKey drawn = key.fold("variational_noise");
   for (Parameter* variable : variables_) {
-    Tensor noise = Tensor::host(variable->shape());
-    random_normal(drawn.fold(variable->path()), 0, scale_, noise.mutable_span<float>());
-    variable->assign(ops::add(variable->value(), noise.to(store_.device())));
+    variable->assign(
+        ops::add(variable->value(), noise_for(*variable, drawn, scale_, store_.device())));
   }
 }
 
@@ -40,6 +48,15 @@ void VariationalNoise::remove() {
   if (!added_) return;
   assign(store_.trainable_values(), without_);
   added_ = false;
+}
+
+void GradientNoise::add(RngKey key) {
+  const RngKey drawn = key.fold("gradient_noise");
+  for (const auto& variable : store_.parameters()) {
+    if (!variable->trainable() || !variable->has_gradient()) continue;
+    Tensor& gradient = variable->gradient();
+    assign(gradient, ops::add(gradient, noise_for(*variable, drawn, stddev_, store_.device())));
+  }
 }
 
 }  // namespace trivet::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "moments.h"
+#include "optim/parts/moments.h"
 
 #include "trivet/ops.h"
 #include "trivet/train/optim_update.h"

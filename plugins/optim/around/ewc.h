@@ -15,16 +15,14 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "trivet/config/config_of.h"
+#include "optim/around/around.h"
 #include "trivet/config/map.h"
 #include "trivet/config/patterns.h"
-#include "trivet/optimizer.h"
 
 namespace trivet::optim {
 
@@ -44,7 +42,7 @@ TRIVET_CONFIG(EwcConfig, trivet::OptimizerConfig,
                "The first pattern counts; 1 for other variables.",
                at_least(0)))
 
-class Ewc final : public Optimizer {
+class Ewc final : public Around {
  public:
   using Config = EwcConfig;
   explicit Ewc(const Config& config);
@@ -52,8 +50,6 @@ class Ewc final : public Optimizer {
   double slot_start(std::string_view slot) const override;
   Shape slot_shape(std::string_view slot, const Parameter& parameter) const override;
   std::int64_t group_of(const Parameter& parameter) const override;
-  bool per_variable() const override { return optimizer_->per_variable(); }
-  void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) override;
   void check_variables(std::span<const Parameter* const> variables) const override;
 
  private:
@@ -61,12 +57,11 @@ class Ewc final : public Optimizer {
     Patterns pattern;
     double value;
   };
-  void update(const OptimizerStep& step, const OptimizerSegment& segment) const;
+  void update_one(const OptimizerStep& step, const OptimizerSegment& segment) override;
   std::int64_t importances() const { return std::ssize(importances_); }
 
   Config config_;
   std::vector<Importance> importances_;  // the last one is of all variables
-  std::unique_ptr<Optimizer> optimizer_;
 };
 
 }  // namespace trivet::optim

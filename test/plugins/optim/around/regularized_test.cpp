@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Penalties and decay around any optimizer: signs, patterns, errors. optimizers_test.cpp has its
 // numbers.
-#include "optim/regularized.h"
+#include "optim/around/regularized.h"
 
 #include <algorithm>
 #include <memory>

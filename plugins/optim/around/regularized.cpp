@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "regularized.h"
+#include "optim/around/regularized.h"
 
-#include <utility>
-
-#include "moments.h"
-#include "trivet/error.h"
+#include "optim/parts/moments.h"
 #include "trivet/ops.h"
-#include "trivet/plugin/registry.h"
 #include "trivet/train/optim_update.h"
 
 namespace trivet::optim {
@@ -36,32 +32,21 @@ void RegularizedConfig::validate(Diagnostics& diagnostics) const {
 }
 
 Regularized::Regularized(const Config& config)
-    : config_(config), filter_(selection(config)), optimizer_(make(config.optimizer)) {}
+    : Around(config.optimizer), config_(config), filter_(selection(config)) {}
 
 // Two groups for each of the optimizer's own.
 std::int64_t Regularized::group_of(const Parameter& parameter) const {
-  return 2 * optimizer_->group_of(parameter) + filter_.group_of(parameter);
+  return 2 * Around::group_of(parameter) + filter_.group_of(parameter);
 }
 
 void Regularized::check_variables(std::span<const Parameter* const> variables) const {
   filter_.check_variables(variables);
-  try {
-    optimizer_->check_variables(variables);
-  } catch (const ConfigError& error) {
-    std::vector<Diagnostic> problems = error.diagnostics();
-    for (Diagnostic& problem : problems) problem.path = "optimizer." + problem.path;
-    throw ConfigError(std::move(problems));
-  }
+  Around::check_variables(variables);
 }
 
-void Regularized::update(const OptimizerStep& step, std::span<OptimizerSegment> segments) {
-  for (const OptimizerSegment& segment : segments) update(step, segment);
-}
-
-void Regularized::update(const OptimizerStep& step, const OptimizerSegment& segment) const {
+void Regularized::update_one(const OptimizerStep& step, const OptimizerSegment& segment) {
   OptimizerStep inner_step = step;
-  std::vector<OptimizerSegment> inner{segment};
-  OptimizerSegment& part = inner.front();
+  OptimizerSegment part = segment;
   part.group = segment.group / 2;
   const bool decays = segment.group % 2 == DecayFilter::kDecays;
   if (decays && (config_.l1 > 0 || config_.l2 > 0)) {
@@ -76,7 +61,7 @@ void Regularized::update(const OptimizerStep& step, const OptimizerSegment& segm
   if (decays && config_.weight_decay > 0) {
     decay = scaled(segment.value, step.learning_rate * config_.weight_decay);
   }
-  optimizer_->update(inner_step, inner);
+  update_inner(inner_step, part);
   if (decay.defined()) assign(part.value, ops::sub(part.value, decay));
 }
 

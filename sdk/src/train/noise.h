@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// VariationalNoise: what VariationalNoiseConfig adds to weights, and their values without it.
+// Noise of training: VariationalNoise on the weights that a pass uses, GradientNoise on gradients.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,19 @@ class VariationalNoise {
   std::vector<Parameter*> variables_;
   Tensor without_;  // all trainable values
   bool added_ = false;
+};
+
+// What GradientNoiseConfig adds to the gradients of an update.
+class GradientNoise {
+ public:
+  GradientNoise(ParameterStore& store, const GradientNoiseConfig& config)
+      : store_(store), stddev_(config.stddev) {}
+
+  void add(RngKey key);
+
+ private:
+  ParameterStore& store_;
+  double stddev_;
 };
 
 }  // namespace trivet::detail
