@@ -6,6 +6,7 @@
 #include "nn/activation/composed_activations.h"
 #include "nn/attention/alibi_bias.h"
 #include "nn/attention/feed_forward.h"
+#include "nn/attention/fourier_mixing.h"
 #include "nn/attention/moe_feed_forward.h"
 #include "nn/attention/multi_head_attention.h"
 #include "nn/attention/positional_embedding.h"
@@ -88,6 +89,8 @@ TRIVET_PLUGIN(
     trivet::layer<nn::RelativeBias>("RelativeBias",
                                     "A learned number for each head and distance, as in T5."),
     trivet::layer<nn::AlibiBias>("AlibiBias", "Lowers scores with the distance, as in ALiBi."),
+    trivet::layer<nn::FourierMixing>("FourierMixing",
+                                     "Mixes positions by Fourier transforms, as in FNet."),
     trivet::layer<nn::MoeFeedForward>("MoeFeedForward",
                                       "Mixture of experts: each position uses a few of them."),
     trivet::layer<nn::TransformerBlock>("TransformerBlock",

@@ -27,10 +27,10 @@ EncoderConfig generator_of(const ElectraConfig& config) {
   return generator;
 }
 
-// Null if the generator is as wide as the table.
+// Null if the generator is as deep as the table, or projects its embeddings itself.
 std::shared_ptr<Layer> projection_of(const ElectraConfig& config, Scope& scope) {
   const std::int64_t dims = generator_of(config).model_dims;
-  if (dims == config.model_dims) return nullptr;
+  if (dims == config.model_dims || config.embedding_dims > 0) return nullptr;
   return scope.layer("embedding_projection",
                      linear_of(config.model_dims, dims, "none", config.init));
 }

@@ -16,7 +16,7 @@
 //
 // Children: those of lm/Bert's encoder, of the discriminator, so that classifiers can start from
 // its weights; "discriminator_dense", "discriminator_logit"; below "generator": another encoder,
-// "embedding_projection" if the widths differ, "mlm_dense" and "mlm_norm".
+// "embedding_projection" if the depths differ, "mlm_dense" and "mlm_norm".
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,15 @@ namespace {
 
 ConfigOf<Layer> token_types_of(const EncoderConfig& config) {
   if (config.type_vocab_size == 0) return {};
-  return table_of("nn/Embedding", config.type_vocab_size, config);
+  return table_of("nn/Embedding", config.type_vocab_size, embedding_sizes(config));
+}
+
+// Null if the embeddings are as deep as the transformer.
+std::shared_ptr<Layer> projection_of(const EncoderConfig& config, Scope& scope) {
+  const std::int64_t dims = embedding_sizes(config).model_dims;
+  if (dims == config.model_dims) return nullptr;
+  return scope.layer("embedding_projection",
+                     linear_of(dims, config.model_dims, "none", config.init));
 }
 
 Tensor token_types(const Batch& batch) {
@@ -22,10 +30,17 @@ Tensor token_types(const Batch& batch) {
 
 }  // namespace
 
+TransformerConfig embedding_sizes(const EncoderConfig& config) {
+  TransformerConfig sizes = config;
+  if (config.embedding_dims > 0) sizes.model_dims = config.embedding_dims;
+  return sizes;
+}
+
 TokenEmbedding own_embedding(const EncoderConfig& config, const ConfigOf<Layer>& embedding_tpl,
                              Scope& scope) {
   check_vocabulary(config);
-  auto own = scope.layer("embedding", table_of(embedding_tpl, config.vocab_size, config));
+  auto own =
+      scope.layer("embedding", table_of(embedding_tpl, config.vocab_size, embedding_sizes(config)));
   if (!own) throw Error("an encoder needs an embedding_tpl", {.hint = "e.g. \"nn/Embedding\""});
   return TokenEmbedding(std::move(own));
 }
@@ -34,8 +49,11 @@ Encoder::Encoder(const EncoderConfig& config, Scope& scope, const char* model)
     : model_(model),
       longest_(longest_of(config, positions_of(config.position_emb_tpl, config))),
       token_type_emb_(scope.layer("token_type_emb", token_types_of(config))),
-      position_emb_(scope.layer("position_emb", positions_of(config.position_emb_tpl, config))),
-      embedding_norm_(scope.layer("embedding_norm", norm_of(config.embedding_norm_tpl, config))),
+      position_emb_(scope.layer("position_emb",
+                                positions_of(config.position_emb_tpl, embedding_sizes(config)))),
+      embedding_norm_(scope.layer("embedding_norm",
+                                  norm_of(config.embedding_norm_tpl, embedding_sizes(config)))),
+      projection_(projection_of(config, scope)),
       transformer_(scope.layer("transformer", stack_of(config, config.num_layers, {}))),
       final_norm_(scope.layer("final_norm", norm_of(config.final_norm_tpl, config))) {}
 
@@ -46,8 +64,8 @@ Tensor Encoder::fprop(const TokenEmbedding& embedding, const Batch& batch,
   set_sequence_context(context, batch);
   Tensor x = embedding.fprop(ids, context);
   if (token_type_emb_) x = ops::add(x, token_type_emb_->fprop(token_types(batch), context));
-  for (Layer* layer :
-       {position_emb_.get(), embedding_norm_.get(), transformer_.get(), final_norm_.get()}) {
+  for (Layer* layer : {position_emb_.get(), embedding_norm_.get(), projection_.get(),
+                       transformer_.get(), final_norm_.get()}) {
     if (layer != nullptr) x = layer->fprop(x, context);
   }
   return x;

@@ -5,6 +5,11 @@
 //   x = embedding(ids) + token_type_emb(token_type_ids) + position_emb
 //   h [B, T, D] = final_norm(transformer(embedding_norm(x)))
 //
+// With embedding_dims E the embeddings, their norm and the tied softmax have E features, and a
+// product with bias, "embedding_projection", widens them to D before the transformer (Lan et al.
+// 2020, "ALBERT", section 3.1; Model Garden's embedding_width). ALBERT's blocks, which share their
+// weights, are block_tpl = { type = "nn/TransformerBlock", shared = "block" }.
+//
 // Each part is optional in the config. Reads "ids" i32 [B, T] and, if the batch has them,
 // "token_type_ids" i32 [B, T] (default 0), "segment_pos", "segment_ids" and "paddings". A position
 // sees all positions of its segment except padding.
@@ -27,6 +32,7 @@ namespace trivet::lm {
 
 struct EncoderConfig : TransformerConfig {
   std::int64_t type_vocab_size = 0;
+  std::int64_t embedding_dims = 0;
   ConfigOf<Layer> position_emb_tpl = "nn/TrainablePositionalEmbedding";
   ConfigOf<Layer> embedding_norm_tpl;
 };
@@ -35,9 +41,15 @@ TRIVET_CONFIG(EncoderConfig, TransformerConfig,
                "Number of token types in the batch's token_type_ids, such as first and second "
                "sentence. 0: ignores token_type_ids.",
                at_least(0)),
+              (embedding_dims,
+               "Depth of the embeddings, which a linear layer widens to model_dims; 0: model_dims.",
+               at_least(0)),
               (position_emb_tpl,
                "Layer that adds positions to the embedding. none: the blocks handle positions."),
               (embedding_norm_tpl, "Norm of the sum of embeddings."))
+
+// Sizes for what is as deep as the embeddings: model_dims is embedding_dims, if that is set.
+TransformerConfig embedding_sizes(const EncoderConfig& config);
 
 // The embedding of an encoder whose head is no softmax over tokens: the child "embedding". Throws
 // ConfigError if the vocabulary size is not set, Error without a template.
@@ -46,8 +58,8 @@ TokenEmbedding own_embedding(const EncoderConfig& config, const ConfigOf<Layer>&
 
 class Encoder {
  public:
-  // Makes the children "token_type_emb", "position_emb", "embedding_norm", "transformer" and
-  // "final_norm" of `scope`. `model` is the name for messages.
+  // Makes the children "token_type_emb", "position_emb", "embedding_norm", "embedding_projection",
+  // "transformer" and "final_norm" of `scope`. `model` is the name for messages.
   Encoder(const EncoderConfig& config, Scope& scope, const char* model);
 
   // Returns h [B, T, D] and sets the batch's positions in `context`. Throws Error for invalid ids.
@@ -58,7 +70,8 @@ class Encoder {
  private:
   const char* model_;
   std::int64_t longest_;
-  std::shared_ptr<Layer> token_type_emb_, position_emb_, embedding_norm_, transformer_, final_norm_;
+  std::shared_ptr<Layer> token_type_emb_, position_emb_, embedding_norm_, projection_, transformer_,
+      final_norm_;
 };
 
 }  // namespace trivet::lm

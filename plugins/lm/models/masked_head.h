@@ -31,12 +31,12 @@ std::shared_ptr<Layer> masked_softmax(const MaskedHeadConfig& config, Scope& sco
 
 class MaskedHead {
  public:
-  // Makes the children "mlm_dense", from `input_dims` to config.model_dims, and "mlm_norm" of
-  // `scope`. `softmax` must outlive it.
+  // Makes the children "mlm_dense", from `input_dims` to the depth of the embeddings, and
+  // "mlm_norm" of `scope`. `softmax` must outlive it.
   MaskedHead(const MaskedHeadConfig& config, std::int64_t input_dims, SoftmaxHead& softmax,
              Scope& scope);
 
-  // h [.., input_dims] -> t [.., model_dims], of which `softmax` makes logits.
+  // h [.., input_dims] -> t, as deep as the embeddings, of which `softmax` makes logits.
   Tensor hidden(const Tensor& h, FpropContext& context) const;
   // The outputs of token_losses.h.
   NestedMap fprop(const Tensor& h, const Batch& batch, FpropContext& context) const;

@@ -4,6 +4,7 @@
 #include "nn/attention/feed_forward.h"
 #include "nn/attention/multi_head_attention.h"
 #include "nn/basic/templates.h"
+#include "trivet/error.h"
 #include "trivet/ops.h"
 #include "trivet/plugin/registry.h"
 
@@ -18,28 +19,38 @@ void hand_on(ConfigOf<Layer>& layer, const char* field, const Config& own) {
   complete(layer, field, encode(own), encode(Config()));
 }
 
-// Layers without the field, such as experts, have no LoRA, even in a block with LoRA.
+// Layers without the field, such as experts, have no LoRA, even in a block with LoRA; and mixing
+// layers have no heads.
+bool has_field(const ConfigOf<Layer>& layer, std::string_view field) {
+  return registry().get(Layer::kKind, layer.key()).schema().find(field) != nullptr;
+}
+
 void hand_on_lora(ConfigOf<Layer>& layer, const LoraConfig& lora) {
-  const Schema& schema = registry().get(Layer::kKind, layer.key()).schema();
-  if (schema.find("lora") != nullptr) hand_on(layer, "lora", lora);
+  if (has_field(layer, "lora")) hand_on(layer, "lora", lora);
 }
 
 // Fields that both attentions inherit from the block.
 void complete_attention(ConfigOf<Layer>& layer, const TransformerBlockConfig& config) {
   complete(layer, "input_dims", config.input_dims, 0);
+  hand_on_lora(layer, config.lora);
+  if (!has_field(layer, "num_heads")) return;
   complete(layer, "num_heads", config.num_heads, 0);
   if (config.num_kv_heads > 0) complete(layer, "num_kv_heads", config.num_kv_heads, 0);
   if (!config.has_bias) complete(layer, "has_bias", false, true);
   if (config.atten_dropout > 0) complete(layer, "atten_dropout", config.atten_dropout, 0.0);
   hand_on(layer, "init", config.init);
   hand_on(layer, "output_init", config.output_init);
-  hand_on_lora(layer, config.lora);
 }
 
 ConfigOf<Layer> self_attention(const TransformerBlockConfig& config) {
   ConfigOf<Layer> layer = config.attention_tpl;
   complete_attention(layer, config);
-  if (config.causal) complete(layer, "causal", true, false);
+  if (!config.causal) return layer;
+  if (!has_field(layer, "causal")) {
+    throw Error("a block of " + std::string(layer.key()) + " cannot be causal",
+                {.hint = "such blocks are for encoders, e.g. lm/Bert"});
+  }
+  complete(layer, "causal", true, false);
   return layer;
 }
 

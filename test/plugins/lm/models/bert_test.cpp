@@ -50,6 +50,14 @@ lm::BertConfig paper_config() {
   return config;
 }
 
+lm::BertConfig albert_config() {
+  lm::BertConfig config = paper_config();
+  config.embedding_dims = 6;
+  config.block_tpl = {"nn/TransformerBlock",
+                      Value::table({{"norm_policy", "post_skip"}, {"shared", "block"}})};
+  return config;
+}
+
 // Devlin et al. 2018, 3.1, in double.
 Rows reference_logits(const Fixture& fixture, const Tokens& ids, const Tokens& types,
                       bool paper = false) {
@@ -160,6 +168,58 @@ TEST_CASE("the paper's order of norms is a matter of templates", "[lm-encoder]")
   CHECK(fixture.store.find("final_norm/scale") == nullptr);
   CHECK(largest_error(fixture.values({{"ids", fixture.ids(ids, {1, 7})}}),
                       flattened({reference_logits(fixture, ids, types, true)})) < 1e-5);
+}
+
+TEST_CASE("embeddings of another depth and shared blocks make ALBERT", "[lm-encoder]") {
+  for (const std::string& backend : backends()) {
+    Fixture fixture(albert_config(), backend);
+    set_bias(fixture);
+    const Tokens ids = some_tokens(7, 3, kVocabulary), types = {0, 0, 0, 1, 1, 0, 1};
+    INFO(backend);
+    CHECK(fixture.store.find("embedding/table")->shape() == Shape{kVocabulary, 6});
+    CHECK_FALSE(fixture.has("transformer/layer_1/mlp_in/w"));
+    CHECK(largest_error(fixture.values({{"ids", fixture.ids(ids, {1, 7})},
+                                        {"token_type_ids", fixture.ids(types, {1, 7})}}),
+                        flattened({reference_logits(fixture, ids, types, true)})) < 1e-5);
+    CHECK(fixture.gradient_check({{"ids", fixture.ids(some_tokens(6, 6, kVocabulary), {2, 3})},
+                                  {"labels", fixture.ids(some_tokens(6, 7, kVocabulary), {2, 3})},
+                                  {"weights", fixture.numbers({1, 0, 1, 0, 1, 0}, {2, 3})}},
+                                 "avg_xent") == "");
+  }
+}
+
+TEST_CASE("ALBERT's base model has the published number of weights", "[lm-encoder]") {
+  // Lan et al. 2020, table 1: base, 12M. The authors' file has 11,683,584 weights: those of the
+  // encoder, and a pooler of 768 * 768 + 768, which a Bert does not have.
+  lm::BertConfig config = albert_config();
+  config.vocab_size = 30000;
+  config.embedding_dims = 128;
+  config.model_dims = 768;
+  config.num_layers = config.num_heads = 12;
+  config.max_seq_len = 512;
+  use_plugin("nn");
+  const auto device = open_device("tiny/Backend");
+  ParameterStore store(*device, RngKey(7));
+  Scope scope(store);
+  const lm::Bert model(config, scope);
+  std::int64_t encoder = 0;
+  for (const auto& parameter : store.parameters()) {
+    if (parameter->path().starts_with("mlm_") || parameter->path() == "embedding/b") continue;
+    encoder += parameter->shape().size();
+  }
+  CHECK(encoder == 11'683'584 - 768 * 768 - 768);
+}
+
+TEST_CASE("a block of Fourier transforms makes FNet", "[lm-encoder]") {
+  lm::BertConfig config = small_config();
+  config.block_tpl = {"nn/TransformerBlock", Value::table({{"attention_tpl", "nn/FourierMixing"}})};
+  Fixture fixture(config);
+  CHECK_FALSE(fixture.has("transformer/layer_0/attention/query/w"));
+  CHECK(fixture.has("transformer/layer_0/attention_norm/scale"));
+  CHECK(fixture.gradient_check({{"ids", fixture.ids(some_tokens(6, 6, kVocabulary), {2, 3})},
+                                {"labels", fixture.ids(some_tokens(6, 7, kVocabulary), {2, 3})},
+                                {"weights", fixture.numbers({1, 0, 1, 0, 1, 0}, {2, 3})}},
+                               "avg_xent") == "");
 }
 
 TEST_CASE("Bert reports invalid inputs", "[lm-encoder]") {

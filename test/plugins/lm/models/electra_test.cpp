@@ -43,6 +43,10 @@ using Fixture = EncoderFixture<lm::Electra>;
 
 // The generator's weights by the names of an encoder, and its embeddings after the projection.
 struct Generator {
+  bool has(const std::string& path) const {
+    return !(projected && path.starts_with("embedding_projection/")) &&
+           fixture.has("generator/" + path);
+  }
   std::vector<float> parameter(const std::string& path) const {
     if (path != "embedding/table") return fixture.parameter("generator/" + path);
     const std::vector<float> table = fixture.parameter(path);
@@ -101,6 +105,25 @@ struct Masked {
 };
 
 }  // namespace
+
+TEST_CASE("both encoders widen embeddings of another depth", "[lm-electra]") {
+  for (const std::string& backend : backends()) {
+    lm::ElectraConfig config = small_config(4);
+    config.embedding_dims = 6;
+    Fixture fixture(config, backend);
+    const Tokens ids = some_tokens(6, 3, kVocabulary);
+    INFO(backend);
+    CHECK(fixture.store.find("embedding/table")->shape() == Shape{kVocabulary, 6});
+    CHECK(fixture.store.find("generator/mlm_dense/w")->shape() == Shape{4, 6});
+    CHECK(largest_error(fixture.values({{"ids", fixture.ids(ids, {1, 6})}}),
+                        flattened({generator_logits(fixture, ids, false)})) < 1e-5);
+    const Masked masked;
+    const Tensor x = fixture.run(masked.batch(fixture), "x");
+    const auto z = fixture.values(masked.batch(fixture), "discriminator_logits");
+    const auto want = discriminator_logits(fixture, x.to_host<std::int32_t>());
+    for (std::size_t i = 0; i < want.size(); ++i) CHECK(z[i] == Approx(want[i]).margin(1e-5));
+  }
+}
 
 TEST_CASE("the generator is an encoder of its own over the same embeddings", "[lm-electra]") {
   for (const std::string& backend : backends()) {

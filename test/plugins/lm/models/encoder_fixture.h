@@ -44,6 +44,7 @@ struct EncoderFixture {
     return run(batch, output).template to_host<float>();
   }
 
+  bool has(const std::string& path) const { return store.find(path) != nullptr; }
   std::vector<float> parameter(const std::string& path) const {
     const Parameter* found = store.find(path);
     if (found == nullptr) throw Error("there is no parameter " + path);
@@ -118,8 +119,9 @@ Rows paper_block(const Rows& x, const Fixture& fixture, const std::string& path)
 }
 
 // An encoder with token types and a norm of the embeddings (Devlin et al. 2018) in double, with
-// norms before the blocks, or, with `paper`, as in the paper. A Fixture has parameter() and
-// below().
+// norms before the blocks, or, with `paper`, as in the paper. Embeddings of another depth are
+// projected, and blocks without weights of their own share those of the first one (Lan et al.
+// 2020). A Fixture has has(), parameter() and below().
 template <class Fixture>
 Rows reference_encoding(const Fixture& fixture, const Tokens& ids, const Tokens& types,
                         std::size_t layers, bool paper = false) {
@@ -134,8 +136,13 @@ Rows reference_encoding(const Fixture& fixture, const Tokens& ids, const Tokens&
   for (std::size_t i = 0; i < ids.size(); ++i) positions[i] = static_cast<std::int32_t>(i);
   Rows x = sum(rows("embedding/table", ids), rows("token_type_emb/table", types));
   x = norm(sum(x, rows("position_emb/table", positions)), "embedding_norm");
+  if (fixture.has("embedding_projection/w")) {
+    x = affine(x, fixture.parameter("embedding_projection/w"),
+               fixture.parameter("embedding_projection/b"));
+  }
   for (std::size_t layer = 0; layer < layers; ++layer) {
-    const std::string path = "transformer/layer_" + std::to_string(layer);
+    std::string path = "transformer/layer_" + std::to_string(layer);
+    if (!fixture.has(path + "/mlp_in/w")) path = "transformer/layer_0";
     x = paper ? paper_block(x, fixture, path)
               : transformer_block(x, fixture.below(path), {.heads = 2, .kv_heads = 2});
   }
