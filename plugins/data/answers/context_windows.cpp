@@ -2,45 +2,30 @@
 #include "data/answers/context_windows.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "data/answers/context_pieces.h"
 #include "data/tokens/tokenize.h"
+#include "trivet/error.h"
 
 namespace trivet::data {
-namespace {
-
-bool is_blank(char c) {
-  return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-bool is_word(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
-         (byte >= 'a' && byte <= 'z') || byte >= 0x80;
-}
-
-}  // namespace
 
 ContextTokens tokenize_context(const Tokenizer& tokenizer, std::string_view context,
                                const std::string& location) {
+  if (context.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
+    throw InputError(location + ": the context has more than 2 GiB", {.hint = "split it"});
+  }
   ContextTokens tokens;
-  for (std::size_t begin = 0; begin < context.size();) {
-    if (is_blank(context[begin])) {
-      ++begin;
-      continue;
-    }
-    std::size_t end = begin + 1;
-    if (is_word(context[begin])) {
-      while (end < context.size() && is_word(context[end])) ++end;
-    }
-    const bool follows_blank = begin > 0 && is_blank(context[begin - 1]);
+  std::size_t last = 0;  // the end of the piece before
+  for (const auto& [begin, end] : pieces_of(context)) {
     const std::string piece =
-        (follows_blank ? " " : "") + std::string(context.substr(begin, end - begin));
+        (begin > last ? " " : "") + std::string(context.substr(begin, end - begin));
     for (const std::int32_t id : encode_checked(tokenizer, piece, location)) {
       tokens.ids.push_back(id);
       tokens.begins.push_back(static_cast<std::int32_t>(begin));
       tokens.ends.push_back(static_cast<std::int32_t>(end));
     }
-    begin = end;
+    last = end;
   }
   return tokens;
 }
@@ -56,14 +41,17 @@ std::vector<ContextWindow> windows_of(std::int64_t tokens, std::int64_t room, st
 std::size_t best_window(const std::vector<ContextWindow>& windows, std::int64_t token) {
   std::size_t best = 0;
   double most = -1;
-  for (std::size_t i = 0; i < windows.size(); ++i) {
-    const auto& [begin, length] = windows[i];
-    if (token < begin || token >= begin + length) continue;
-    const double score = static_cast<double>(std::min(token - begin, begin + length - 1 - token)) +
-                         0.01 * static_cast<double>(length);
+  // Both ends of windows rise.
+  auto window = std::ranges::partition_point(
+      windows, [&](const ContextWindow& each) { return each.begin + each.length <= token; });
+  for (; window != windows.end() && window->begin <= token; ++window) {
+    const double score =
+        static_cast<double>(
+            std::min(token - window->begin, window->begin + window->length - 1 - token)) +
+        0.01 * static_cast<double>(window->length);
     if (score > most) {
       most = score;
-      best = i;
+      best = static_cast<std::size_t>(window - windows.begin());
     }
   }
   return best;

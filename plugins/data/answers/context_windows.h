@@ -17,9 +17,8 @@ struct ContextTokens {
   std::vector<std::int32_t> begins, ends;  // bytes of each token's piece
 };
 
-// Pieces are runs of letters, digits and bytes of characters beyond ASCII, and single other
-// characters; white space separates them. A piece with white space before it is tokenized with a
-// blank in front. Throws InputError, with `location`, as encode_checked does.
+// Tokenizes each piece (context_pieces.h), one with white space before it with a blank in front.
+// Throws InputError, with `location`, as encode_checked does, and for a context over 2 GiB.
 ContextTokens tokenize_context(const Tokenizer& tokenizer, std::string_view context,
                                const std::string& location);
 

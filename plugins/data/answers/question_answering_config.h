@@ -5,24 +5,32 @@
 //   [CLS] question [SEP] window of the context [SEP]
 //
 // A context that does not fit has several rows, whose windows start doc_stride tokens after each
-// other (Devlin et al. 2018, run_squad.py). The context is tokenized in pieces: runs of letters and
-// digits, and single other characters, each with a blank before it if the context has one there.
-// Answers are whole pieces. Batches have the fields of labeled_config.h and
+// other (Devlin et al. 2018, run_squad.py). The context is tokenized in pieces (context_pieces.h),
+// each with a blank before it if the context has white space there. Answers are whole pieces.
+// Batches have the fields of labeled_config.h and
 //
 //   "token_type_ids"   i32 [B, T]  0 up to the first [SEP], then 1
 //   "start_positions"  i32 [B]     the first and
 //   "end_positions"    i32 [B]     the last position of the answer; 0, [CLS], where the window does
 //                                  not have all of it
 //   "question"         i32 [B]     the number of the question in the data
-//   "token_begin"      i32 [B, T]  where the token's piece of the context begins and
-//   "token_end"        i32 [B, T]  ends, in bytes; -1 outside the context
+//   "id"               u8 [B, I]   its id, then zeros; zeros alone: it has none
+//   "window"           i32 [B]     which of the windows of the question the row has, from 0
+//   "windows"          i32 [B]     how many it has; without shuffling their rows are neighbors
+//   "token_begin"      i32 [B, T]  where the token's piece begins and
+//   "token_end"        i32 [B, T]  ends in "context"; -1 outside the window
 //   "best_context"     f32 [B, T]  1 in the window that has the most context on both sides of the
 //                                  token: an answer starts there alone
-//   "context"          u8 [B, C]   the bytes of the context, then zeros
+//   "context"          u8 [B, C]   the bytes of the window, then zeros
+//   "context_begin"    i32 [B]     characters of the context before the window
 //   "answers"          u8 [B, A]   the right answers, a zero after each; "" alone for a question
 //                                  that has none
 //
-// Examples to predict are lines of JSON with "context" and "question", which must make one row.
+// In evaluations the files may lack "answers" of all questions; then the batch has neither
+// positions nor "answers".
+//
+// Examples to predict are lines of JSON with "context", "question" and, if they like, "id". A batch
+// has up to batch_size windows of them.
 #pragma once
 
 #include <cstdint>

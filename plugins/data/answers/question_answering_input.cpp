@@ -21,12 +21,31 @@ EncoderRowsConfig special_fields_of(const QuestionAnsweringConfig& config) {
   return fields;
 }
 
-std::string feature_of(const SourceExample& example, std::string_view name) {
+std::optional<std::string> feature_of(const SourceExample& example, std::string_view name) {
   for (const SourceExample::Feature& feature : example.features) {
     if (feature.name == name) return std::string(feature.text);
   }
+  return std::nullopt;
+}
+
+std::string required_of(const SourceExample& example, std::string_view name) {
+  if (auto found = feature_of(example, name)) return *found;
   throw InputError(example.location + ": has no \"" + std::string(name) + "\"",
                    {.hint = "a line has \"context\" and \"question\""});
+}
+
+SquadQuestion question_of(const SourceExample& example) {
+  SquadQuestion question{
+      .id = feature_of(example, "id").value_or(""),
+      .text = required_of(example, "question"),
+      .context = std::make_shared<const std::string>(required_of(example, "context")),
+      .answers = {},
+      .labeled = false,
+      .location = example.location};
+  if (question.id.find('\0') != std::string::npos) {
+    throw InputError(example.location + ": the id has a zero byte");
+  }
+  return question;
 }
 
 }  // namespace
@@ -36,7 +55,10 @@ struct QuestionAnsweringInput::Parts {
       : config(from),
         files(context.examples.empty() ? list_files(from.files) : std::vector<std::string>()),
         tokenizer(required_tokenizer(from.tokenizer, context)),
-        vocabulary(checked_vocabulary(*tokenizer, context.name)) {
+        vocabulary(checked_vocabulary(*tokenizer, context.name)),
+        file_rules{.version_2 = from.version_2,
+                   .needs_answers = context.phase == Phase::training,
+                   .limit = static_cast<std::uint64_t>(from.limit.count)} {
     rules.seq_len = from.seq_len;
     rules.doc_stride = from.doc_stride;
     rules.max_query_length = from.max_query_length;
@@ -54,46 +76,22 @@ struct QuestionAnsweringInput::Parts {
   }
 
   std::unique_ptr<SequenceDataset> load() const {
-    const auto no_answers = config.version_2 ? NoAnswers::allowed : NoAnswers::refused;
-    return AnswerRows::make(
-        read_squad(files, no_answers, static_cast<std::uint64_t>(config.limit.count)), *tokenizer,
-        rules);
+    return AnswerRows::make(read_squad(files, file_rules), *tokenizer, rules);
   }
 
   std::unique_ptr<SequenceDataset> load(DataSource& examples) const {
     std::vector<SquadQuestion> questions;
     read_limited(examples, config.limit.count, [&](const SourceExample& example) {
-      questions.push_back(
-          {.id = {},
-           .text = feature_of(example, "question"),
-           .context = std::make_shared<const std::string>(feature_of(example, "context")),
-           .answers = {},
-           .location = example.location});
+      questions.push_back(question_of(example));
     });
-    AnswerRules own = rules;
-    own.labels = AnswerRules::Labels::none;
-    check_one_window(questions);
-    return AnswerRows::make(std::move(questions), *tokenizer, own);
-  }
-
-  // A prediction is of one row.
-  void check_one_window(const std::vector<SquadQuestion>& questions) const {
-    for (const SquadQuestion& question : questions) {
-      const auto asked = std::ssize(encode_checked(*tokenizer, question.text, question.location));
-      const auto room = rules.room(std::min<std::int64_t>(asked, rules.max_query_length));
-      const auto tokens =
-          std::ssize(tokenize_context(*tokenizer, *question.context, question.location).ids);
-      if (!room || tokens <= *room) continue;
-      throw InputError(question.location + ": the context has " + std::to_string(tokens) +
-                           " tokens, and a row has room for " + std::to_string(*room),
-                       {.hint = "cut the context, or set seq_len of the input higher"});
-    }
+    return AnswerRows::make(std::move(questions), *tokenizer, rules);
   }
 
   Config config;
   std::vector<std::string> files;
   std::shared_ptr<const Tokenizer> tokenizer;
   std::int64_t vocabulary;
+  SquadRules file_rules;
   AnswerRules rules;
 };
 

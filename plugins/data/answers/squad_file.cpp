@@ -2,8 +2,8 @@
 #include "data/answers/squad_file.h"
 
 #include <optional>
-#include <set>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "data/formats/file_list.h"
@@ -88,7 +88,7 @@ Value json_of(const std::string& file, const std::string& text) {
 
 class SquadReader {
  public:
-  explicit SquadReader(NoAnswers no_answers) : no_answers_(no_answers) {}
+  explicit SquadReader(const SquadRules& rules) : rules_(rules) {}
 
   void read(const std::string& file, const std::string& text) {
     if (const auto wrong = find_invalid_utf8(text)) {
@@ -121,46 +121,79 @@ class SquadReader {
                            .location = {}};
     node.location += " (" + question.id + ")";
     question.location = node.location;
-    if (!ids_.insert(question.id).second) node.refuse("another question has this id");
-    const Value* impossible = node.find("is_impossible");
-    const bool has_none =
-        impossible != nullptr && impossible->is_boolean() && impossible->as_boolean();
-    if (!has_none) {
+    if (question.id.find('\0') != std::string::npos) node.refuse("the id has a zero byte");
+    const auto [same, is_new] = ids_.emplace(question.id, question.location);
+    if (!is_new) {
+      node.refuse("the question at " + same->second + " has the same id",
+                  "give each question an id of its own, and list no file twice");
+    }
+    const bool has_none = is_impossible(node);
+    question.labeled = has_none || node.find("answers") != nullptr;
+    if (node.find("answers") != nullptr) {
       const Node answers = node.member("answers");
       for (std::size_t i = 0; i < answers.items().size(); ++i) {
         question.answers.push_back(answer_of(answers.item(i), *context));
       }
     }
-    if (question.answers.empty() && no_answers_ == NoAnswers::refused) {
-      node.refuse("the question has no answer", "version_2 = true accepts such questions");
-    }
-    if (question.answers.empty() && !has_none) {
-      node.refuse("the question has no answer, and is_impossible does not say so");
-    }
+    check(node, question, has_none);
     questions_.push_back(std::move(question));
   }
 
-  NoAnswers no_answers_;
+  static bool is_impossible(const Node& node) {
+    const Value* found = node.find("is_impossible");
+    if (found == nullptr) return false;
+    if (!found->is_boolean()) node.refuse("is_impossible is neither true nor false");
+    return found->as_boolean();
+  }
+
+  void check(const Node& node, const SquadQuestion& question, bool has_none) const {
+    if (!question.labeled && rules_.needs_answers) {
+      node.refuse("has no \"answers\"", "training needs them");
+    }
+    if (!questions_.empty() && question.labeled != questions_.front().labeled) {
+      node.refuse(question.labeled ? "has \"answers\", but the questions before it do not"
+                                   : "has no \"answers\", but the questions before it do",
+                  "give all questions answers, or none");
+    }
+    if (!question.labeled) return;
+    if (!question.answers.empty() && has_none) {
+      node.refuse("is_impossible is true, but there is an answer", "remove one of the two");
+    }
+    if (!question.answers.empty()) return;
+    if (!rules_.version_2) {
+      node.refuse("the question has no answer",
+                  "version_2 = true of the task and the input accepts such questions");
+    }
+    if (!has_none) node.refuse("the question has no answer, and is_impossible does not say so");
+  }
+
+  const SquadRules& rules_;
   std::vector<SquadQuestion> questions_;
-  std::set<std::string> ids_;
+  std::unordered_map<std::string, std::string> ids_;  // and where each is
 };
 
 }  // namespace
 
-std::vector<SquadQuestion> read_squad(const std::vector<std::string>& files, NoAnswers no_answers,
-                                      std::uint64_t limit) {
+std::vector<SquadQuestion> read_squad(const std::vector<std::string>& files,
+                                      const SquadRules& rules) {
+  std::uint64_t limit = rules.limit;
   if (const std::uint64_t bytes = bytes_of(files); bytes > limit) {
     throw InputError(summary_of(files) + ": has " + std::to_string(bytes) +
                          " bytes, more than limit = " + std::to_string(limit),
                      {.hint = "raise limit if memory allows"});
   }
-  SquadReader reader(no_answers);
+  SquadReader reader(rules);
   for (const std::string& file : files) {
     const std::string text = input_text(file, limit);
     limit -= text.size();
     reader.read(file, text);
   }
-  return reader.take();
+  std::vector<SquadQuestion> questions = reader.take();
+  if (questions.empty()) {
+    throw InputError(summary_of(files) + ": has no question",
+                     {.hint = "a file of SQuAD has them in data[].paragraphs[].qas"});
+  }
+  return questions;
 }
 
 }  // namespace trivet::data

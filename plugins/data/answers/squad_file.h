@@ -23,16 +23,21 @@ struct SquadAnswer {
 struct SquadQuestion {
   std::string id, text;
   std::shared_ptr<const std::string> context;
-  std::vector<SquadAnswer> answers;  // empty: it has none
+  std::vector<SquadAnswer> answers;  // empty: it has none, or is not labeled
+  bool labeled = true;               // false: the file does not say what the answer is
   std::string location;              // for messages: "FILE: data[0].paragraphs[1].qas[2] (ID)"
 };
 
-enum class NoAnswers { refused, allowed };
+struct SquadRules {
+  bool version_2 = false;     // questions may have no answer
+  bool needs_answers = true;  // questions must be labeled
+  std::uint64_t limit = 0;    // bytes of all files, decompressed
+};
 
-// All questions of the files, in order. Throws InputError, with file and place, for what has
-// another form, for an answer that is not in its context where it says, for questions without
-// answers unless they are allowed, for two questions of one id, and for more than `limit` bytes.
-std::vector<SquadQuestion> read_squad(const std::vector<std::string>& files, NoAnswers no_answers,
-                                      std::uint64_t limit);
+// All questions of the files, in order; all are labeled, or none. Throws InputError, with file and
+// place, for what has another form, for an answer that is not in its context where it says, for
+// what breaks a rule, for two questions of one id, and for files without any question.
+std::vector<SquadQuestion> read_squad(const std::vector<std::string>& files,
+                                      const SquadRules& rules);
 
 }  // namespace trivet::data

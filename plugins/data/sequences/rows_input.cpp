@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/sequences/rows_input.h"
 
+#include <algorithm>
 #include <future>
 #include <utility>
 
@@ -69,22 +70,35 @@ RowsInput::Loaded& RowsInput::loaded() const {
   return *loading_->done.get();
 }
 
-std::optional<Batch> RowsInput::next_examples() {
-  if (!given_->take(batch_size_)) return std::nullopt;
-  const std::unique_ptr<SequenceDataset> dataset = load_examples_(*given_);
-  const std::int64_t examples = std::ssize(given_->locations());
-  if (dataset->rows() != examples) {
+bool RowsInput::take_examples() {
+  if (!given_->take(batch_size_)) return false;
+  given_rows_ = load_examples_(*given_);
+  next_given_row_ = 0;
+  const std::int64_t examples = std::ssize(given_->locations()), rows = given_rows_->rows();
+  if (rows == 0 || given_rows_->example(rows - 1) + 1 != examples) {
     throw InputError(given_->locations().front() + ": this example or one of the next " +
                          std::to_string(examples - 1) + " does not make one row",
                      {.hint = "an example may be longer than a row; --batch 1 names the one"});
   }
+  return true;
+}
+
+std::optional<Batch> RowsInput::next_examples() {
+  const bool has_rows = given_rows_ != nullptr && next_given_row_ < given_rows_->rows();
+  if (!has_rows && !take_examples()) return std::nullopt;
   rows_.clear();
-  for (std::int64_t i = 0; i < examples; ++i) rows_.push_back({.row = i});
-  return dataset->batch(rows_);
+  locations_.clear();
+  const std::int64_t end = std::min(given_rows_->rows(), next_given_row_ + batch_size_);
+  for (; next_given_row_ < end; ++next_given_row_) {
+    rows_.push_back({.row = next_given_row_});
+    const auto example = static_cast<std::size_t>(given_rows_->example(next_given_row_));
+    locations_.push_back(given_->locations()[example]);
+  }
+  return given_rows_->batch(rows_);
 }
 
 std::vector<std::string> RowsInput::locations() const {
-  return given_ ? given_->locations() : std::vector<std::string>();
+  return locations_;
 }
 
 std::optional<Batch> RowsInput::get_next() {

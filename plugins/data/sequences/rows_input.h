@@ -66,13 +66,15 @@ class RowsInput : public Input, public TextInput, public ExampleLocations {
   // `data` names the data, for messages.
   RowsInput(const InputConfig& config, const InputContext& context, const std::string& data,
             TextSides sides, Load load);
-  // For an input that can read examples: its dataset of these, with a row for each, without labels.
-  // If `context` names examples, `load` is not called. Empty: the input cannot read any.
+  // For an input that can read examples: its dataset of these, with rows for each, without labels.
+  // A batch has up to batch_size rows, so an example of several may be in several batches. If
+  // `context` names examples, `load` is not called. Empty: the input cannot read any.
   using LoadExamples = std::function<std::unique_ptr<SequenceDataset>(DataSource& examples)>;
   RowsInput(const InputConfig& config, const InputContext& context, const std::string& data,
             TextSides sides, Load load, LoadExamples load_examples);
 
  private:
+  bool take_examples();
   std::optional<Batch> next_examples();
   struct Loaded;
   struct Loading;
@@ -86,6 +88,9 @@ class RowsInput : public Input, public TextInput, public ExampleLocations {
   std::vector<SequenceDataset::Row> rows_;
   LoadExamples load_examples_;  // empty if the input cannot
   std::optional<GivenLines> given_;
+  std::unique_ptr<SequenceDataset> given_rows_;  // of the examples that were taken last
+  std::int64_t next_given_row_ = 0;
+  std::vector<std::string> locations_;  // of each row of the last batch of given_
   std::int64_t batch_size_ = 0;
 };
 

@@ -24,6 +24,9 @@ class SequenceDataset {
   SequenceDataset& operator=(const SequenceDataset&) = delete;
 
   virtual std::int64_t rows() const = 0;
+  // The number of the example that a row is of. Rows of one example are neighbors, and each example
+  // has one.
+  virtual std::int64_t example(std::int64_t row) const { return row; }
   // Returns all fields but "weight". Throws InputError if the data cannot be read.
   virtual Batch batch(std::span<const Row> rows) = 0;
   // Differs if the rows differ, apart from random choices per epoch.

@@ -11,13 +11,20 @@
 //   min over windows of (start logit + end logit at [CLS]) - score of the best span
 //
 // is above null_score_diff_threshold. Evaluations keep the best answer of each question.
+//
+// Predictions have a table for each question, in the row of its last window: "id" (null: none),
+// "answer", "start" and "end" (characters of the context, the end excluded; null without an
+// answer), "score" of the best span and "null_score" of no answer, sums of logits (null: none).
+// With version_2 the answer is "" where the question seems to have none.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "lm/answers/row_answers.h"
 #include "lm/answers/span_search.h"
 #include "lm/tasks/text_task.h"
 #include "trivet/extensions/predictor.h"
@@ -56,16 +63,21 @@ class QuestionAnswering final : public TextTask, public Predictor {
   std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
                                                  const StepOutput& step) override;
   Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) override;
+  // The loss of guessing a position by chance.
   Range expected_initial_loss() const override;
   const void* extension(std::string_view id) const noexcept override;
-  // "answer" of the row's window, its "score" and "null_score", the sums of logits. With version_2
-  // the answer is "" where the question seems to have none.
+  // Throws UsageError for windows of a question that do not follow each other, in this batch or
+  // from the one before.
   std::vector<Value> predictions(const Batch& batch, const NestedMap& outputs) const override;
 
  private:
+  Value columns_of(const RowAnswer& answer) const;
+
   SpanRules rules_;
   bool version_2_;
   double threshold_;
+  // Of predictions(): what the windows so far say of a question that has more.
+  mutable std::optional<RowAnswer> unfinished_;
 };
 
 }  // namespace trivet::lm

@@ -2,6 +2,7 @@
 #include "lm/answers/span_search.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -23,7 +24,7 @@ std::vector<std::size_t> likeliest(std::span<const float> logits, std::int64_t c
 }  // namespace
 
 AnswerSpan best_span(const SpanRow& row, const SpanRules& rules) {
-  AnswerSpan best;
+  AnswerSpan best{.score = -std::numeric_limits<double>::infinity()};
   const std::vector<std::size_t> ends = likeliest(row.end_logits, rules.n_best_size);
   for (const std::size_t start : likeliest(row.start_logits, rules.n_best_size)) {
     if (row.token_begin[start] < 0 || row.best_context[start] == 0) continue;
@@ -32,7 +33,7 @@ AnswerSpan best_span(const SpanRow& row, const SpanRules& rules) {
       if (static_cast<std::int64_t>(end - start) >= rules.max_answer_length) continue;
       const double score =
           static_cast<double>(row.start_logits[start]) + static_cast<double>(row.end_logits[end]);
-      if (best.found && !(score > best.score)) continue;
+      if (!(score > best.score)) continue;
       best = {.found = true,
               .score = score,
               .begin = row.token_begin[start],

@@ -10,19 +10,25 @@
 namespace trivet::lm {
 namespace {
 
-using Score = double (*)(const std::string&, const std::string&);
+struct Score {
+  double exact = 0, f1 = 0;
+};
 
-// The largest over the right answers. As in the script, one that is empty once normalized does not
-// count.
-double best_of(Score score, const std::string& answer, const std::vector<std::string>& truths) {
-  double best = 0;
+// The largest over the right answers, metric_max_over_ground_truths of version 1 and get_raw_scores
+// of version 2.
+Score score_of(const std::string& answer, const std::vector<std::string>& truths, bool version_2) {
+  Score best;
   bool any = false;
-  for (const std::string& truth : truths) {
-    if (squad_words(truth).empty()) continue;
-    best = std::max(best, score(answer, truth));
+  const auto compare = [&](const std::string& truth) {
+    best.exact = std::max(best.exact, squad_exact(answer, truth));
+    best.f1 = std::max(best.f1, squad_f1(answer, truth, version_2));
     any = true;
+  };
+  for (const std::string& truth : truths) {
+    if (!version_2 || !squad_words(truth).empty()) compare(truth);
   }
-  return any ? best : score(answer, "");
+  if (!any) compare("");
+  return best;
 }
 
 bool has_answer(const ScoredAnswer& answer) {
@@ -30,20 +36,24 @@ bool has_answer(const ScoredAnswer& answer) {
 }
 
 struct Mean {
-  double sum = 0, count = 0;
-  void add(double value) {
-    sum += value;
+  Score sum;
+  double count = 0;
+  void add(const Score& score) {
+    sum.exact += score.exact;
+    sum.f1 += score.f1;
     ++count;
   }
-  void set(Logs& logs, const std::string& name) const {
-    if (count > 0) logs.set(name, 100 * sum / count);
+  void set(Logs& logs, const std::string& exact, const std::string& f1) const {
+    if (count == 0) return;
+    logs.set(exact, 100 * sum.exact / count);
+    logs.set(f1, 100 * sum.f1 / count);
   }
 };
 
 // find_best_thresh: starts with no answer for all questions and gives the answers one after the
 // other, those with the smallest difference first.
-void set_best(const std::vector<ScoredAnswer>& answers, Score score, const std::string& name,
-              Logs& logs) {
+void set_best(const std::vector<ScoredAnswer>& answers, double Score::*kind,
+              const std::string& name, Logs& logs) {
   double now = static_cast<double>(std::ranges::count_if(answers, std::not_fn(has_answer)));
   double best = now, threshold = 0;
   std::vector<std::size_t> order(answers.size());
@@ -52,7 +62,7 @@ void set_best(const std::vector<ScoredAnswer>& answers, Score score, const std::
   for (const std::size_t i : order) {
     const ScoredAnswer& answer = answers[i];
     if (has_answer(answer)) {
-      now += best_of(score, answer.best, answer.answers);
+      now += score_of(answer.best, answer.answers, true).*kind;
     } else if (!answer.best.empty()) {
       now -= 1;
     }
@@ -70,35 +80,29 @@ double squad_exact(const std::string& answer, const std::string& truth) {
   return squad_words(answer) == squad_words(truth) ? 1 : 0;
 }
 
-double squad_f1(const std::string& answer, const std::string& truth) {
+double squad_f1(const std::string& answer, const std::string& truth, bool version_2) {
   const std::vector<std::string> told = squad_words(answer), right = squad_words(truth);
-  if (told.empty() || right.empty()) return told == right ? 1 : 0;
+  if (told.empty() || right.empty()) return version_2 && told == right ? 1 : 0;
   return f_measure(shared_words(told, right), told.size(), right.size());
 }
 
 Logs squad_scores(const std::vector<ScoredAnswer>& answers, bool version_2, double threshold) {
   Logs logs;
   if (answers.empty()) return logs;
-  Mean exact, f1, has_exact, has_f1, no_exact, no_f1;
+  Mean all, with_answer, without;
   for (const ScoredAnswer& answer : answers) {
     const bool is_null = version_2 && answer.null_difference > threshold;
     const std::string given = is_null ? "" : answer.best;
-    const double e = best_of(squad_exact, given, answer.answers);
-    const double f = best_of(squad_f1, given, answer.answers);
-    exact.add(e);
-    f1.add(f);
-    (has_answer(answer) ? has_exact : no_exact).add(e);
-    (has_answer(answer) ? has_f1 : no_f1).add(f);
+    const Score score = score_of(given, answer.answers, version_2);
+    all.add(score);
+    (has_answer(answer) ? with_answer : without).add(score);
   }
-  exact.set(logs, "exact_match");
-  f1.set(logs, "f1");
+  all.set(logs, "exact_match", "f1");
   if (!version_2) return logs;
-  has_exact.set(logs, "HasAns_exact");
-  has_f1.set(logs, "HasAns_f1");
-  no_exact.set(logs, "NoAns_exact");
-  no_f1.set(logs, "NoAns_f1");
-  set_best(answers, squad_exact, "exact", logs);
-  set_best(answers, squad_f1, "f1", logs);
+  with_answer.set(logs, "HasAns_exact", "HasAns_f1");
+  without.set(logs, "NoAns_exact", "NoAns_f1");
+  set_best(answers, &Score::exact, "exact", logs);
+  set_best(answers, &Score::f1, "f1", logs);
   return logs;
 }
 

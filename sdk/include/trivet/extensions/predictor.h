@@ -27,9 +27,10 @@ inline constexpr std::string_view kTaskPredictor = "trivet.task.predictor/1";
 class Predictor {
  public:
   // One table for each row of the batch: the columns of the prediction, such as {"class": "cat",
-  // "probability": 0.93}, in the order that people see them in; null for a row of weight 0.
-  // `outputs` are those of Task::inference_step or of Task::validation_step. The batch need not
-  // have labels. [run-thread]
+  // "probability": 0.93}, in the order that people see them in; null for a row of weight 0,
+  // and for a row of an example of several rows whose table is in a later one. `outputs` are those
+  // of Task::inference_step or of Task::validation_step. The batch need not have labels.
+  // [run-thread]
   virtual std::vector<Value> predictions(const Batch& batch, const NestedMap& outputs) const = 0;
 
  protected:

@@ -2,6 +2,7 @@
 // data/QuestionAnswering: windows and rows, computed by hand; sequences.h describes their notation.
 #include "data/answers/question_answering_input.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -37,13 +38,16 @@ struct Questions {
     config.doc_stride = 2;
     config.batch_size = 4;
   }
-  data::QuestionAnsweringInput input(const std::string& examples = {}) const {
-    InputContext context{
-        .phase = Phase::evaluation, .name = "task.eval_input", .examples = examples};
+  data::QuestionAnsweringInput input(const std::string& examples = {},
+                                     Phase phase = Phase::evaluation) const {
+    InputContext context{.phase = phase, .name = "task.eval_input", .examples = examples};
     return {config, context};
   }
-  std::string complaint() const {
-    return input_error([&] { input().get_next(); });
+  data::QuestionAnsweringInput given(const std::string& lines) const {
+    return input(dir.write("given.jsonl", lines).string());
+  }
+  std::string complaint(Phase phase = Phase::evaluation) const {
+    return input_error([&] { input({}, phase).get_next(); });
   }
   TempDir dir;
   data::QuestionAnsweringConfig config;
@@ -56,6 +60,25 @@ Numbers numbers(const Batch& batch, const char* field) {
 Numbers row(const Numbers& all, std::size_t i, std::size_t width = 8) {
   const auto begin = all.begin() + static_cast<std::ptrdiff_t>(i * width);
   return {begin, begin + static_cast<std::ptrdiff_t>(width)};
+}
+
+Texts texts(const Batch& batch, const char* field) {
+  const auto bytes = batch.at(field).to_host<std::uint8_t>();
+  const auto width = static_cast<std::size_t>(batch.at(field).dim(1));
+  Texts all;
+  for (std::size_t at = 0; at < bytes.size(); at += width) {
+    const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(at);
+    all.emplace_back(begin, std::find(begin, begin + static_cast<std::ptrdiff_t>(width), 0));
+  }
+  return all;
+}
+
+Texts lines_of(const data::QuestionAnsweringInput& input) {
+  Texts all;
+  for (const std::string& location : input.locations()) {
+    all.push_back(location.substr(location.rfind('/') + 1));
+  }
+  return all;
 }
 
 }  // namespace
@@ -73,6 +96,8 @@ TEST_CASE("windows of a context overlap by the stride", "[data-answers]") {
   CHECK(data::best_window(windows, 3) == 1);
   CHECK(data::best_window(windows, 4) == 1);
   CHECK(data::best_window(windows, 6) == 2);
+  // Where both margins are equal, as those of token 5 with 1 and 1, the longer window wins.
+  CHECK(data::best_window({{0, 4}, {2, 5}, {4, 3}}, 5) == 1);
 }
 
 TEST_CASE("tokens know the pieces of the context that they are of", "[data-answers]") {
@@ -82,6 +107,8 @@ TEST_CASE("tokens know the pieces of the context that they are of", "[data-answe
   CHECK(tokens.ids == Numbers{'a', 'b', ',', ' ', 0xC3, 0x84, 'c'});
   CHECK(tokens.begins == Numbers{0, 0, 2, 5, 5, 5, 5});
   CHECK(tokens.ends == Numbers{2, 2, 3, 8, 8, 8, 8});
+  // White space is in front of the first piece, too.
+  CHECK(data::tokenize_context(*bytes, " a\u3000b", "here").ids == Numbers{' ', 'a', ' ', 'b'});
 }
 
 TEST_CASE("a context that is too long has several rows", "[data-answers]") {
@@ -97,15 +124,18 @@ TEST_CASE("a context that is too long has several rows", "[data-answers]") {
   CHECK(numbers(batch, "end_positions")[0] == 0);
   CHECK(numbers(batch, "start_positions")[1] == 4);
   CHECK(numbers(batch, "end_positions")[1] == 5);
-  CHECK(numbers(batch, "question")[1] == 0);
-  CHECK(row(numbers(batch, "token_begin"), 1) == Numbers{-1, -1, -1, 2, 3, 4, 5, -1});
-  CHECK(row(numbers(batch, "token_end"), 1) == Numbers{-1, -1, -1, 3, 4, 5, 6, -1});
+  CHECK(numbers(batch, "question") == Numbers{0, 0});
+  CHECK(numbers(batch, "window") == Numbers{0, 1});
+  CHECK(numbers(batch, "windows") == Numbers{2, 2});
+  CHECK(texts(batch, "id") == Texts{"q", "q"});
+  CHECK(row(numbers(batch, "token_begin"), 1) == Numbers{-1, -1, -1, 0, 1, 2, 3, -1});
+  CHECK(row(numbers(batch, "token_end"), 1) == Numbers{-1, -1, -1, 1, 2, 3, 4, -1});
   // "=" has a right neighbor in the first window and no left one in the second; "/" the reverse.
   const std::vector<float> best = batch.at("best_context").to_host<float>();
   CHECK(std::vector<float>(best.begin(), best.begin() + 16) ==
         std::vector<float>{0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0});
-  const std::vector<std::uint8_t> context = batch.at("context").to_host<std::uint8_t>();
-  CHECK(std::string(context.begin(), context.begin() + 6) == "+-=/*%");
+  CHECK(texts(batch, "context") == Texts{"+-=/", "=/*%"});
+  CHECK(numbers(batch, "context_begin") == Numbers{0, 2});
   const std::vector<std::uint8_t> answers = batch.at("answers").to_host<std::uint8_t>();
   CHECK(std::string(answers.begin(), answers.begin() + 3) == std::string("/*\0", 3));
 }
@@ -122,21 +152,107 @@ TEST_CASE("questions are cut, and those without answers point at the start", "[d
   CHECK(batch.at("answers").to_host<std::uint8_t>() == std::vector<std::uint8_t>{0});
 }
 
-TEST_CASE("questions to answer make one row each", "[data-answers]") {
-  const Questions questions(squad("a", "x", R"("answers": [{"text": "a", "answer_start": 0}])"));
-  const auto given = [&](const std::string& lines) {
-    return questions.input(questions.dir.write("given.jsonl", lines).string());
-  };
-  auto input = given(R"({"context": "+-", "question": "x"})");
+TEST_CASE("an answer starts within a run of ideographs and beside a quote", "[data-answers]") {
+  use_plugin("tokenizers");
+  const std::string context = "\u5317\u4EAC\u5E02 \u201Cx\u201D";
+  Questions questions(squad(context, "x", R"("answers": [{"text": "\u4EAC", "answer_start": 1}])"));
+  questions.config.tokenizer = ConfigOf<Tokenizer>(
+      "tokenizers/Bytes", Value::table({{"bos", true}, {"eos", true}, {"pad", true}}));
+  questions.config.seq_len = 16;
+  questions.config.doc_stride = 5;
+  questions.config.batch_size = 1;
+  auto input = questions.input();
+  const Batch first = *input.get_next();
+  // [CLS], "x", [SEP], and three bytes of each ideograph.
+  CHECK(numbers(first, "start_positions") == Numbers{6});
+  CHECK(numbers(first, "end_positions") == Numbers{8});
+  // The second window begins within the second ideograph, whose piece is shown whole.
+  const Batch second = *input.get_next();
+  CHECK(texts(second, "context") == Texts{"\u4EAC\u5E02 \u201Cx\u201D"});
+  CHECK(numbers(second, "context_begin") == Numbers{1});
+  CHECK(numbers(second, "start_positions") == Numbers{0});
+  Questions quoted(squad(context, "x", R"("answers": [{"text": "x", "answer_start": 5}])"));
+  quoted.config.tokenizer = questions.config.tokenizer;
+  quoted.config.seq_len = 32;
+  auto whole = quoted.input();
+  const Batch batch = *whole.get_next();
+  // 9 bytes of ideographs and 4 of the quote with its blank after the first three positions.
+  CHECK(numbers(batch, "start_positions")[0] == 16);
+  CHECK(numbers(batch, "end_positions")[0] == 16);
+}
+
+TEST_CASE("questions of one context share its tokens", "[data-answers]") {
+  const Questions questions(
+      R"({"data": [{"paragraphs": [{"context": "a+b", "qas": [
+      {"id": "1", "question": "x", "answers": [{"text": "a", "answer_start": 0}]},
+      {"id": "2", "question": "xy", "answers": [{"text": "b", "answer_start": 2}]}]},
+      {"context": "+c", "qas": [
+      {"id": "3", "question": "z", "answers": [{"text": "c", "answer_start": 1}]}]}]}]})");
+  auto input = questions.input();
   const Batch batch = *input.get_next();
-  CHECK(rows_of(batch).ids == Texts{"^x$+-$.."});
+  CHECK(rows_of(batch).ids == Texts{"^x$a+b$.", "^xy$a+b$", "^z$+c$..", "^x$a+b$."});
+  CHECK(numbers(batch, "start_positions") == Numbers{3, 6, 4, 3});
+  CHECK(texts(batch, "context") == Texts{"a+b", "a+b", "+c", "a+b"});
+  CHECK(texts(batch, "id") == Texts{"1", "2", "3", "1"});
+}
+
+TEST_CASE("examples to predict give all of their windows", "[data-answers]") {
+  Questions questions("");
+  auto input = questions.given(R"({"context": "+-=/*%+", "question": "x"}
+
+{"id": 7, "context": "", "question": "y"}
+{"id": "z", "context": "a", "question": "z"}
+)");
+  const Batch batch = *input.get_next();
+  CHECK(rows_of(batch).ids == Texts{"^x$+-=/$", "^x$=/*%$", "^x$*%+$.", "^y$$...."});
+  CHECK(lines_of(input) == Texts{"given.jsonl:1", "given.jsonl:1", "given.jsonl:1",
+                                 "given.jsonl:3"});
+  CHECK(texts(batch, "id") == Texts{"", "", "", "7"});
+  CHECK(numbers(batch, "windows") == Numbers{3, 3, 3, 1});
   CHECK_FALSE(batch.contains("start_positions"));
   CHECK_FALSE(batch.contains("answers"));
-  auto lacks = given(R"({"context": "+-"})");
-  CHECK_THAT(input_error([&] { lacks.get_next(); }), Contains("has no \"question\""));
-  auto large = given(R"({"context": "+-=/*", "question": "x"})");
-  CHECK_THAT(input_error([&] { large.get_next(); }),
-             Contains("given.jsonl:1: the context has 5 tokens, and a row has room for 4"));
+  CHECK(rows_of(*input.get_next()).ids == Texts{"^z$a$..."});
+  CHECK(lines_of(input) == Texts{"given.jsonl:4"});
+  CHECK_FALSE(input.get_next());
+
+  // A batch may end within an example.
+  questions.config.batch_size = 2;
+  auto small = questions.given(R"({"context": "+-=/*%+", "question": "x"}
+{"context": "a", "question": "y"}
+)");
+  CHECK(rows_of(*small.get_next()).ids == Texts{"^x$+-=/$", "^x$=/*%$"});
+  const Batch second = *small.get_next();
+  CHECK(rows_of(second).ids == Texts{"^x$*%+$.", "^y$a$..."});
+  CHECK(numbers(second, "window") == Numbers{2, 0});
+  CHECK(lines_of(small) == Texts{"given.jsonl:1", "given.jsonl:2"});
+  CHECK_FALSE(small.get_next());
+}
+
+TEST_CASE("examples to predict need a question and a context", "[data-answers]") {
+  const Questions questions("");
+  const auto complaint = [&](const std::string& lines) {
+    auto input = questions.given(lines);
+    return input_error([&] { input.get_next(); });
+  };
+  CHECK_THAT(complaint(R"({"context": "+-"})"), Contains("given.jsonl:1: has no \"question\""));
+  CHECK_THAT(complaint(R"({"question": "x"})"), Contains("has no \"context\""));
+  CHECK_THAT(complaint(R"({"context": "a", "question": "x", "id": "1\u0000"})"),
+             Contains("given.jsonl:1: the id has a zero byte"));
+  CHECK_THAT(complaint(R"({"context": "a", "question": "x"}
+{"context": "a", "question": "xyzxyz"}
+)"),
+             Contains("given.jsonl:2: the question leaves no room"));
+}
+
+TEST_CASE("only training needs answers", "[data-answers]") {
+  const Questions questions(squad("a", "x", R"("title": "")"));
+  CHECK_THAT(questions.complaint(Phase::training),
+             Contains("(q): has no \"answers\"") && Contains("training needs them"));
+  auto input = questions.input();
+  const Batch batch = *input.get_next();
+  CHECK(rows_of(batch).ids[0] == "^x$a$...");
+  CHECK_FALSE(batch.contains("end_positions"));
+  CHECK_FALSE(batch.contains("answers"));
 }
 
 TEST_CASE("an answer without tokens is refused", "[data-answers]") {

@@ -27,18 +27,20 @@ std::string question(const std::string& id, const std::string& more) {
   return R"({"id": ")" + id + R"(", "question": "Wer?", )" + more + "}";
 }
 
+constexpr SquadRules kVersion2 = {.version_2 = true, .limit = 10000};
+constexpr SquadRules kEvaluation = {.needs_answers = false, .limit = 10000};
+
 const std::string kDoctors = question("a", R"("answers": [{"text": "Ärzte", "answer_start": 0},
                                  {"text": "heilen", "answer_start": 6}])");
 
 struct Squad {
   std::vector<SquadQuestion> read(const std::string& text,
-                                  NoAnswers no_answers = NoAnswers::refused,
-                                  std::uint64_t limit = 10000) const {
-    return read_squad({dir.write("squad.json", text).string()}, no_answers, limit);
+                                  const SquadRules& rules = {.limit = 10000}) const {
+    return read_squad({dir.write("squad.json", text).string()}, rules);
   }
-  std::string refused(const std::string& text, NoAnswers no_answers = NoAnswers::refused) const {
+  std::string refused(const std::string& text, const SquadRules& rules = {.limit = 10000}) const {
     try {
-      read(text, no_answers);
+      read(text, rules);
     } catch (const InputError& error) {
       return error.what();
     }
@@ -69,14 +71,38 @@ TEST_CASE("questions without answers need version 2", "[data-answers]") {
   const std::string none =
       file_of(question("b", R"("answers": [], "is_impossible": true)") + "," +
               question("c", R"("is_impossible": true, "plausible_answers": [])"));
-  const auto all = squad.read(none, NoAnswers::allowed);
+  const auto all = squad.read(none, kVersion2);
   REQUIRE(all.size() == 2);
   CHECK(all[0].answers.empty());
   CHECK_THAT(squad.refused(none),
              Contains("qas[0] (b): the question has no answer") && Contains("version_2 = true"));
   const std::string open = file_of(question("b", R"("answers": [])"));
   CHECK_THAT(squad.refused(open), Contains("version_2 = true"));
-  CHECK_THAT(squad.refused(open, NoAnswers::allowed), Contains("is_impossible does not say so"));
+  CHECK_THAT(squad.refused(open, kVersion2), Contains("is_impossible does not say so"));
+  const std::string both =
+      file_of(question("b", R"("answers": [{"text": "heilen", "answer_start": 6}],
+                               "is_impossible": true)"));
+  CHECK_THAT(squad.refused(both, kVersion2),
+             Contains("(b): is_impossible is true, but there is an answer"));
+  const std::string neither = file_of(question("b", R"("answers": [], "is_impossible": 1)"));
+  CHECK_THAT(squad.refused(neither, kVersion2), Contains("neither true nor false"));
+}
+
+TEST_CASE("answers may be missing outside training, from all questions", "[data-answers]") {
+  const Squad squad;
+  const std::string open = question("b", R"("title": "")");
+  const auto all = squad.read(file_of(open + "," + question("c", R"("answers": null)")),
+                              kEvaluation);
+  REQUIRE(all.size() == 2);
+  CHECK_FALSE(all[0].labeled);
+  CHECK_FALSE(all[1].labeled);
+  CHECK(squad.read(file_of(kDoctors), kEvaluation)[0].labeled);
+  CHECK_THAT(squad.refused(file_of(open)), Contains("qas[0] (b): has no \"answers\"") &&
+                                               Contains("training needs them"));
+  CHECK_THAT(squad.refused(file_of(kDoctors + "," + open), kEvaluation),
+             Contains("(b): has no \"answers\", but the questions before it do"));
+  CHECK_THAT(squad.refused(file_of(open + "," + kDoctors), kEvaluation),
+             Contains("(a): has \"answers\", but the questions before it do not"));
 }
 
 TEST_CASE("a message about a file of questions has the place of the mistake", "[data-answers]") {
@@ -89,6 +115,15 @@ TEST_CASE("a message about a file of questions has the place of the mistake", "[
   CHECK_THAT(squad.refused("[1]"), Contains("squad.json: : is not a JSON object") ||
                                        Contains("squad.json: is not a JSON object"));
   CHECK_THAT(squad.refused("{}"), Contains("has no \"data\""));
+  CHECK_THAT(squad.refused(R"({"data": []})"), Contains("squad.json: has no question"));
+  CHECK_THAT(squad.refused(file_of("")), Contains("squad.json: has no question"));
+  CHECK_THAT(squad.refused(R"({"data": [1]})"), Contains("data[0]: is not a JSON object"));
+  CHECK_THAT(squad.refused(R"({"data": [{"paragraphs": [{"context": 3, "qas": []}]}]})"),
+             place(".context: is not a text"));
+  CHECK_THAT(squad.refused(file_of(R"({"id": "1"})")), place(".qas[0]: has no \"question\"") ||
+                                                           place(".qas[0] (1): has no"));
+  CHECK_THAT(squad.refused(file_of(question("1\\u0000", R"("answers": [])"))),
+             Contains("the id has a zero byte"));
   CHECK_THAT(squad.refused(R"({"data": 3})"), Contains("data: is not a list"));
   CHECK_THAT(squad.refused(R"({"data": [{}]})"), Contains("data[0]: has no \"paragraphs\""));
   CHECK_THAT(squad.refused("{\"data\": \"\xff\"}"), Contains("byte 10 is not UTF-8"));
@@ -109,8 +144,9 @@ TEST_CASE("a message about a file of questions has the place of the mistake", "[
                                    "Ärzte h\\u0000ilen.")),
              Contains("the answer has a zero byte"));
   CHECK_THAT(squad.refused(file_of(kDoctors + "," + kDoctors)),
-             place(".qas[1] (a): another question has this id"));
-  CHECK_THROWS_WITH(squad.read(file_of(kDoctors), NoAnswers::refused, 20),
+             place(".qas[1] (a): the question at ") &&
+                 Contains("paragraphs[0].qas[0] (a) has the same id"));
+  CHECK_THROWS_WITH(squad.read(file_of(kDoctors), {.limit = 20}),
                     Contains("more than limit = 20"));
 }
 

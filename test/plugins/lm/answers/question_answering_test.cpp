@@ -2,7 +2,9 @@
 // lm/QuestionAnswering: spans, losses and answers over several windows by hand, gradients.
 #include "lm/answers/question_answering.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +15,8 @@
 #include "lm/answers/span_search.h"
 #include "lm/models/bert_question_answering.h"
 #include "plugins/lm/models/encoder_fixture.h"
+#include "trivet/config/json.h"
+#include "trivet/error.h"
 #include "trivet/task.h"
 #include "trivet/testing/gradient_check.h"
 #include "trivet/testing/metric_check.h"
@@ -23,6 +27,7 @@ using namespace trivet;
 using namespace trivet::test;
 using Catch::Contains;
 using lm::AnswerSpan;
+using Numbers = std::vector<std::int32_t>;
 
 namespace {
 
@@ -47,9 +52,16 @@ struct TaskFixture {
   std::unique_ptr<lm::QuestionAnswering> task;
 };
 
-// Rows of four positions: [CLS] and the words "ab", "cd", "ef" of "ab cd ef".
+// Rows of four positions: [CLS] and the words "ab", "cd", "ef" of "ab cd ef". Neighbors of one
+// question are its windows.
 Batch batch_of(const TaskFixture& fixture, const std::vector<std::int32_t>& questions,
                const std::string& answers) {
+  std::vector<std::int32_t> windows, counts;
+  for (const std::int32_t question : questions) {
+    const bool is_next = !windows.empty() && questions[windows.size() - 1] == question;
+    windows.push_back(is_next ? windows.back() + 1 : 0);
+    counts.push_back(static_cast<std::int32_t>(std::ranges::count(questions, question)));
+  }
   const std::int64_t rows = std::ssize(questions);
   std::string contexts;
   std::vector<std::int32_t> begins, ends;
@@ -60,10 +72,16 @@ Batch batch_of(const TaskFixture& fixture, const std::vector<std::int32_t>& ques
     ends.insert(ends.end(), {-1, 2, 5, 8});
     best.insert(best.end(), {0, 1, 1, 1});
   }
-  return {
-      {"question", fixture.i32(questions, {rows})}, {"token_begin", fixture.i32(begins, {rows, 4})},
-      {"token_end", fixture.i32(ends, {rows, 4})},  {"best_context", fixture.f32(best, {rows, 4})},
-      {"context", fixture.u8(contexts, rows)},      {"answers", fixture.u8(answers, rows)}};
+  return {{"question", fixture.i32(questions, {rows})},
+          {"id", fixture.u8(std::string(static_cast<std::size_t>(rows), '\0'), rows)},
+          {"window", fixture.i32(windows, {rows})},
+          {"windows", fixture.i32(counts, {rows})},
+          {"token_begin", fixture.i32(begins, {rows, 4})},
+          {"token_end", fixture.i32(ends, {rows, 4})},
+          {"best_context", fixture.f32(best, {rows, 4})},
+          {"context", fixture.u8(contexts, rows)},
+          {"context_begin", fixture.i32(Numbers(questions.size(), 0), {rows})},
+          {"answers", fixture.u8(answers, rows)}};
 }
 
 }  // namespace
@@ -92,6 +110,10 @@ TEST_CASE("the best span is in the context, in order and not too long", "[lm-ans
   const float nan = std::nanf("");
   span = best({0, nan, 1, 0}, {0, 0, nan, 1});
   CHECK((span.found && span.begin == 3 && span.end == 8));
+  // Of the likeliest start the only end is not a number.
+  span = best({0, 1, 0, 5}, {0, 2, 0, nan});
+  CHECK((span.found && span.begin == 0 && span.end == 2));
+  CHECK_FALSE(best({nan, nan, nan, nan}, {0, 1, 1, 1}).found);
 }
 
 TEST_CASE("the model's logits are its formula in float64, with gradients", "[lm-answers]") {
@@ -122,6 +144,15 @@ TEST_CASE("the model's logits are its formula in float64, with gradients", "[lm-
   const Batch batch = {{"ids", fixture.ids(some_tokens(6, 4, 11), {2, 3})}};
   CHECK(fixture.gradient_check(batch, "start_logits") == "");
   CHECK(fixture.gradient_check(batch, "end_logits") == "");
+  // The names of lm/Bert, whose weights it can start from.
+  for (const char* name : {"embedding/table", "token_type_emb/table", "position_emb/table",
+                           "embedding_norm/scale", "final_norm/scale", "span/w"}) {
+    INFO(name);
+    CHECK(fixture.store.find(name) != nullptr);
+  }
+  config.embedding_tpl = {};
+  CHECK_THROWS_WITH(EncoderFixture<lm::BertQuestionAnswering>(config),
+                    Contains("needs an embedding_tpl"));
 }
 
 TEST_CASE("the loss is the mean of both cross entropies, with gradients", "[lm-answers]") {
@@ -186,8 +217,99 @@ TEST_CASE("an answer is the best of all windows of its question", "[lm-answers]"
 
   const std::vector<Value> rows = fixture.task->predictions(step.batch, step.outputs);
   REQUIRE(rows.size() == 3);
-  CHECK(rows[1] == Value::table({{"answer", "cd"}, {"score", 10.0}, {"null_score", 2.0}}));
-  CHECK(rows[2] == Value::table({{"answer", ""}, {"score", 2.0}, {"null_score", 16.0}}));
+  CHECK(rows[0].is_null());
+  CHECK(to_json(rows[1]) == R"({"id":null,"answer":"cd","start":3,"end":5,"score":10.0,)"
+                            R"("null_score":0.0})");
+  CHECK(to_json(rows[2]) == R"({"id":null,"answer":"","start":null,"end":null,"score":2.0,)"
+                            R"("null_score":16.0})");
+}
+
+TEST_CASE("a question whose windows are in several batches has one prediction", "[lm-answers]") {
+  const TaskFixture fixture;
+  const auto predict = [&](std::int32_t window, float peak, float weight = 1) {
+    Batch batch = batch_of(fixture, {3}, std::string("cd\0", 3));
+    batch.set("window", fixture.i32({window}, {1}));
+    batch.set("windows", fixture.i32({3}, {1}));
+    batch.set("id", fixture.u8("q1", 1));
+    // "\u00E9b cd" after 10 characters.
+    batch.set("context", fixture.u8("\u00E9b cd", 1));
+    batch.set("token_begin", fixture.i32({-1, 0, 4, -1}, {1, 4}));
+    batch.set("token_end", fixture.i32({-1, 3, 6, -1}, {1, 4}));
+    batch.set("context_begin", fixture.i32({10 * window}, {1}));
+    batch.set("weight", fixture.f32({weight}, {1}));
+    const Tensor logits = fixture.f32({1, 0, peak, 0}, {1, 4});
+    const std::vector<Value> rows =
+        fixture.task->predictions(batch, {{"start_logits", logits}, {"end_logits", logits}});
+    REQUIRE(rows.size() == 1);
+    return rows[0].is_null() ? "" : to_json(rows[0]);
+  };
+  CHECK(predict(0, 3).empty());
+  CHECK(predict(1, 4).empty());
+  CHECK(predict(1, 9, 0).empty());  // only fills its batch
+  CHECK(predict(2, 2) == R"({"id":"q1","answer":"cd","start":13,"end":15,"score":8.0,)"
+                         R"("null_score":2.0})");
+  // A set that was cut leaves a question behind; the next one starts with a first window.
+  CHECK(predict(0, 9).empty());
+  CHECK(predict(0, 1).empty());
+  CHECK(predict(1, 1).empty());
+  CHECK_THAT(predict(2, 2), Contains(R"("start":23)"));
+  const auto complaint = [&](std::int32_t window) {
+    try {
+      predict(window, 1);
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK_THAT(complaint(1), Contains("do not follow each other") && Contains("shuffle = false"));
+  CHECK(predict(0, 1).empty());
+  CHECK_THAT(complaint(2), Contains("do not follow each other"));
+}
+
+TEST_CASE("a task of answers says what it misses", "[lm-answers]") {
+  const TaskFixture fixture;
+  Batch batch = batch_of(fixture, {0, 1}, std::string("cd\0cd\0", 6));
+  const Tensor logits = fixture.f32(std::vector<float>(8, 0), {2, 4}),
+               few = fixture.f32(std::vector<float>(6, 0), {2, 3});
+  CHECK_THROWS_WITH(
+      fixture.task->build_losses(batch, {{"start_logits", logits}, {"end_logits", logits}}, {}),
+      Contains("the data has no answers") && Contains("infer"));
+  CHECK_THROWS_WITH(
+      fixture.task->predictions(batch, {{"start_logits", logits}, {"end_logits", few}}),
+      Contains("expected \"end_logits\" f32 [B, T] of the positions [2, 4]") &&
+          Contains("[2, 3]"));
+}
+
+TEST_CASE("logits that are not numbers are worse than all others", "[lm-answers]") {
+  lm::QuestionAnsweringConfig config;
+  config.version_2 = true;
+  const TaskFixture fixture(config);
+  const float nan = std::nanf(""), infinity = std::numeric_limits<float>::infinity();
+  StepOutput step;
+  step.batch = batch_of(fixture, {0, 1, 2}, std::string("cd\0cd\0cd\0", 9));
+  const Tensor logits =
+      fixture.f32({nan, 0, 1, 0, nan, nan, nan, nan, infinity, 0, infinity, 0}, {3, 4});
+  step.outputs = {{"start_logits", logits}, {"end_logits", logits}};
+  const auto state = fixture.task->aggregate_logs(nullptr, step);
+  CHECK(*fixture.task->reduce_aggregated_logs(*state, 1).find("HasAns_exact") ==
+        Approx(200.0 / 3));
+  const auto other = fixture.task->aggregate_logs(nullptr, step);
+  other->merge(value_from_json(to_json(state->save_state()), "the state"));
+  CHECK(*fixture.task->reduce_aggregated_logs(*other, 1).find("HasAns_exact") ==
+        Approx(200.0 / 3));
+  const std::vector<Value> rows = fixture.task->predictions(step.batch, step.outputs);
+  CHECK_THAT(to_json(rows[0]), Contains(R"("answer":"cd")") && Contains(R"("null_score":null)"));
+  CHECK_THAT(to_json(rows[1]), Contains(R"("answer":"")") && Contains(R"("score":null)"));
+}
+
+TEST_CASE("untrained weights guess a position of the row", "[lm-answers]") {
+  lm::QuestionAnsweringConfig config;
+  CHECK(TaskFixture(config).task->expected_initial_loss().low == 0);
+  config.train_input = {"data/QuestionAnswering", Value::table({{"seq_len", 128}})};
+  const auto range = TaskFixture(config).task->expected_initial_loss();
+  CHECK(range.low == Approx(std::log(128.0) / 2));
+  CHECK(range.high == Approx(std::log(128.0) + 2));
+  CHECK(range.reason == "ln(128) = 4.85 for 128 positions");
 }
 
 TEST_CASE("positions are counted, and the counts keep the promises of metrics", "[lm-answers]") {
