@@ -119,9 +119,9 @@ class SquadReader {
                            .context = context,
                            .answers = {},
                            .location = {}};
+    if (question.id.find('\0') != std::string::npos) node.refuse("the id has a zero byte");
     node.location += " (" + question.id + ")";
     question.location = node.location;
-    if (question.id.find('\0') != std::string::npos) node.refuse("the id has a zero byte");
     const auto [same, is_new] = ids_.emplace(question.id, question.location);
     if (!is_new) {
       node.refuse("the question at " + same->second + " has the same id",

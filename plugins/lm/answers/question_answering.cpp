@@ -98,7 +98,7 @@ std::unique_ptr<Input> QuestionAnswering::build_inputs(const ConfigOf<Input>& co
 WeightedScalar QuestionAnswering::build_losses(const Batch& batch, const NestedMap& outputs,
                                                const FpropContext& context) {
   if (!batch.contains("start_positions")) {
-    throw InputError("lm/QuestionAnswering: the data has no answers, so there is no loss",
+    throw UsageError("lm/QuestionAnswering: the data has no answers, so there is no loss",
                      {.hint = "program = \"infer\" of task.eval_inputs predicts answers alone"});
   }
   const Tensor& starts = outputs.at("start_logits");

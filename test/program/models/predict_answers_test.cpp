@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers to questions about contexts that need several rows, from the user's view: the outputs of
 // evaluations, programs that infer and `trivet predict` say the same.
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <sstream>
@@ -10,6 +11,7 @@
 #include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
+#include "support/paths.h"
 #include "support/shell.h"
 
 namespace predict_answers_test {
@@ -36,13 +38,19 @@ json people() {
   return json::parse(read_file(source_root() / "configs/lm/data/people_eval.json"));
 }
 
-// As the official script normalizes these answers.
-std::string normalized(std::string answer) {
-  std::erase_if(answer, [](char c) { return c == '.' || c == ','; });
-  if (answer.starts_with("a ")) answer.erase(0, 2);
-  answer.erase(0, answer.find_first_not_of(' '));
-  answer.erase(answer.find_last_not_of(' ') + 1);
-  return answer;
+// normalize_answer of the official scripts, for ASCII.
+std::string normalized(const std::string& answer) {
+  std::string plain;
+  for (const char c : answer) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::ispunct(byte) == 0) plain += static_cast<char>(std::tolower(byte));
+  }
+  std::istringstream words(plain);
+  std::string text;
+  for (std::string word; words >> word;) {
+    if (word != "a" && word != "an" && word != "the") text += word + " ";
+  }
+  return text;
 }
 
 fs::path config_with_outputs(const TempDir& temp, const std::string& more = {}) {
@@ -101,7 +109,7 @@ TEST_CASE("predicted answers of several windows are those that the evaluation sc
       const json& output = outputs.at(ids.back());
       const std::string answer = output.at("answer"),
                         right = question.at("answers").at(0).at("text");
-      equal += normalized(answer) == right ? 1 : 0;
+      equal += normalized(answer) == normalized(right) ? 1 : 0;
       const std::size_t start = output.at("start"), end = output.at("end");
       CHECK(context.substr(start, end - start) == answer);
       question.erase("answers");
