@@ -108,9 +108,8 @@ std::unique_ptr<AnswerRows> AnswerRows::make(std::vector<SquadQuestion> question
                        {.hint = "make seq_len larger, or max_query_length smaller"});
     }
     const auto context_tokens = tokens_of(questions, contexts, tokenizer);
-    const Context& context = contexts.emplace_back(
-        Context{context_tokens,
-                windows_of(std::ssize(context_tokens->ids), *room, rules.doc_stride)});
+    const Context& context = contexts.emplace_back(Context{
+        context_tokens, windows_of(std::ssize(context_tokens->ids), *room, rules.doc_stride)});
     const AnswerSpan span =
         question.answers.empty() ? AnswerSpan() : span_of(question.answers[0], *context_tokens);
     if (!question.answers.empty() && span.first < 0) {
@@ -137,8 +136,8 @@ std::unique_ptr<AnswerRows> AnswerRows::make(std::vector<SquadQuestion> question
       window.window = w;
       window.first = static_cast<std::int32_t>(front.size());
       if (length > 0) {
-        const auto from = static_cast<std::size_t>(
-            context_tokens->begins[static_cast<std::size_t>(begin)]);
+        const auto from =
+            static_cast<std::size_t>(context_tokens->begins[static_cast<std::size_t>(begin)]);
         characters += characters_in(text.substr(counted, from - counted));
         counted = from;
       }

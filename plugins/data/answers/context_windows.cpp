@@ -45,10 +45,9 @@ std::size_t best_window(const std::vector<ContextWindow>& windows, std::int64_t 
   auto window = std::ranges::partition_point(
       windows, [&](const ContextWindow& each) { return each.begin + each.length <= token; });
   for (; window != windows.end() && window->begin <= token; ++window) {
-    const double score =
-        static_cast<double>(
-            std::min(token - window->begin, window->begin + window->length - 1 - token)) +
-        0.01 * static_cast<double>(window->length);
+    const double score = static_cast<double>(std::min(token - window->begin,
+                                                      window->begin + window->length - 1 - token)) +
+                         0.01 * static_cast<double>(window->length);
     if (score > most) {
       most = score;
       best = static_cast<std::size_t>(window - windows.begin());

@@ -81,9 +81,8 @@ struct QuestionAnsweringInput::Parts {
 
   std::unique_ptr<SequenceDataset> load(DataSource& examples) const {
     std::vector<SquadQuestion> questions;
-    read_limited(examples, config.limit.count, [&](const SourceExample& example) {
-      questions.push_back(question_of(example));
-    });
+    read_limited(examples, config.limit.count,
+                 [&](const SourceExample& example) { questions.push_back(question_of(example)); });
     return AnswerRows::make(std::move(questions), *tokenizer, rules);
   }
 

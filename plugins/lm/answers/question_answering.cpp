@@ -139,7 +139,8 @@ Logs QuestionAnswering::reduce_aggregated_logs(AggregatedLogs& state, std::int64
 ExpectedInitialLoss::Range QuestionAnswering::expected_initial_loss() const {
   const std::int64_t length = config().train_input.fields().integer_or("seq_len", 0);
   if (length < 1) {
-    return {0, std::numeric_limits<double>::infinity(), "a loss that depends on the length of rows"};
+    return {0, std::numeric_limits<double>::infinity(),
+            "a loss that depends on the length of rows"};
   }
   Range range = chance_of(length);
   range.reason = fmt::format("ln({0}) = {1:.2f} for {0} positions", length,
@@ -153,8 +154,7 @@ const void* QuestionAnswering::extension(std::string_view id) const noexcept {
 }
 
 Value QuestionAnswering::columns_of(const RowAnswer& answer) const {
-  const bool is_none =
-      !answer.found() || (version_2_ && answer.null_difference() > threshold_);
+  const bool is_none = !answer.found() || (version_2_ && answer.null_difference() > threshold_);
   Value columns = Value::table({});
   columns.set("id", answer.id.empty() ? Value() : Value(answer.id));
   columns.set("answer", is_none ? std::string() : answer.text);

@@ -28,8 +28,8 @@ struct AnswerSpan {
 };
 
 // Of the n_best_size likeliest starts and ends in the context, those that make a span of at most
-// max_answer_length tokens that starts where best_context is 1; the first of equals. Logits that are
-// not numbers make no span. Not found if there is none.
+// max_answer_length tokens that starts where best_context is 1; the first of equals. Logits that
+// are not numbers make no span. Not found if there is none.
 AnswerSpan best_span(const SpanRow& row, const SpanRules& rules);
 
 }  // namespace trivet::lm

@@ -54,6 +54,7 @@ struct Mean {
 // other, those with the smallest difference first.
 void set_best(const std::vector<ScoredAnswer>& answers, double Score::*kind,
               const std::string& name, Logs& logs) {
+  constexpr bool version_2 = true;
   double now = static_cast<double>(std::ranges::count_if(answers, std::not_fn(has_answer)));
   double best = now, threshold = 0;
   std::vector<std::size_t> order(answers.size());
@@ -62,7 +63,7 @@ void set_best(const std::vector<ScoredAnswer>& answers, double Score::*kind,
   for (const std::size_t i : order) {
     const ScoredAnswer& answer = answers[i];
     if (has_answer(answer)) {
-      now += score_of(answer.best, answer.answers, true).*kind;
+      now += score_of(answer.best, answer.answers, version_2).*kind;
     } else if (!answer.best.empty()) {
       now -= 1;
     }

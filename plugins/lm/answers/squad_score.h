@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SquadScore: the scores of SQuAD's official scripts, in percent: evaluate-v1.1.py (Rajpurkar et al.
-// 2016) and, with `version_2`, evaluate-v2.0.py (Rajpurkar et al. 2018).
+// SquadScore: the scores of SQuAD's official scripts, in percent: evaluate-v1.1.py (Rajpurkar et
+// al. 2016) and, with `version_2`, evaluate-v2.0.py (Rajpurkar et al. 2018).
 //
 //   exact_match   the mean over questions of whether the answer equals one of the right ones, after
 //                 normalize_answer: lower case, no punctuation, no articles, single blanks

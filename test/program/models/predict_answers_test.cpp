@@ -144,9 +144,10 @@ TEST_CASE("predicted answers of several windows are those that the evaluation sc
   const fs::path unlabeled = temp.write("open.json", open.dump());
   const std::string of_open =
       kSmallRows + "'task.eval_input.files=[\"" + unlabeled.string() + "\"]' ";
-  const auto inferred = run(file, temp / "run", of_open +
-                                                    "--mode infer "
-                                                    "'task.eval_inputs=[]'");
+  const auto inferred = run(file, temp / "run",
+                            of_open +
+                                "--mode infer "
+                                "'task.eval_inputs=[]'");
   INFO(inferred.output);
   REQUIRE(inferred.exit_code == 0);
   std::vector<fs::path> found;

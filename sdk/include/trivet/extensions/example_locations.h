@@ -2,9 +2,9 @@
 // An input that can read examples which a user gives it, in the form of its own data: what `trivet
 // predict` needs. The input derives from ExampleLocations, too, and reads InputContext::examples,
 // where it is set, instead of its data: once, in order, without padding, with at most batch_size
-// rows in a batch. An example may have several rows, which follow each other. Labels may be missing,
-// and then the batch has none. From a pipe, get_next gives what has come so far: it waits for the
-// first example of a batch alone.
+// rows in a batch. An example may have several rows, which follow each other. Labels may be
+// missing, and then the batch has none. From a pipe, get_next gives what has come so far: it waits
+// for the first example of a batch alone.
 //
 // Example (sdk/examples/snippets/input_extensions.cpp#example_locations):
 //

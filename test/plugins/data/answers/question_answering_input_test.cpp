@@ -205,8 +205,8 @@ TEST_CASE("examples to predict give all of their windows", "[data-answers]") {
 )");
   const Batch batch = *input.get_next();
   CHECK(rows_of(batch).ids == Texts{"^x$+-=/$", "^x$=/*%$", "^x$*%+$.", "^y$$...."});
-  CHECK(lines_of(input) == Texts{"given.jsonl:1", "given.jsonl:1", "given.jsonl:1",
-                                 "given.jsonl:3"});
+  CHECK(lines_of(input) ==
+        Texts{"given.jsonl:1", "given.jsonl:1", "given.jsonl:1", "given.jsonl:3"});
   CHECK(texts(batch, "id") == Texts{"", "", "", "7"});
   CHECK(numbers(batch, "windows") == Numbers{3, 3, 3, 1});
   CHECK_FALSE(batch.contains("start_positions"));

@@ -91,14 +91,14 @@ TEST_CASE("questions without answers need version 2", "[data-answers]") {
 TEST_CASE("answers may be missing outside training, from all questions", "[data-answers]") {
   const Squad squad;
   const std::string open = question("b", R"("title": "")");
-  const auto all = squad.read(file_of(open + "," + question("c", R"("answers": null)")),
-                              kEvaluation);
+  const auto all =
+      squad.read(file_of(open + "," + question("c", R"("answers": null)")), kEvaluation);
   REQUIRE(all.size() == 2);
   CHECK_FALSE(all[0].labeled);
   CHECK_FALSE(all[1].labeled);
   CHECK(squad.read(file_of(kDoctors), kEvaluation)[0].labeled);
-  CHECK_THAT(squad.refused(file_of(open)), Contains("qas[0] (b): has no \"answers\"") &&
-                                               Contains("training needs them"));
+  CHECK_THAT(squad.refused(file_of(open)),
+             Contains("qas[0] (b): has no \"answers\"") && Contains("training needs them"));
   CHECK_THAT(squad.refused(file_of(kDoctors + "," + open), kEvaluation),
              Contains("(b): has no \"answers\", but the questions before it do"));
   CHECK_THAT(squad.refused(file_of(open + "," + kDoctors), kEvaluation),
@@ -120,8 +120,8 @@ TEST_CASE("a message about a file of questions has the place of the mistake", "[
   CHECK_THAT(squad.refused(R"({"data": [1]})"), Contains("data[0]: is not a JSON object"));
   CHECK_THAT(squad.refused(R"({"data": [{"paragraphs": [{"context": 3, "qas": []}]}]})"),
              place(".context: is not a text"));
-  CHECK_THAT(squad.refused(file_of(R"({"id": "1"})")), place(".qas[0]: has no \"question\"") ||
-                                                           place(".qas[0] (1): has no"));
+  CHECK_THAT(squad.refused(file_of(R"({"id": "1"})")),
+             place(".qas[0]: has no \"question\"") || place(".qas[0] (1): has no"));
   CHECK_THAT(squad.refused(file_of(question("1\\u0000", R"("answers": [])"))),
              Contains("the id has a zero byte"));
   CHECK_THAT(squad.refused(R"({"data": 3})"), Contains("data: is not a list"));
@@ -146,8 +146,7 @@ TEST_CASE("a message about a file of questions has the place of the mistake", "[
   CHECK_THAT(squad.refused(file_of(kDoctors + "," + kDoctors)),
              place(".qas[1] (a): the question at ") &&
                  Contains("paragraphs[0].qas[0] (a) has the same id"));
-  CHECK_THROWS_WITH(squad.read(file_of(kDoctors), {.limit = 20}),
-                    Contains("more than limit = 20"));
+  CHECK_THROWS_WITH(squad.read(file_of(kDoctors), {.limit = 20}), Contains("more than limit = 20"));
 }
 
 }  // namespace squad_file_test

@@ -276,8 +276,7 @@ TEST_CASE("a task of answers says what it misses", "[lm-answers]") {
       Contains("the data has no answers") && Contains("infer"));
   CHECK_THROWS_WITH(
       fixture.task->predictions(batch, {{"start_logits", logits}, {"end_logits", few}}),
-      Contains("expected \"end_logits\" f32 [B, T] of the positions [2, 4]") &&
-          Contains("[2, 3]"));
+      Contains("expected \"end_logits\" f32 [B, T] of the positions [2, 4]") && Contains("[2, 3]"));
 }
 
 TEST_CASE("logits that are not numbers are worse than all others", "[lm-answers]") {
@@ -291,12 +290,10 @@ TEST_CASE("logits that are not numbers are worse than all others", "[lm-answers]
       fixture.f32({nan, 0, 1, 0, nan, nan, nan, nan, infinity, 0, infinity, 0}, {3, 4});
   step.outputs = {{"start_logits", logits}, {"end_logits", logits}};
   const auto state = fixture.task->aggregate_logs(nullptr, step);
-  CHECK(*fixture.task->reduce_aggregated_logs(*state, 1).find("HasAns_exact") ==
-        Approx(200.0 / 3));
+  CHECK(*fixture.task->reduce_aggregated_logs(*state, 1).find("HasAns_exact") == Approx(200.0 / 3));
   const auto other = fixture.task->aggregate_logs(nullptr, step);
   other->merge(value_from_json(to_json(state->save_state()), "the state"));
-  CHECK(*fixture.task->reduce_aggregated_logs(*other, 1).find("HasAns_exact") ==
-        Approx(200.0 / 3));
+  CHECK(*fixture.task->reduce_aggregated_logs(*other, 1).find("HasAns_exact") == Approx(200.0 / 3));
   const std::vector<Value> rows = fixture.task->predictions(step.batch, step.outputs);
   CHECK_THAT(to_json(rows[0]), Contains(R"("answer":"cd")") && Contains(R"("null_score":null)"));
   CHECK_THAT(to_json(rows[1]), Contains(R"("answer":"")") && Contains(R"("score":null)"));
