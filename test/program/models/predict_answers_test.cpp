@@ -163,6 +163,24 @@ TEST_CASE("predicted answers of several windows are those that the evaluation sc
   CHECK_THAT(evaluated.output, Contains("the data has no answers"));
 }
 
+TEST_CASE("a model of answers starts from a masked encoder") {
+  const TempDir temp;
+  const std::string few = "trainer.train_steps=2 runtime.threads=1 ";
+  const auto masked = run(config("lm/masked.toml"), temp / "masked", few);
+  INFO(masked.output);
+  REQUIRE(masked.exit_code == 0);
+  const auto tuned = run(config("lm/answers.toml"), temp / "run",
+                         few + "task.init_load.partial=true task.init_checkpoint=" +
+                             quoted((temp / "masked/checkpoints").string()));
+  INFO(tuned.output);
+  REQUIRE(tuned.exit_code == 0);
+  // It has all weights but those of the token types, the positions and the head.
+  CHECK_THAT(tuned.output, Contains("35 of 39 variables"));
+  for (const char* name : {"token_type_emb/table", "position_emb/table", "span/w", "span/b"}) {
+    CHECK_THAT(tuned.output, Contains(std::string("missing ") + name));
+  }
+}
+
 TEST_CASE("data that answers cannot be learned from or written for is refused") {
   const TempDir temp;
   const auto refused = [&](const fs::path& file, const std::string& more) {
