@@ -17,6 +17,8 @@ void add_cells(const Value& value, const std::string& column, std::vector<Cell>&
     for (const Value::Member& member : value.members()) {
       add_cells(member.value, column.empty() ? member.key : column + "." + member.key, cells);
     }
+  } else if (value.is_null()) {
+    cells.emplace_back(column, "");
   } else {
     cells.emplace_back(column, value.is_string() ? value.as_string() : to_json(value));
   }

@@ -13,7 +13,8 @@ namespace trivet {
 class PredictionText {
  public:
   static PredictionText json_lines() { return PredictionText(Form::json_lines); }
-  // A header before the first line; a table in a column is several columns, "probabilities.cat".
+  // A header before the first line; a table in a column is several columns, "probabilities.cat",
+  // and null an empty cell.
   static PredictionText csv() { return PredictionText(Form::csv); }
 
   // The line of one example, with its end. Throws Error if a line of a table has other columns than

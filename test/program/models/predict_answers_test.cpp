@@ -140,6 +140,15 @@ TEST_CASE("predicted answers of several windows are those that the evaluation sc
     }
   }
 
+  // In a table, what is missing is an empty cell.
+  const fs::path none = temp.write("none.jsonl", R"({"context": " ", "question": "Who?"}
+)");
+  const auto table = trivet::test::trivet("predict " + quoted((temp / "run").string()) +
+                                          " --csv --input " + quoted(none.string()));
+  CHECK_THAT(table.output, Catch::StartsWith("example,source,id,answer,start,end,score,"
+                                             "null_score\n0,") &&
+                               Contains("none.jsonl:1,,,,,,"));
+
   // A program that infers needs no answers, evaluations do.
   const fs::path unlabeled = temp.write("open.json", open.dump());
   const std::string of_open =
