@@ -5,6 +5,7 @@
 #include "lm/answers/question_answering.h"
 #include "lm/huggingface/export_command.h"
 #include "lm/huggingface/import_command.h"
+#include "lm/metrics/strict_accuracy.h"
 #include "lm/metrics/token_metrics.h"
 #include "lm/models/bert.h"
 #include "lm/models/bert_classifier.h"
@@ -57,6 +58,8 @@ TRIVET_PLUGIN(
     trivet::command<lm::ExportCommand>("export", "Writes a run's model as a GPT-2 or Llama"),
     trivet::action<lm::NgramBaselines>("NgramBaselines",
                                        "Reports n-gram baselines next to each evaluation."),
+    trivet::metric<lm::StrictAccuracy>("StrictAccuracy",
+                                       "Share of the rows with every token right."),
     trivet::metric<lm::TokenMetrics>("TokenMetrics",
                                      "Perplexity, bits per byte and accuracy over tokens."),
     trivet::text_metric<lm::Bleu>("Bleu", "BLEU of a data set, as sacreBLEU computes it."),

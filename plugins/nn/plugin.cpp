@@ -58,6 +58,7 @@ TRIVET_PLUGIN(
     trivet::layer<nn::CubedRelu>("CubedRelu", "max(x, 0) to the third power."),
     trivet::layer<nn::Softplus>("Softplus", "ln(1 + exp(x))."),
     trivet::layer<nn::Exp>("Exp", "exp(x)."),
+    trivet::layer<nn::SineRelu>("SineRelu", "x, and small waves below 0."),
     trivet::layer<nn::DropPath>("DropPath", "Drops whole examples at random in training."),
     trivet::layer<nn::Dropout>("Dropout", "Drops elements at random in training."),
     trivet::layer<nn::LayerNorm>("LayerNorm", "Normalizes each row of the last axis."),

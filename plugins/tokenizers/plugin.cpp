@@ -4,6 +4,7 @@
 
 #include "tokenizers/bpe/bpe.h"
 #include "tokenizers/commands/tokenizer_command.h"
+#include "tokenizers/huggingface/bert.h"
 #include "tokenizers/huggingface/hugging_face.h"
 #include "tokenizers/simple/bytes.h"
 #include "tokenizers/simple/characters.h"
@@ -19,6 +20,7 @@ TRIVET_PLUGIN(
     trivet::tokenizer<tokenizers::Characters>(
         "Characters", "Tokenizer with one token per character of an alphabet."),
     trivet::tokenizer<tokenizers::Bpe>("Bpe", "Byte-level byte pair encoding, as in GPT-2."),
+    trivet::tokenizer<tokenizers::Bert>("Bert", "WordPiece of a vocab.txt, as in BERT."),
     trivet::tokenizer<tokenizers::HuggingFace>(
         "HuggingFace", "A tokenizer.json: BPE, WordPiece, Unigram or whole words."),
     trivet::command<tokenizers::TokenizerCommand>("tokenizer",

@@ -48,4 +48,9 @@ Tensor Exp::apply(const Tensor& x) const {
   return ops::exp(x);
 }
 
+Tensor SineRelu::apply(const Tensor& x) const {
+  const Tensor waves = ops::mul(ops::sub(ops::sin(x), ops::cos(x)), epsilon_);
+  return ops::where(ops::less(number(x, 0), x), x, waves);
+}
+
 }  // namespace trivet::nn

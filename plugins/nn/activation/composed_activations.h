@@ -9,9 +9,11 @@
 //   CubedRelu    max(x, 0)^3
 //   Softplus     ln(1 + exp(x))
 //   Exp          exp(x)
+//   SineRelu     x where x > 0, else epsilon (sin(x) - cos(x))   (Rodrigues 2018)
 //
 // Names and defaults are those of Praxis. Gradients where two pieces meet: Relu6 has 0 at 0 and 1
-// at 6; SquaredRelu and CubedRelu have 0; LeakyRelu and Elu have that of the right piece, 1.
+// at 6; SquaredRelu and CubedRelu have 0; LeakyRelu and Elu have that of the right piece, 1, and
+// SineRelu that of the left piece, epsilon.
 #pragma once
 
 #include "trivet/layer/extend_step.h"
@@ -44,6 +46,12 @@ TRIVET_CONFIG(SoftplusConfig, trivet::LayerConfig)
 
 struct ExpConfig : LayerConfig {};
 TRIVET_CONFIG(ExpConfig, trivet::LayerConfig)
+
+struct SineReluConfig : LayerConfig {
+  double epsilon = 0.0025;
+};
+TRIVET_CONFIG(SineReluConfig, trivet::LayerConfig,
+              (epsilon, "Size of the waves below 0.", at_least(0)))
 
 class ComposedActivation : public LocalLayer {
  public:
@@ -116,6 +124,16 @@ class Exp final : public ComposedActivation {
 
  private:
   Tensor apply(const Tensor& x) const override;
+};
+
+class SineRelu final : public ComposedActivation {
+ public:
+  using Config = SineReluConfig;
+  explicit SineRelu(const Config& config) : epsilon_(static_cast<float>(config.epsilon)) {}
+
+ private:
+  Tensor apply(const Tensor& x) const override;
+  float epsilon_;
 };
 
 }  // namespace trivet::nn

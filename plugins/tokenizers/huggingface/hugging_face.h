@@ -47,7 +47,7 @@ TRIVET_CONFIG(HuggingFaceConfig, SpecialTokensConfig,
                "Turns the spelling of a special token in a text into that token. If false, it is "
                "plain text."))
 
-class HuggingFace final : public Tokenizer {
+class HuggingFace : public Tokenizer {
  public:
   using Config = HuggingFaceConfig;
   explicit HuggingFace(const Config& config);

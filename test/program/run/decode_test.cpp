@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program "decode": texts that a language model and an encoder-decoder write for the examples
 // of a data set.
+#include <signal.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -12,6 +15,8 @@
 #include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
+#include "program/run/watched_run.h"
+#include "support/disk/slow_disk.h"
 #include "support/shell.h"
 
 namespace decode_test {
@@ -163,6 +168,60 @@ TEST_CASE("samples are ordered by their probability and do not depend on batches
   INFO(more.output);
   CHECK(more.exit_code == 2);
   CHECK_THAT(more.output, Contains("num_samples is 3, and beam search has 2 sequences"));
+}
+
+TEST_CASE("a run killed at any write of decoded texts ends with the same bytes") {
+  const test::TempDir temp;
+  const fs::path file = language_model(temp);
+  const std::string samples =
+      "task.decode.temperature=1.0 'task.eval_inputs[0].num_samples=2' "
+      "trainer.checkpoint_interval=25 trainer.validation_interval=20 ";
+  REQUIRE(test::run(file, temp / "alone", samples).exit_code == 0);
+  REQUIRE(test::run(file, temp / "alone", samples + "--mode decode").exit_code == 0);
+  const auto written = [&](const fs::path& workdir, std::int64_t step) {
+    return test::read_file(workdir / "eval_inputs/dev" /
+                           ("outputs_step_" + std::to_string(step) + ".jsonl"));
+  };
+  const auto expect_same = [&](const fs::path& workdir) {
+    CHECK(test::record_values(workdir) == test::record_values(temp / "alone"));
+    for (const std::int64_t step : {20, 40, 60}) {
+      CHECK(written(workdir, step) == written(temp / "alone", step));
+    }
+  };
+  int killed = 0;
+  const auto kills = [&](const std::string& mode, const std::string& below,
+                         const std::function<void(const fs::path&)>& before) {
+    for (std::uint64_t call = 1; call <= 40; ++call) {
+      INFO("mode '" << mode << "', " << below << ", call " << call);
+      const fs::path workdir = temp / ((mode.empty() ? "train" : "decode") + std::to_string(call));
+      before(workdir);
+      const test::SlowDisk disk{.below = workdir / below, .kill = call};
+      const auto first = test::run(file, workdir, samples + mode, disk.prefix());
+      if (first.exit_code == 0) break;
+      REQUIRE(first.exit_code == 128 + SIGKILL);
+      ++killed;
+      const auto again = test::run(file, workdir, samples + mode);
+      INFO(again.output);
+      REQUIRE(again.exit_code == 0);
+      expect_same(workdir);
+      if (mode.empty()) continue;
+      // The next one has the next folder, unless the killed one had not come to its first line.
+      const fs::path second = workdir / "evals/2";
+      CHECK(written(fs::exists(second) ? second : workdir / "evals/1", 60) ==
+            written(temp / "alone/evals/1", 60));
+    }
+  };
+  kills("", "eval_inputs/dev", [](const fs::path&) {});
+  const int in_training = killed;
+  CHECK(in_training >= 6);
+  kills("--mode decode", "evals/1", [&](const fs::path& workdir) {
+    fs::create_directories(workdir);
+    for (const auto& entry : fs::directory_iterator(temp / "alone")) {
+      if (entry.path().filename() == "evals") continue;
+      fs::copy(entry.path(), workdir / entry.path().filename(), fs::copy_options::recursive);
+    }
+  });
+  CHECK(killed >= in_training + 4);
 }
 
 TEST_CASE("an encoder-decoder writes targets for the sources of a data set") {

@@ -37,6 +37,8 @@ std::vector<Case> cases() {
       {"nn/CubedRelu", Value::table(), [=](double x) { return relu(x) * relu(x) * relu(x); }},
       {"nn/Softplus", Value::table(), [](double x) { return std::log1p(std::exp(x)); }},
       {"nn/Exp", Value::table(), [](double x) { return std::exp(x); }},
+      {"nn/SineRelu", Value::table({{"epsilon", 0.25}}),
+       [](double x) { return x > 0 ? x : 0.25 * (std::sin(x) - std::cos(x)); }},
   };
 }
 
@@ -80,7 +82,8 @@ TEST_CASE("the slope of an activation at 0 is the same on every backend") {
                           {"nn/SquaredRelu", Value::table(), 0},
                           {"nn/CubedRelu", Value::table(), 0},
                           {"nn/Softplus", Value::table(), 0.5F},
-                          {"nn/Exp", Value::table(), 1}};
+                          {"nn/Exp", Value::table(), 1},
+                          {"nn/SineRelu", Value::table({{"epsilon", 0.25}}), 0.25F}};
   const std::string backend = GENERATE(from_range(test::backends()));
   for (const Slope& each : slopes) {
     INFO(backend << " " << each.key);
