@@ -19,19 +19,21 @@ std::int64_t offset_of(std::uint32_t bits, std::int64_t reach) {
 
 }  // namespace
 
-Augmenter::Augmenter(const DatasetConfig& config, const Shape& example, const std::string& name)
+Augmenter::Augmenter(const DatasetConfig& config, const Shape& example, bool bytes,
+                     const std::string& name)
     : padding_(config.augment.crop_padding),
       flip_(config.augment.horizontal_flip),
-      key_(RngKey(static_cast<std::uint64_t>(config.seed)).fold("augment")) {
-  if (!active()) return;
+      jitter_(config.augment.color_jitter),
+      seed_(RngKey(static_cast<std::uint64_t>(config.seed))) {
+  if (!moves() && !changes_bytes() && !config.augment.random_erasing) return;
   if (example.rank() != 3) {
     throw InputError(name + ": augment needs images [height, width, channels], examples are " +
                      example.to_string());
   }
   height_ = example[0], width_ = example[1], channels_ = example[2];
-  if (padding_ > std::min(height_, width_)) {
-    throw InputError(name + ": augment.crop_padding = " + std::to_string(padding_) +
-                     " is larger than the images, " + example.to_string());
+  check(config, example, bytes, name);
+  if (config.augment.random_erasing) {
+    erasing_.emplace(*config.augment.random_erasing, height_, width_, channels_);
   }
   for (std::int64_t i = 0; i < width_ * channels_; ++i) {
     const auto channel = static_cast<std::size_t>(i % channels_);
@@ -39,14 +41,65 @@ Augmenter::Augmenter(const DatasetConfig& config, const Shape& example, const st
     const double std = config.std[config.std.size() == 1 ? 0 : channel];
     blank_.push_back(static_cast<float>((0 - mean) / std));
   }
+  blank_bytes_.resize(blank_.size());
 }
 
-void Augmenter::apply(std::int64_t epoch, std::int64_t example, std::span<const float> image,
-                      std::span<float> out) const {
+void Augmenter::check(const DatasetConfig& config, const Shape& example, bool bytes,
+                      const std::string& name) const {
+  if (padding_ > std::min(height_, width_)) {
+    throw InputError(name + ": augment.crop_padding = " + std::to_string(padding_) +
+                     " is larger than the images, " + example.to_string());
+  }
+  if (!changes_bytes()) return;
+  const std::string field = "augment.color_jitter";
+  if (!bytes) {
+    throw InputError(name + ": " + field + " changes images of bytes, and these have other numbers",
+                     {.hint = "store the images as bytes, or remove " + field});
+  }
+  const ColorJitterConfig& jitter = config.augment.color_jitter;
+  if (channels_ == 1 && jitter.saturation > 0) {
+    throw InputError(name + ": augment.color_jitter.saturation has no effect on images of one " +
+                         "channel, " + example.to_string(),
+                     {.hint = "set it to 0"});
+  }
+  if (channels_ != 1 && channels_ != 3 && (jitter.contrast > 0 || jitter.saturation > 0)) {
+    throw InputError(name + ": contrast and saturation of augment.color_jitter need images of 1 " +
+                         "or 3 channels, examples are " + example.to_string(),
+                     {.hint = "set both to 0"});
+  }
+}
+
+void Augmenter::change_bytes(std::int64_t epoch, std::int64_t example,
+                             std::span<const std::uint8_t> image,
+                             std::span<std::uint8_t> out) const {
+  move(epoch, example, blank_bytes_, image, out);
+  const ImageBytes changed{height_, width_, channels_, out};
+  if (jitter_.active()) jitter_.apply(draws("color_jitter", epoch, example), changed);
+}
+
+void Augmenter::change(std::int64_t epoch, std::int64_t example, std::span<const float> image,
+                       std::span<float> out) const {
+  move(epoch, example, blank_, image, out);
+}
+
+void Augmenter::erase(std::int64_t epoch, std::int64_t example, std::span<float> image) const {
+  if (erasing_) erasing_->apply(draws("random_erasing", epoch, example), image);
+}
+
+Draws Augmenter::draws(std::string_view change, std::int64_t epoch, std::int64_t example) const {
+  return Draws(seed_.fold(change)
+                   .fold(static_cast<std::uint64_t>(epoch))
+                   .fold(static_cast<std::uint64_t>(example)));
+}
+
+template <class T>
+void Augmenter::move(std::int64_t epoch, std::int64_t example, const std::vector<T>& blank,
+                     std::span<const T> image, std::span<T> out) const {
   std::array<std::uint32_t, 3> bits{};
-  random_bits(
-      key_.fold(static_cast<std::uint64_t>(epoch)).fold(static_cast<std::uint64_t>(example)), 0,
-      bits);
+  random_bits(seed_.fold("augment")
+                  .fold(static_cast<std::uint64_t>(epoch))
+                  .fold(static_cast<std::uint64_t>(example)),
+              0, bits);
   const std::int64_t down = offset_of(bits[0], padding_), right = offset_of(bits[1], padding_);
   const bool flip = flip_ && (bits[2] >> 31) != 0;
   const std::int64_t row_size = width_ * channels_;
@@ -55,8 +108,8 @@ void Augmenter::apply(std::int64_t epoch, std::int64_t example, std::span<const 
   const std::int64_t from = std::max<std::int64_t>(0, right),
                      to = std::max<std::int64_t>(0, -right);
   for (std::int64_t y = 0; y < height_; ++y) {
-    float* row = out.data() + y * row_size;
-    std::copy(blank_.begin(), blank_.end(), row);
+    T* row = out.data() + y * row_size;
+    std::copy(blank.begin(), blank.end(), row);
     const std::int64_t source = y + down;
     if (source >= 0 && source < height_) {
       std::copy_n(image.data() + source * row_size + from * channels_, kept * channels_,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/images/encoded_source.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "trivet/error.h"
@@ -53,9 +54,21 @@ void EncodedSource::load() {
 }
 
 void EncodedSource::read(std::int64_t example, std::span<float> out) {
-  if (!config_.in_memory) return normalizer_.bytes(decode(example).values, out);
-  normalizer_.bytes(
-      std::span(pixels_).subspan(static_cast<std::size_t>(example) * out.size(), out.size()), out);
+  if (!config_.in_memory) return normalize(decode(example).values, out);
+  normalize(kept(example), out);
+}
+
+void EncodedSource::read_bytes(std::int64_t example, std::span<std::uint8_t> out) {
+  if (!config_.in_memory) {
+    std::ranges::copy(decode(example).values, out.begin());
+  } else {
+    std::ranges::copy(kept(example), out.begin());
+  }
+}
+
+std::span<const std::uint8_t> EncodedSource::kept(std::int64_t example) const {
+  const auto each = static_cast<std::size_t>(shape_.size());
+  return std::span(pixels_).subspan(static_cast<std::size_t>(example) * each, each);
 }
 
 void EncodedSource::check(std::int64_t example, const Pixels& image) const {

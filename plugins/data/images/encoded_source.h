@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -74,10 +75,16 @@ class EncodedSource final : public ExampleSource {
   // is read.
   void load() override;
   void read(std::int64_t example, std::span<float> out) override;
+  bool has_bytes() const override { return true; }
+  void read_bytes(std::int64_t example, std::span<std::uint8_t> out) override;
+  void normalize(std::span<const std::uint8_t> bytes, std::span<float> out) const override {
+    normalizer_.bytes(bytes, out);
+  }
 
  private:
   void check(std::int64_t example, const Pixels& image) const;
   Pixels decode(std::int64_t example) const;
+  std::span<const std::uint8_t> kept(std::int64_t example) const;
 
   const EncodedConfig config_;
   std::unique_ptr<EncodedImages> images_;

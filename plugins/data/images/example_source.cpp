@@ -21,7 +21,7 @@ ExampleInput::ExampleInput(const DatasetConfig& config, const InputContext& cont
       source_(std::move(source)),
       order_(config, context.phase, source_->examples(), source_->name()),
       batch_shape_(with_batch(config.batch_size, source_->example_shape())) {
-  Augmenter augmenter(config, source_->example_shape(), source_->name());
+  Augmenter augmenter(config, source_->example_shape(), source_->has_bytes(), source_->name());
   Mixer mixer(config, source_->example_shape(), source_->examples(), source_->name());
   if (context.phase == Phase::training && augmenter.active()) augmenter_ = std::move(augmenter);
   label_classes_ = source_->label_classes();
@@ -72,9 +72,18 @@ std::optional<Batch> ExampleInput::get_next() {
 
 void ExampleInput::read(std::int64_t epoch, std::int64_t example, std::span<float> out) {
   if (!augmenter_) return source_->read(example, out);
-  plain_.resize(out.size());
-  source_->read(example, plain_);
-  augmenter_->apply(epoch, example, plain_, out);
+  if (augmenter_->changes_bytes()) {
+    plain_bytes_.resize(out.size());
+    changed_bytes_.resize(out.size());
+    source_->read_bytes(example, plain_bytes_);
+    augmenter_->change_bytes(epoch, example, plain_bytes_, changed_bytes_);
+    source_->normalize(changed_bytes_, out);
+  } else {
+    plain_.resize(out.size());
+    source_->read(example, plain_);
+    augmenter_->change(epoch, example, plain_, out);
+  }
+  augmenter_->erase(epoch, example, out);
 }
 
 void ExampleInput::mix(const ExampleSampler::Sample& sample, std::span<float> image,

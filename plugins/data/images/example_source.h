@@ -36,6 +36,11 @@ class ExampleSource {
   virtual void load() = 0;
   // Writes one example, normalized.
   virtual void read(std::int64_t example, std::span<float> out) = 0;
+  // Where examples are bytes before they are normalized: read() in two steps, so that bytes can be
+  // changed between them.
+  virtual bool has_bytes() const { return false; }
+  virtual void read_bytes(std::int64_t, std::span<std::uint8_t>) {}
+  virtual void normalize(std::span<const std::uint8_t>, std::span<float>) const {}
   virtual std::int32_t label(std::int64_t example) const = 0;
   // Where an example is, for outputs by example.
   virtual std::string location(std::int64_t example) const {
@@ -79,9 +84,10 @@ class ExampleInput : public Input, public ExampleLocations {
   ExampleSampler order_;
   Shape batch_shape_;
   std::vector<ExampleSampler::Sample> samples_;
-  std::vector<float> plain_;    // one example before augmentation
-  std::vector<float> partner_;  // the example to mix with
-  std::vector<float> shares_;   // the label of one example
+  std::vector<float> plain_;                               // one example before augmentation
+  std::vector<std::uint8_t> plain_bytes_, changed_bytes_;  // the same of bytes, and after it
+  std::vector<float> partner_;                             // the example to mix with
+  std::vector<float> shares_;                              // the label of one example
 };
 
 }  // namespace trivet::data

@@ -64,9 +64,15 @@ class IdxSource final : public ExampleSource {
   }
 
   void read(std::int64_t example, std::span<float> out) override {
-    const auto bytes = static_cast<std::size_t>(images_.record_bytes());
-    normalizer_.bytes(images_.elements().subspan(static_cast<std::size_t>(example) * bytes, bytes),
-                      out);
+    normalize(bytes_of(example), out);
+  }
+
+  bool has_bytes() const override { return true; }
+  void read_bytes(std::int64_t example, std::span<std::uint8_t> out) override {
+    std::ranges::copy(bytes_of(example), out.begin());
+  }
+  void normalize(std::span<const std::uint8_t> bytes, std::span<float> out) const override {
+    normalizer_.bytes(bytes, out);
   }
 
   std::int32_t label(std::int64_t example) const override {
@@ -74,6 +80,11 @@ class IdxSource final : public ExampleSource {
   }
 
  private:
+  std::span<const std::uint8_t> bytes_of(std::int64_t example) const {
+    const auto bytes = static_cast<std::size_t>(images_.record_bytes());
+    return images_.elements().subspan(static_cast<std::size_t>(example) * bytes, bytes);
+  }
+
   void check_labels() const {
     if (num_classes_ == 0) return;
     const auto labels = labels_->elements();

@@ -6,9 +6,8 @@
 //                                             have a share for each class, or images are mixed
 //   "weight"  f32 [batch]                     1 for examples, 0 for padding
 //
-// In training, `augment` changes images at random, differently in every epoch (He et al. 2016: "4
-// pixels are padded on each side, and a 32 x 32 crop is randomly sampled from the padded image or
-// its horizontal flip").
+// In training, `augment` changes images at random, differently in every epoch
+// (data/augmentation/augment_config.h).
 #pragma once
 
 #include <cstdint>
@@ -16,36 +15,10 @@
 #include <string>
 #include <vector>
 
+#include "data/augmentation/augment_config.h"
 #include "trivet/input.h"
 
 namespace trivet::data {
-
-struct AugmentConfig {
-  std::int64_t crop_padding = 0;
-  bool horizontal_flip = false;
-  double mixup_alpha = 0;
-  double cutmix_alpha = 0;
-  double prob = 1;
-  double switch_prob = 0.5;
-};
-TRIVET_CONFIG(
-    AugmentConfig, trivet::NoBase,
-    (crop_padding,
-     "Pixels of zero padding around the image, from which a random crop of the original "
-     "size is taken.",
-     at_least(0)),
-    (horizontal_flip, "Mirrors each image left to right with probability 1/2."),
-    (mixup_alpha,
-     "Mixes each image and its label with another random example (mixup), in shares from "
-     "Beta(alpha, alpha). 0: off.",
-     at_least(0), at_most(1000)),
-    (cutmix_alpha,
-     "Replaces a rectangle of each image by the pixels of another random example (CutMix). "
-     "The share of the area is from Beta(alpha, alpha), and the label is mixed by it. 0: "
-     "off.",
-     at_least(0), at_most(1000)),
-    (prob, "Probability that an image is mixed or cut.", between(0.0, 1.0)),
-    (switch_prob, "With both alphas: probability of CutMix instead of mixup.", between(0.0, 1.0)))
 
 struct DatasetConfig : InputConfig {
   std::optional<double> scale;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/images/npy_input.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -83,6 +84,14 @@ class NpySource final : public ExampleSource {
     for (std::size_t i = 0; i < out.size(); ++i) {
       out[i] = normalizer_.one(images_.number(static_cast<std::int64_t>(first + i)), i);
     }
+  }
+
+  bool has_bytes() const override { return images_.type() == NpyType::u1; }
+  void read_bytes(std::int64_t example, std::span<std::uint8_t> out) override {
+    std::copy_n(images_.elements() + example * images_.record_elements(), out.size(), out.begin());
+  }
+  void normalize(std::span<const std::uint8_t> bytes, std::span<float> out) const override {
+    normalizer_.bytes(bytes, out);
   }
 
   std::int32_t label(std::int64_t example) const override {

@@ -67,13 +67,21 @@ class SyntheticSource final : public ExampleSource {
   }
 
   void read(std::int64_t example, std::span<float> out) override {
+    read_bytes(example, mixed_);
+    normalize(mixed_, out);
+  }
+
+  bool has_bytes() const override { return true; }
+  void read_bytes(std::int64_t example, std::span<std::uint8_t> out) override {
     const auto from = pattern(label(example));
     random_bits(key_.fold(unsigned_of(example)), 0, noise_words_);
     for (std::size_t i = 0; i < pixels_; ++i) {
       const std::uint32_t random = noise_words_[i / 4] >> (8 * (i % 4)) & 255;
-      mixed_[i] = static_cast<std::uint8_t>((from[i] * (256 - noise_) + random * noise_) >> 8);
+      out[i] = static_cast<std::uint8_t>((from[i] * (256 - noise_) + random * noise_) >> 8);
     }
-    normalizer_.bytes(mixed_, out);
+  }
+  void normalize(std::span<const std::uint8_t> bytes, std::span<float> out) const override {
+    normalizer_.bytes(bytes, out);
   }
 
   std::int32_t label(std::int64_t example) const override {

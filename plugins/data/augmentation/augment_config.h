@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The config of random changes of training images. All of them are off by default. An image is
+// changed in this order:
+//
+//   crop_padding, horizontal_flip    a crop of the padded image, or its mirror image (He et al. 2016)
+//   color_jitter                     bytes: brightness, contrast, saturation
+//   the normalization of the input
+//   random_erasing                   normalized values: rectangles of noise
+//   mixup and CutMix                 with another image
+//
+// Names and defaults are those of Model Garden's RandomErasing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "trivet/config.h"
+
+namespace trivet::data {
+
+struct ColorJitterConfig {
+  double brightness = 0;
+  double contrast = 0;
+  double saturation = 0;
+};
+TRIVET_CONFIG(
+    ColorJitterConfig, trivet::NoBase,
+    (brightness,
+     "Multiplies the values of an image by a random factor from [1 - x, 1 + x], not below "
+     "0. 0: off.",
+     at_least(0), at_most(100)),
+    (contrast,
+     "Multiplies the difference of values to the image's mean gray by a random factor, "
+     "as brightness. 0: off.",
+     at_least(0), at_most(100)),
+    (saturation,
+     "Multiplies the difference of colors to the gray of their pixel by a random factor, "
+     "as brightness. 0: off.",
+     at_least(0), at_most(100)))
+
+enum class ErasingFill {
+  noise,  // from the standard normal distribution, for each value of each pixel
+  zero,
+};
+TRIVET_ENUM(ErasingFill, noise, zero)
+
+struct RandomErasingConfig {
+  double probability = 0.25;
+  double min_area = 0.02;
+  double max_area = 1.0 / 3;
+  double min_aspect = 0.3;
+  std::optional<double> max_aspect{};
+  std::int64_t min_count = 1;
+  std::int64_t max_count = 1;
+  std::int64_t trials = 10;
+  ErasingFill fill = ErasingFill::noise;
+
+  void validate(Diagnostics& diagnostics) const;
+};
+TRIVET_CONFIG(
+    RandomErasingConfig, trivet::NoBase,
+    (probability, "Probability that an image is changed.", between(0.0, 1.0)),
+    (min_area, "Least share of the image's area that a rectangle has.", more_than(0), at_most(1)),
+    (max_area, "Largest share of the image's area.", more_than(0), at_most(1)),
+    (min_aspect, "Least height of a rectangle, divided by its width.", more_than(0)),
+    (max_aspect, "Largest height divided by the width. Default: 1 / min_aspect.", more_than(0)),
+    (min_count, "Least number of rectangles in an image that is changed.", at_least(1)),
+    (max_count, "Largest number of rectangles.", at_least(1), at_most(1000)),
+    (trials,
+     "Draws of a rectangle's area and aspect, until one fits into the image. None is erased if "
+     "none "
+     "fits.",
+     at_least(1), at_most(1000)),
+    (fill,
+     "Values of the rectangle in normalized units: noise of mean 0 and standard deviation 1, or "
+     "zero."))
+
+struct AugmentConfig {
+  std::int64_t crop_padding = 0;
+  bool horizontal_flip = false;
+  ColorJitterConfig color_jitter{};
+  std::optional<RandomErasingConfig> random_erasing{};
+  double mixup_alpha = 0;
+  double cutmix_alpha = 0;
+  double prob = 1;
+  double switch_prob = 0.5;
+};
+TRIVET_CONFIG(
+    AugmentConfig, trivet::NoBase,
+    (crop_padding,
+     "Pixels of zero padding around the image, from which a random crop of the original "
+     "size is taken.",
+     at_least(0)),
+    (horizontal_flip, "Mirrors each image left to right with probability 1/2."),
+    (color_jitter,
+     "Changes brightness, contrast and saturation of images of bytes, in this order."),
+    (random_erasing,
+     "Replaces rectangles of the image by noise (Zhong et al. 2017). An empty table: with the "
+     "defaults. Default: off."),
+    (mixup_alpha,
+     "Mixes each image and its label with another random example (mixup), in shares from "
+     "Beta(alpha, alpha). 0: off.",
+     at_least(0), at_most(1000)),
+    (cutmix_alpha,
+     "Replaces a rectangle of each image by the pixels of another random example (CutMix). "
+     "The share of the area is from Beta(alpha, alpha), and the label is mixed by it. 0: "
+     "off.",
+     at_least(0), at_most(1000)),
+    (prob, "Probability that an image is mixed or cut.", between(0.0, 1.0)),
+    (switch_prob, "With both alphas: probability of CutMix instead of mixup.", between(0.0, 1.0)))
+
+}  // namespace trivet::data
