@@ -90,6 +90,10 @@ nlohmann::json evaluation_of(const std::string& config) {
 
 }  // namespace
 
+TEST_CASE("a network learns from images that random operations change") {
+  CHECK(evaluation_of("vision/rand_augment.toml").at("accuracy") > 0.95);
+}
+
 TEST_CASE("the small configs for texts reach what their comments say", "[slow]") {
   CHECK(evaluation_of("lm/answers.toml").at("exact_match") > 93.5);
   CHECK(evaluation_of("lm/pairs.toml").at("left_recall_at_1") > 0.955);

@@ -4,11 +4,12 @@
 //
 //   crop_padding, horizontal_flip    a crop of the padded image, or its mirror image (He et al. 2016)
 //   color_jitter                     bytes: brightness, contrast, saturation
+//   rand_augment                     bytes: operations that are drawn
 //   the normalization of the input
 //   random_erasing                   normalized values: rectangles of noise
 //   mixup and CutMix                 with another image
 //
-// Names and defaults are those of Model Garden's RandomErasing.
+// Names and defaults are those of Model Garden's RandAugment and RandomErasing.
 #pragma once
 
 #include <cstdint>
@@ -76,10 +77,70 @@ TRIVET_CONFIG(
      "Values of the rectangle in normalized units: noise of mean 0 and standard deviation 1, or "
      "zero."))
 
+// The operations of RandAugment and AutoAugment, see operation.h.
+enum class ImageOperation {
+  AutoContrast,
+  Equalize,
+  Invert,
+  Rotate,
+  Posterize,
+  Solarize,
+  SolarizeAdd,
+  Color,
+  Contrast,
+  Brightness,
+  Sharpness,
+  ShearX,
+  ShearY,
+  TranslateX,
+  TranslateY,
+  Cutout,
+};
+TRIVET_ENUM(ImageOperation, AutoContrast, Equalize, Invert, Rotate, Posterize, Solarize,
+            SolarizeAdd, Color, Contrast, Brightness, Sharpness, ShearX, ShearY, TranslateX,
+            TranslateY, Cutout)
+
+struct RandAugmentConfig {
+  std::int64_t num_layers = 2;
+  double magnitude = 10;
+  double magnitude_std = 0;
+  double prob_to_apply = 1;
+  std::vector<ImageOperation> exclude_ops{};
+  std::optional<double> translate_const{};
+  std::optional<double> cutout_const{};
+
+  // All but those of exclude_ops.
+  std::vector<ImageOperation> operations() const;
+  void validate(Diagnostics& diagnostics) const;
+};
+TRIVET_CONFIG(
+    RandAugmentConfig, trivet::NoBase,
+    (num_layers, "Operations that are drawn for an image, and applied one after the other.",
+     at_least(1), at_most(100)),
+    (magnitude,
+     "Strength of all operations; larger changes more, but for Posterize and Solarize. 10 is the "
+     "largest.",
+     between(0.0, 10.0)),
+    (magnitude_std,
+     "Standard deviation of a normal number that is added to the magnitude for each operation; the "
+     "sum is limited to 0 to 10.",
+     at_least(0), at_most(100)),
+    (prob_to_apply, "Probability that an operation that was drawn is applied.", between(0.0, 1.0)),
+    (exclude_ops, "Operations that are not drawn."),
+    (translate_const,
+     "Pixels that TranslateX and TranslateY move an image at magnitude 10. Default: 100 of 224, in "
+     "proportion to the image's width or height.",
+     at_least(0), at_most(65536)),
+    (cutout_const,
+     "Half the side of Cutout's square at magnitude 10, in pixels. Default: 40 of 224, in "
+     "proportion to the image's shorter side.",
+     at_least(0), at_most(65536)))
+
 struct AugmentConfig {
   std::int64_t crop_padding = 0;
   bool horizontal_flip = false;
   ColorJitterConfig color_jitter{};
+  std::optional<RandAugmentConfig> rand_augment{};
   std::optional<RandomErasingConfig> random_erasing{};
   double mixup_alpha = 0;
   double cutmix_alpha = 0;
@@ -95,6 +156,9 @@ TRIVET_CONFIG(
     (horizontal_flip, "Mirrors each image left to right with probability 1/2."),
     (color_jitter,
      "Changes brightness, contrast and saturation of images of bytes, in this order."),
+    (rand_augment,
+     "Changes images of bytes by operations that are drawn at random (RandAugment, Cubuk et al. "
+     "2019). An empty table: with the defaults. Default: off."),
     (random_erasing,
      "Replaces rectangles of the image by noise (Zhong et al. 2017). An empty table: with the "
      "defaults. Default: off."),

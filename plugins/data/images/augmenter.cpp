@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "data/augmentation/operation.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
 
 namespace trivet::data {
@@ -17,6 +19,38 @@ std::int64_t offset_of(std::uint32_t bits, std::int64_t reach) {
   return static_cast<std::int64_t>(bits * choices >> 32) - reach;
 }
 
+bool is_on(const AugmentConfig& config) {
+  return config.crop_padding > 0 || config.horizontal_flip || config.random_erasing ||
+         config.rand_augment || ColorJitter(config.color_jitter).active();
+}
+
+bool has_gray(std::int64_t channels) {
+  return channels == 1 || channels == 3;
+}
+
+void check_jitter(const ColorJitterConfig& jitter, const Shape& example, const std::string& name) {
+  if (example[2] == 1 && jitter.saturation > 0) {
+    throw InputError(name + ": augment.color_jitter.saturation has no effect on images of one " +
+                         "channel, " + example.to_string(),
+                     {.hint = "set it to 0"});
+  }
+  if (!has_gray(example[2]) && (jitter.contrast > 0 || jitter.saturation > 0)) {
+    throw InputError(name + ": contrast and saturation of augment.color_jitter need images of 1 " +
+                         "or 3 channels, examples are " + example.to_string(),
+                     {.hint = "set both to 0"});
+  }
+}
+
+// `field` and `hint` are about the config that `operations` are from.
+void check_operations(const std::vector<ImageOperation>& operations, const Shape& example,
+                      const std::string& name, const std::string& field, const std::string& hint) {
+  const auto found = std::ranges::find_if(operations, needs_gray);
+  if (found == operations.end() || has_gray(example[2])) return;
+  throw InputError(name + ": " + std::string(enum_name(*found)) + " of " + field +
+                       " needs images of 1 or 3 channels, examples are " + example.to_string(),
+                   {.hint = hint});
+}
+
 }  // namespace
 
 Augmenter::Augmenter(const DatasetConfig& config, const Shape& example, bool bytes,
@@ -25,12 +59,15 @@ Augmenter::Augmenter(const DatasetConfig& config, const Shape& example, bool byt
       flip_(config.augment.horizontal_flip),
       jitter_(config.augment.color_jitter),
       seed_(RngKey(static_cast<std::uint64_t>(config.seed))) {
-  if (!moves() && !changes_bytes() && !config.augment.random_erasing) return;
+  if (!is_on(config.augment)) return;
   if (example.rank() != 3) {
     throw InputError(name + ": augment needs images [height, width, channels], examples are " +
                      example.to_string());
   }
   height_ = example[0], width_ = example[1], channels_ = example[2];
+  if (config.augment.rand_augment) {
+    rand_augment_.emplace(*config.augment.rand_augment, height_, width_);
+  }
   check(config, example, bytes, name);
   if (config.augment.random_erasing) {
     erasing_.emplace(*config.augment.random_erasing, height_, width_, channels_);
@@ -51,21 +88,15 @@ void Augmenter::check(const DatasetConfig& config, const Shape& example, bool by
                      " is larger than the images, " + example.to_string());
   }
   if (!changes_bytes()) return;
-  const std::string field = "augment.color_jitter";
   if (!bytes) {
+    const std::string field = jitter_.active() ? "augment.color_jitter" : "augment.rand_augment";
     throw InputError(name + ": " + field + " changes images of bytes, and these have other numbers",
                      {.hint = "store the images as bytes, or remove " + field});
   }
-  const ColorJitterConfig& jitter = config.augment.color_jitter;
-  if (channels_ == 1 && jitter.saturation > 0) {
-    throw InputError(name + ": augment.color_jitter.saturation has no effect on images of one " +
-                         "channel, " + example.to_string(),
-                     {.hint = "set it to 0"});
-  }
-  if (channels_ != 1 && channels_ != 3 && (jitter.contrast > 0 || jitter.saturation > 0)) {
-    throw InputError(name + ": contrast and saturation of augment.color_jitter need images of 1 " +
-                         "or 3 channels, examples are " + example.to_string(),
-                     {.hint = "set both to 0"});
+  check_jitter(config.augment.color_jitter, example, name);
+  if (rand_augment_) {
+    check_operations(rand_augment_->operations(), example, name, "augment.rand_augment",
+                     "add Color and Contrast to augment.rand_augment.exclude_ops");
   }
 }
 
@@ -75,6 +106,7 @@ void Augmenter::change_bytes(std::int64_t epoch, std::int64_t example,
   move(epoch, example, blank_bytes_, image, out);
   const ImageBytes changed{height_, width_, channels_, out};
   if (jitter_.active()) jitter_.apply(draws("color_jitter", epoch, example), changed);
+  if (rand_augment_) rand_augment_->apply(draws("rand_augment", epoch, example), changed);
 }
 
 void Augmenter::change(std::int64_t epoch, std::int64_t example, std::span<const float> image,

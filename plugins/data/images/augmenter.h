@@ -15,6 +15,7 @@
 #include "data/augmentation/color_jitter.h"
 #include "data/augmentation/draws.h"
 #include "data/augmentation/image_bytes.h"
+#include "data/augmentation/rand_augment.h"
 #include "data/augmentation/random_erasing.h"
 #include "data/images/image_config.h"
 #include "trivet/tensor/random.h"
@@ -31,7 +32,7 @@ class Augmenter {
 
   bool active() const { return moves() || changes_bytes() || erasing_; }
   // Whether images are to be changed as bytes, with change_bytes() instead of change().
-  bool changes_bytes() const { return jitter_.active(); }
+  bool changes_bytes() const { return jitter_.active() || rand_augment_; }
 
   // Writes the changed `image` to `out`. The two must not overlap. change() takes normalized
   // images.
@@ -55,6 +56,7 @@ class Augmenter {
   std::int64_t padding_;
   bool flip_;
   ColorJitter jitter_;
+  std::optional<RandAugment> rand_augment_;
   std::optional<RandomErasing> erasing_;
   RngKey seed_;
   std::int64_t height_ = 0, width_ = 0, channels_ = 0;

@@ -140,7 +140,8 @@ TEST_CASE("a shipped config equals the experiment of its name") {
   for (const std::string name :
        {"lm/c4_1b_4", "lm/c4_gpt3_xl_8", "lm/gpt2_124m", "lm/kjv", "lm/licenses", "lm/local",
         "lm/masked", "tabular/weather", "vision/fashion_mnist_cnn", "vision/fashion_mnist_mlp",
-        "vision/local", "vision/mixup", "vision/multitask", "vision/progressive"}) {
+        "vision/local", "vision/mixup", "vision/multitask", "vision/progressive",
+        "vision/rand_augment"}) {
     INFO(name);
     const ShellResult file = with_plugins("config show " + quoted(config(name + ".toml").string()));
     CHECK(file.exit_code == 0);

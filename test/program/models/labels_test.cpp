@@ -120,9 +120,11 @@ TEST_CASE("several labels are learned, scored and predicted") {
   CHECK(loss / 300 == Approx(values.at("validation_loss").get<double>()).epsilon(1e-4));
 }
 
-TEST_CASE("mixed images are the same after a resume") {
+TEST_CASE("mixed and augmented images are the same after a resume") {
+  const auto* name = GENERATE("vision/mixup.toml", "vision/rand_augment.toml");
+  CAPTURE(name);
   const TempDir temp;
-  const fs::path file = test::config("vision/mixup.toml");
+  const fs::path file = test::config(name);
   const std::string small =
       "trainer.train_steps=30 trainer.steps_per_loop=5 "
       "trainer.validation_interval=0 trainer.checkpoint_interval=10 "
