@@ -2,8 +2,11 @@
 #include "data/augmentation/augment_config.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <string>
 #include <string_view>
 
+#include "data/augmentation/operation.h"
 #include "trivet/config/enums.h"
 #include "trivet/config/schema.h"
 
@@ -35,6 +38,34 @@ void RandAugmentConfig::validate(Diagnostics& diagnostics) const {
   if (operations().empty()) {
     diagnostics.add("exclude_ops", "excludes all operations",
                     "leave one of them, or remove rand_augment");
+  }
+}
+
+void PolicyStepConfig::validate(Diagnostics& diagnostics) const {
+  if (magnitude || !uses_magnitude(op)) return;
+  diagnostics.add("magnitude", "is not set, and " + std::string(enum_name(op)) + " needs it",
+                  "set it to a number from 0 to 10");
+}
+
+void AutoAugmentConfig::validate(Diagnostics& diagnostics) const {
+  if (policy && !policies.empty()) {
+    diagnostics.add("policy", "is set, and policies, too", "remove one of them");
+  }
+  if (!policy && policies.empty()) {
+    diagnostics.add("policies", "is empty, and policy is not set",
+                    "list sub-policies, or set policy to one of " +
+                        std::string(enum_list<AutoAugmentPolicy>()));
+  }
+  for (std::size_t i = 0; i < policies.size(); ++i) {
+    if (policies[i].empty()) {
+      diagnostics.add("policies[" + std::to_string(i) + "]", "has no operation", "remove it");
+    }
+  }
+}
+
+void AugmentConfig::validate(Diagnostics& diagnostics) const {
+  if (rand_augment && auto_augment) {
+    diagnostics.add("auto_augment", "is set, and rand_augment, too", "remove one of them");
   }
 }
 

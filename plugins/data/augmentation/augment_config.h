@@ -4,12 +4,12 @@
 //
 //   crop_padding, horizontal_flip    a crop of the padded image, or its mirror image (He et al. 2016)
 //   color_jitter                     bytes: brightness, contrast, saturation
-//   rand_augment                     bytes: operations that are drawn
+//   rand_augment or auto_augment     bytes: operations that are drawn
 //   the normalization of the input
 //   random_erasing                   normalized values: rectangles of noise
 //   mixup and CutMix                 with another image
 //
-// Names and defaults are those of Model Garden's RandAugment and RandomErasing.
+// Names and defaults are those of Model Garden's RandAugment, AutoAugment and RandomErasing.
 #pragma once
 
 #include <cstdint>
@@ -136,16 +136,63 @@ TRIVET_CONFIG(
      "proportion to the image's shorter side.",
      at_least(0), at_most(65536)))
 
+// See published_policies.h.
+enum class AutoAugmentPolicy { v0, imagenet, cifar10, svhn };
+TRIVET_ENUM(AutoAugmentPolicy, v0, imagenet, cifar10, svhn)
+
+struct PolicyStepConfig {
+  ImageOperation op = ImageOperation::AutoContrast;
+  double probability = 1;
+  std::optional<double> magnitude{};
+
+  void validate(Diagnostics& diagnostics) const;
+};
+TRIVET_CONFIG(PolicyStepConfig, trivet::NoBase, (op, "Operation.", required),
+              (probability, "Probability that the operation is applied.", required,
+               between(0.0, 1.0)),
+              (magnitude,
+               "Strength, as rand_augment.magnitude. AutoContrast, Equalize and Invert have none.",
+               between(0.0, 10.0)))
+
+struct AutoAugmentConfig {
+  std::optional<AutoAugmentPolicy> policy{};
+  std::vector<std::vector<PolicyStepConfig>> policies{};
+  std::optional<double> translate_const{};
+  std::optional<double> cutout_const{};
+
+  void validate(Diagnostics& diagnostics) const;
+};
+TRIVET_CONFIG(
+    AutoAugmentConfig, trivet::NoBase,
+    (policy,
+     "Published policy (Cubuk et al. 2018): v0, Model Garden's for ImageNet, or that of the "
+     "paper's "
+     "table for imagenet, cifar10 or svhn. Default: policies."),
+    (policies,
+     "Sub-policies of your own, instead of policy: lists of operations that are applied one after "
+     "the other. One of the lists is drawn for each image."),
+    (translate_const,
+     "Pixels that TranslateX and TranslateY move an image at magnitude 10. Default: 100 of 224, in "
+     "proportion to the image's width or height.",
+     at_least(0), at_most(65536)),
+    (cutout_const,
+     "Half the side of Cutout's square at magnitude 10, in pixels. Default: 40 of 224, in "
+     "proportion to the image's shorter side.",
+     at_least(0), at_most(65536)))
+
 struct AugmentConfig {
   std::int64_t crop_padding = 0;
   bool horizontal_flip = false;
   ColorJitterConfig color_jitter{};
   std::optional<RandAugmentConfig> rand_augment{};
+  std::optional<AutoAugmentConfig> auto_augment{};
   std::optional<RandomErasingConfig> random_erasing{};
   double mixup_alpha = 0;
   double cutmix_alpha = 0;
   double prob = 1;
   double switch_prob = 0.5;
+
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(
     AugmentConfig, trivet::NoBase,
@@ -159,6 +206,9 @@ TRIVET_CONFIG(
     (rand_augment,
      "Changes images of bytes by operations that are drawn at random (RandAugment, Cubuk et al. "
      "2019). An empty table: with the defaults. Default: off."),
+    (auto_augment,
+     "Changes images of bytes by one of the sub-policies of a policy (AutoAugment), instead of "
+     "rand_augment. Default: off."),
     (random_erasing,
      "Replaces rectangles of the image by noise (Zhong et al. 2017). An empty table: with the "
      "defaults. Default: off."),

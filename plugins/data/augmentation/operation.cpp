@@ -25,8 +25,8 @@ bool needs_gray(ImageOperation operation) {
   return operation == ImageOperation::Color || operation == ImageOperation::Contrast;
 }
 
-void apply(ImageOperation operation, double magnitude, const OperationReach& reach, Draws& draws,
-           ImageBytes image) {
+void apply_operation(ImageOperation operation, double magnitude, const OperationReach& reach,
+                     Draws& draws, ImageBytes image) {
   const auto factor = static_cast<float>(0.1 + magnitude * 1.8 / 10);
   const auto cut = [&](double most) { return static_cast<int>(magnitude * most / 10); };
   const auto pixels = [&](double most) {

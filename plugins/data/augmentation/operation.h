@@ -28,7 +28,7 @@ bool uses_magnitude(ImageOperation operation);
 // Whether it needs the gray of a pixel, so images of 1 or 3 channels.
 bool needs_gray(ImageOperation operation);
 
-void apply(ImageOperation operation, double magnitude, const OperationReach& reach, Draws& draws,
-           ImageBytes image);
+void apply_operation(ImageOperation operation, double magnitude, const OperationReach& reach,
+                     Draws& draws, ImageBytes image);
 
 }  // namespace trivet::data

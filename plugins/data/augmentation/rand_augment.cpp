@@ -21,7 +21,7 @@ void RandAugment::apply(Draws draws, ImageBytes image) const {
       magnitude = std::clamp(magnitude + config_.magnitude_std * draws.normal(), 0.0, 10.0);
     }
     if (!applied || drawn == operations_.size()) continue;
-    data::apply(operations_[drawn], magnitude, reach_, draws, image);
+    apply_operation(operations_[drawn], magnitude, reach_, draws, image);
   }
 }
 

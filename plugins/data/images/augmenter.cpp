@@ -21,7 +21,7 @@ std::int64_t offset_of(std::uint32_t bits, std::int64_t reach) {
 
 bool is_on(const AugmentConfig& config) {
   return config.crop_padding > 0 || config.horizontal_flip || config.random_erasing ||
-         config.rand_augment || ColorJitter(config.color_jitter).active();
+         config.rand_augment || config.auto_augment || ColorJitter(config.color_jitter).active();
 }
 
 bool has_gray(std::int64_t channels) {
@@ -68,6 +68,9 @@ Augmenter::Augmenter(const DatasetConfig& config, const Shape& example, bool byt
   if (config.augment.rand_augment) {
     rand_augment_.emplace(*config.augment.rand_augment, height_, width_);
   }
+  if (config.augment.auto_augment) {
+    auto_augment_.emplace(*config.augment.auto_augment, height_, width_);
+  }
   check(config, example, bytes, name);
   if (config.augment.random_erasing) {
     erasing_.emplace(*config.augment.random_erasing, height_, width_, channels_);
@@ -89,7 +92,9 @@ void Augmenter::check(const DatasetConfig& config, const Shape& example, bool by
   }
   if (!changes_bytes()) return;
   if (!bytes) {
-    const std::string field = jitter_.active() ? "augment.color_jitter" : "augment.rand_augment";
+    const std::string field = jitter_.active() ? "augment.color_jitter"
+                              : rand_augment_  ? "augment.rand_augment"
+                                               : "augment.auto_augment";
     throw InputError(name + ": " + field + " changes images of bytes, and these have other numbers",
                      {.hint = "store the images as bytes, or remove " + field});
   }
@@ -97,6 +102,10 @@ void Augmenter::check(const DatasetConfig& config, const Shape& example, bool by
   if (rand_augment_) {
     check_operations(rand_augment_->operations(), example, name, "augment.rand_augment",
                      "add Color and Contrast to augment.rand_augment.exclude_ops");
+  }
+  if (auto_augment_) {
+    check_operations(auto_augment_->operations(), example, name, "augment.auto_augment",
+                     "list augment.auto_augment.policies without Color and Contrast");
   }
 }
 
@@ -107,6 +116,7 @@ void Augmenter::change_bytes(std::int64_t epoch, std::int64_t example,
   const ImageBytes changed{height_, width_, channels_, out};
   if (jitter_.active()) jitter_.apply(draws("color_jitter", epoch, example), changed);
   if (rand_augment_) rand_augment_->apply(draws("rand_augment", epoch, example), changed);
+  if (auto_augment_) auto_augment_->apply(draws("auto_augment", epoch, example), changed);
 }
 
 void Augmenter::change(std::int64_t epoch, std::int64_t example, std::span<const float> image,

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/augmentation/auto_augment.h"
 #include "data/augmentation/color_jitter.h"
 #include "data/augmentation/draws.h"
 #include "data/augmentation/image_bytes.h"
@@ -32,7 +33,7 @@ class Augmenter {
 
   bool active() const { return moves() || changes_bytes() || erasing_; }
   // Whether images are to be changed as bytes, with change_bytes() instead of change().
-  bool changes_bytes() const { return jitter_.active() || rand_augment_; }
+  bool changes_bytes() const { return jitter_.active() || rand_augment_ || auto_augment_; }
 
   // Writes the changed `image` to `out`. The two must not overlap. change() takes normalized
   // images.
@@ -57,6 +58,7 @@ class Augmenter {
   bool flip_;
   ColorJitter jitter_;
   std::optional<RandAugment> rand_augment_;
+  std::optional<AutoAugment> auto_augment_;
   std::optional<RandomErasing> erasing_;
   RngKey seed_;
   std::int64_t height_ = 0, width_ = 0, channels_ = 0;

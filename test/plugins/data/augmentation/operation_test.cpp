@@ -29,7 +29,7 @@ Values applied(ImageOperation operation, double magnitude, std::uint64_t seed = 
   SampleImage image = kImage;
   data::Draws draws{RngKey(seed)};
   const data::OperationReach reach(std::nullopt, std::nullopt, image.height, image.width);
-  data::apply(operation, magnitude, reach, draws, image);
+  data::apply_operation(operation, magnitude, reach, draws, image);
   return image.values;
 }
 
@@ -141,7 +141,7 @@ TEST_CASE("some operations have no magnitude, some need the gray of pixels") {
         SampleImage image = sample_image(side, 3, channels);
         data::Draws draws{RngKey(1)};
         const data::OperationReach reach(std::nullopt, std::nullopt, side, 3);
-        data::apply(operation, 10, reach, draws, image);
+        data::apply_operation(operation, 10, reach, draws, image);
         CHECK(std::ssize(image.values) == side * 3 * channels);
       }
     }

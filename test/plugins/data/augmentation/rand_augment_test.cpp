@@ -10,7 +10,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "data/augmentation/color_operations.h"
+#include "data/augmentation/operation.h"
 #include "plugins/data/files.h"
 #include "plugins/data/sample_image.h"
 #include "trivet/config/enums.h"
@@ -76,7 +76,7 @@ TEST_CASE("each operation, and none, is drawn equally often") {
     for (std::uint64_t seed = 0; seed < 9000; ++seed) {
       SampleImage changed = image;
       data::Draws draws{RngKey(seed)};
-      data::apply(operation, 4, reach, draws, changed);
+      data::apply_operation(operation, 4, reach, draws, changed);
       names_of[changed.values].insert(std::string(name));
       if (operation != Cutout && seed == 20) break;
     }
