@@ -146,6 +146,83 @@ TEST_CASE("every epoch augments images differently, the same seed equally") {
   CHECK(same < 20);  // of 64, by chance one in 18
 }
 
+TEST_CASE("each change alone depends on epoch, seed and example") {
+  data::SyntheticConfig plain;
+  plain.image_shape = {6, 6, 3};
+  plain.num_classes = 3;
+  plain.examples = plain.batch_size = 12;
+  plain.noise = 0;  // so the seed changes no image, and those of a class are equal
+  data::AugmentConfig jitter, rand, policy, erasing;
+  jitter.color_jitter.brightness = 0.5;
+  rand.rand_augment.emplace();
+  policy.auto_augment = data::AutoAugmentConfig{.policy = data::AutoAugmentPolicy::cifar10};
+  erasing.random_erasing = data::RandomErasingConfig{.probability = 1};
+  const auto pixels = [](Input& input) {
+    return input.get_next().value().at("image").to_host<float>();
+  };
+  for (const data::AugmentConfig& augment : {jitter, rand, policy, erasing}) {
+    data::SyntheticConfig config = plain;
+    auto unchanged = made(config);
+    config.augment = augment;
+    auto input = made(config), same = made(config);
+    config.seed = 1;
+    auto other = made(config);
+    const auto pass_0 = pixels(input), pass_1 = pixels(input);
+    CHECK(pass_0 != pixels(unchanged));
+    CHECK(pass_0 != pass_1);
+    CHECK(pixels(other) != pass_0);
+    CHECK(pixels(same) == pass_0);
+    CHECK(pixels(same) == pass_1);
+    // Examples 0, 3, 6 and 9 are of one class.
+    std::set<std::vector<float>> of_one_class;
+    for (std::ptrdiff_t i = 0; i < 12; i += 3) {
+      of_one_class.emplace(pass_0.begin() + i * 108, pass_0.begin() + (i + 1) * 108);
+    }
+    CHECK(of_one_class.size() > 1);
+  }
+}
+
+TEST_CASE("bytes of files are changed, then normalized") {
+  const TempDir dir;
+  data::AugmentConfig inverted;  // or not
+  inverted.rand_augment = data::RandAugmentConfig{.num_layers = 1};
+  inverted.rand_augment->exclude_ops = inverted.rand_augment->operations();
+  std::erase(inverted.rand_augment->exclude_ops, data::ImageOperation::Invert);
+  const auto check = [](Input& input) {
+    const auto values = input.get_next().value().at("image").to_host<float>();
+    // Image i has the values i and 100.
+    int inversions = 0;
+    for (std::size_t i = 0; i < values.size() / 2; ++i) {
+      const auto number = static_cast<float>(i);
+      const bool inversion = values[2 * i] != number;
+      CHECK(values[2 * i] == (inversion ? 255 - number : number));
+      CHECK(values[2 * i + 1] == (inversion ? 155.0F : 100.0F));
+      inversions += inversion ? 1 : 0;
+    }
+    CHECK((inversions > 10 && inversions < 54));
+  };
+  std::string bytes;
+  for (char i = 0; i < 64; ++i) bytes += {i, 'd'};
+  data::IdxConfig idx_config;
+  idx_config.images = dir.write("x.idx", idx({64, 1, 2}, bytes)).string();
+  data::NpyConfig npy_config;
+  npy_config.images = dir.write("x.npy", npy("{'descr': '|u1', 'fortran_order': False, 'shape': "
+                                             "(64, 1, 2), }",
+                                             bytes))
+                          .string();
+  for (data::DatasetConfig* config : {static_cast<data::DatasetConfig*>(&idx_config),
+                                      static_cast<data::DatasetConfig*>(&npy_config)}) {
+    config->batch_size = 64;
+    config->scale = 1;
+    config->augment = inverted;
+  }
+  InputContext context{.phase = Phase::training, .name = "input"};
+  data::IdxInput idx_input(idx_config, context);
+  check(idx_input);
+  data::NpyInput npy_input(npy_config, context);
+  check(npy_input);
+}
+
 TEST_CASE("a restored input continues with the same augmentations") {
   data::SyntheticConfig config = augmented_config(8);
   config.shuffle = true;

@@ -17,6 +17,15 @@ TEST_CASE("the configs of inputs survive the way to a file and back") {
   idx.scale = 0.5;
   idx.mean = {1, 2, 3};
   idx.augment = {.crop_padding = 2, .horizontal_flip = true};
+  idx.augment.color_jitter = {.brightness = 0.1, .contrast = 0.2, .saturation = 0.3};
+  idx.augment.rand_augment = data::RandAugmentConfig{
+      .magnitude = 7, .exclude_ops = {data::ImageOperation::Cutout}, .cutout_const = 3};
+  idx.augment.random_erasing = data::RandomErasingConfig{.max_aspect = 4};
+  check_round_trip(idx);
+  idx.augment.rand_augment.reset();
+  idx.augment.auto_augment =
+      data::AutoAugmentConfig{.policies = {{{data::ImageOperation::Rotate, 0.5, 3},
+                                            {data::ImageOperation::Invert, 1, {}}}}};
   check_round_trip(idx);
   data::NpyConfig npy;
   npy.batch_size = 4;

@@ -179,6 +179,32 @@ TEST_CASE("shuffled shards give the batches of a folder, on hosts and after a re
                              {.batches = 9, .resets = false}) == "");
 }
 
+TEST_CASE("decoded bytes are changed at random, whether they are kept or not", "[image-tar]") {
+  Shards shards;
+  auto& augment = shards.config.augment.rand_augment.emplace();
+  augment.num_layers = 1;
+  augment.exclude_ops = augment.operations();
+  std::erase(augment.exclude_ops, data::ImageOperation::Invert);
+  const auto values = [&] {
+    InputContext context{.phase = Phase::training, .name = "input"};
+    data::ImageTarInput input(shards.config, context);
+    Read read;
+    for (int i = 0; i < 8; ++i) add(read, input.get_next().value());
+    return read.values;
+  };
+  const std::vector<float> kept = values();
+  int inversions = 0;
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const auto plain = static_cast<float>(10 * (i % 4 + 1));
+    const bool inverted = kept[i] != plain;
+    CHECK(kept[i] == (inverted ? 255 - plain : plain));
+    inversions += inverted ? 1 : 0;
+  }
+  CHECK((inversions > 4 && inversions < 28));
+  shards.config.in_memory = false;
+  CHECK(values() == kept);
+}
+
 TEST_CASE("members that are no example are refused with archive, name and remedy", "[image-tar]") {
   const TarEntry png{"a.png", image(1)}, cls{"a.cls", "1"};
   CHECK_THAT(refused({png}),
