@@ -90,8 +90,9 @@ nlohmann::json evaluation_of(const std::string& config) {
 
 }  // namespace
 
-TEST_CASE("a network learns from images that random operations change") {
+TEST_CASE("the small configs for images reach what their comments say") {
   CHECK(evaluation_of("vision/rand_augment.toml").at("accuracy") > 0.95);
+  CHECK(evaluation_of("vision/records.toml").at("accuracy") > 0.94);
 }
 
 TEST_CASE("the small configs for texts reach what their comments say", "[slow]") {
