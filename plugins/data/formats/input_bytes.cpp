@@ -37,4 +37,12 @@ Memory read_input(const std::string& file) {
   return read_input(file, std::numeric_limits<std::uint64_t>::max());
 }
 
+MappedInput map_input(const std::string& file, std::uint64_t limit) {
+  MappedInput input{.memory = Memory::map(file)};
+  if (compression_of(input.memory.bytes()) == Compression::none) return input;
+  input.memory = read_input(file, limit);
+  input.decompressed = input.memory.size();
+  return input;
+}
+
 }  // namespace trivet::data

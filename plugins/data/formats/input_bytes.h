@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a data file into memory, decompressed (trivet/os/input_file.h).
+// Data files in memory: read or mapped, decompressed if they are gzip or zstd
+// (trivet/os/input_file.h).
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,14 @@ namespace trivet::data {
 // bytes.
 Memory read_input(const std::string& file, std::uint64_t limit);
 Memory read_input(const std::string& file);  // without a limit
+
+// A plain file is mapped, and must not shrink while it is; a compressed one is read_input().
+struct MappedInput {
+  Memory memory;
+  std::uint64_t decompressed = 0;  // bytes of `memory` that are no mapping
+};
+// Throws InputError as Memory::map and read_input do.
+MappedInput map_input(const std::string& file, std::uint64_t limit);
 
 inline std::string_view text_in(const Memory& memory) {
   return {reinterpret_cast<const char*>(memory.bytes().data()), memory.bytes().size()};

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "data/formats/input_bytes.h"
 #include "trivet/backend/backend.h"
 #include "trivet/error.h"
 
@@ -174,7 +175,8 @@ NpyHeader parse_npy_header(std::string_view text, const std::string& name) {
   return DictReader(text, name).read();
 }
 
-NpyFile::NpyFile(std::string name) : name_(std::move(name)), memory_(Memory::map(name_)) {
+NpyFile::NpyFile(std::string name, std::uint64_t limit)
+    : name_(std::move(name)), memory_(map_input(name_, limit).memory) {
   const auto file = memory_.bytes();
   header_ = parse_npy_header(header_text(file, name_, data_begin_), name_);
   if (header_.shape.empty() || header_.shape.size() > TV_MAX_RANK) {

@@ -26,8 +26,9 @@ NpyHeader parse_npy_header(std::string_view text, const std::string& name);
 
 class NpyFile {
  public:
-  // Maps the file and checks header and size. Throws InputError.
-  explicit NpyFile(std::string name);
+  // Maps the file, or decompresses up to `limit` bytes of one of gzip or zstd, and checks header
+  // and size. Throws InputError.
+  NpyFile(std::string name, std::uint64_t limit);
 
   const std::string& name() const { return name_; }
   NpyType type() const { return header_.type; }

@@ -9,7 +9,6 @@
 
 #include "data/formats/input_bytes.h"
 #include "trivet/error.h"
-#include "trivet/os/input_file.h"
 #include "trivet/text/strings.h"
 #include "trivet/text/utf8.h"
 
@@ -286,12 +285,10 @@ std::vector<TarMember> tar_members(std::string_view bytes, const std::string& fi
   return TarReader(bytes, file).read();
 }
 
-TarFile::TarFile(std::string name, std::uint64_t limit)
-    : name_(std::move(name)), memory_(Memory::map(name_)) {
-  if (compression_of(memory_.bytes()) != Compression::none) {
-    memory_ = read_input(name_, limit);
-    decompressed_ = memory_.size();
-  }
+TarFile::TarFile(std::string name, std::uint64_t limit) : name_(std::move(name)) {
+  MappedInput input = map_input(name_, limit);
+  memory_ = std::move(input.memory);
+  decompressed_ = input.decompressed;
   members_ = tar_members(text_in(memory_), name_);
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "data/formats/input_bytes.h"
 #include "trivet/config/digest.h"
 #include "trivet/error.h"
 #include "trivet/os/file.h"
@@ -64,8 +65,11 @@ void convert(const std::uint8_t* from, std::span<std::int32_t> out) {
 
 }  // namespace
 
-TokenFile::TokenFile(std::string file, TokenLayout layout)
-    : name_(std::move(file)), memory_(Memory::map(name_)) {
+TokenFile::TokenFile(std::string file, TokenLayout layout, std::uint64_t limit)
+    : name_(std::move(file)) {
+  MappedInput input = map_input(name_, limit);
+  memory_ = std::move(input.memory);
+  decompressed_ = input.decompressed;
   read_header(layout);
 }
 
@@ -133,7 +137,7 @@ void TokenFile::read_own_header() {
   header_.tokenizer = digits_at(bytes, 48);
   header_.digest = digits_at(bytes, 80);
   header_.has_index = true;
-  // The mapping starts at a page and the header is a multiple of 8, so the index is aligned.
+  // The memory starts at a page and the header is a multiple of 8, so the index is aligned.
   ends_ = {reinterpret_cast<const std::uint64_t*>(bytes.data() + kHeaderBytes),
            static_cast<std::size_t>(documents)};
   if (!std::is_sorted(ends_.begin(), ends_.end()) ||

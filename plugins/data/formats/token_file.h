@@ -23,6 +23,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -51,14 +52,18 @@ struct TokenFileHeader {
   bool has_index = false;  // the file says where documents end
 };
 
-// A mapped file with a consistent header. The file must not shrink while it is open.
+// A mapped file with a consistent header, which must not shrink while it is open; or one of gzip or
+// zstd, decompressed into memory.
 class TokenFile {
  public:
-  // Throws InputError if the file has another format, byte order, width or version, is truncated or
-  // too long, or has an index that is not increasing.
-  TokenFile(std::string file, TokenLayout layout);
+  // `limit`: most bytes of a compressed file, decompressed. Throws InputError if the file has
+  // another format, byte order, width or version, is truncated or too long, or has an index that is
+  // not increasing.
+  TokenFile(std::string file, TokenLayout layout,
+            std::uint64_t limit = std::numeric_limits<std::uint64_t>::max());
 
   const std::string& name() const { return name_; }
+  std::uint64_t decompressed() const { return decompressed_; }  // bytes; 0 for a plain file
   const TokenFileHeader& header() const { return header_; }
   std::int64_t tokens() const { return header_.tokens; }
   // The number of documents. Only for a file with an index.
@@ -87,6 +92,7 @@ class TokenFile {
 
   std::string name_;
   Memory memory_;
+  std::uint64_t decompressed_ = 0;
   TokenFileHeader header_;
   std::span<const std::uint64_t> ends_;
   const std::uint8_t* ids_ = nullptr;

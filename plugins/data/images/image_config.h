@@ -70,13 +70,17 @@ TRIVET_CONFIG(IdxConfig, DatasetConfig,
 struct NpyConfig : DatasetConfig {
   Path images;
   Path labels;
+  Bytes limit = std::int64_t{4} << 30;
 };
-TRIVET_CONFIG(NpyConfig, DatasetConfig,
-              (images, "NumPy file, examples along the first axis: f4, f8, u1, i4 or i8.",
-               required),
-              (labels,
-               "NumPy file [examples] of u1, i4 or i8; or [examples, classes] of any type with "
-               "the share of each class, or 0 and 1 for several labels. Empty: no labels."))
+TRIVET_CONFIG(
+    NpyConfig, DatasetConfig,
+    (images,
+     "NumPy file, plain, gzip or zstd, examples along the first axis: f4, f8, u1, i4 or i8.",
+     required),
+    (labels,
+     "NumPy file [examples] of u1, i4 or i8; or [examples, classes] of any type with "
+     "the share of each class, or 0 and 1 for several labels. Empty: no labels."),
+    (limit, "Most bytes a compressed file may have when decompressed.", at_least(1)))
 
 struct SyntheticConfig : DatasetConfig {
   std::vector<std::int64_t> image_shape = {28, 28, 1};

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "data/formats/decompressed_limit.h"
 #include "data/formats/file_list.h"
 #include "data/formats/tar_file.h"
 #include "data/images/image_folder_input.h"
@@ -100,16 +101,10 @@ class TarImages final : public EncodedImages {
     const ClassReader classes(config);
     std::set<std::string> ignored;
     for (const std::string& extension : config.ignore) ignored.insert(lower_case(extension));
-    const auto limit = static_cast<std::uint64_t>(config.limit.count);
-    std::uint64_t decompressed = 0;
+    DecompressedLimit together(name_, static_cast<std::uint64_t>(config.limit.count));
     for (const std::string& file : files) {
-      shards_.emplace_back(file, limit);
-      decompressed += shards_.back().decompressed();
-      if (decompressed > limit) {
-        throw InputError(name_ + ": have more than limit = " + std::to_string(limit) +
-                             " bytes together when decompressed",
-                         {.hint = "store them without compression, or set a larger limit"});
-      }
+      shards_.emplace_back(file, together.of_one());
+      together.add(shards_.back().decompressed());
       add(shards_.size() - 1, classes, ignored);
     }
   }

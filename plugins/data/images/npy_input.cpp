@@ -29,13 +29,13 @@ Shape shape_of_example(const NpyFile& file) {
 class NpySource final : public ExampleSource {
  public:
   explicit NpySource(const NpyConfig& config)
-      : images_(config.images.text),
+      : images_(config.images.text, config.limit.count),
         shape_(shape_of_example(images_)),
         normalizer_(config, images_.type() == NpyType::u1 ? 1.0 / 255 : 1.0, shape_[-1],
                     images_.name()),
         num_classes_(config.num_classes) {
     if (config.labels.empty()) return;
-    labels_.emplace(config.labels.text);
+    labels_.emplace(config.labels.text, config.limit.count);
     if (labels_->shape().size() > 2) {
       throw InputError(labels_->name() + ": has " + std::to_string(labels_->shape().size()) +
                            " axes; labels have one, or two with a share for each class",

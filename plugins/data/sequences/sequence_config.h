@@ -225,10 +225,14 @@ struct TokensConfig : SequenceConfig {
   std::int64_t vocab_size = 0;
   ConfigOf<Tokenizer> tokenizer;
   bool verify = true;
+  Bytes limit = std::int64_t{4} << 30;
 };
 TRIVET_CONFIG(
     TokensConfig, SequenceConfig,
-    (files, "Token files and patterns (*, ?, [a-z]); read in the order of their names.", required),
+    (files,
+     "Token files and patterns (*, ?, [a-z]); read in the order of their names. A gzip or zstd "
+     "file is decompressed into memory.",
+     required),
     (layout, "Layout of the files: as their header says, or 16-bit ids as nanoGPT has them."),
     (document_end,
      "The id that ends a document, in files that do not say it; unset: a file is one.",
@@ -240,6 +244,7 @@ TRIVET_CONFIG(
      "Tokenizer that turns the ids into text, for samples and \"label_bytes\". Default: that of "
      "the task."),
     (verify,
-     "Checks at the start the checksum of each file and that all ids are in the vocabulary."))
+     "Checks at the start the checksum of each file and that all ids are in the vocabulary."),
+    (limit, "Most bytes of compressed files together, when decompressed.", at_least(1)))
 
 }  // namespace trivet::data

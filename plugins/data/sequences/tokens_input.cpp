@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "data/formats/decompressed_limit.h"
 #include "data/formats/file_list.h"
 #include "data/formats/token_file.h"
 #include "data/tokens/mapped_tokens.h"
@@ -61,8 +62,10 @@ struct TokensInput::Files {
   Files(const TokensConfig& config, const InputContext& context) {
     const std::vector<std::string> names = list_files(config.files);
     name = summary_of(names);
+    DecompressedLimit together(name, static_cast<std::uint64_t>(config.limit.count));
     for (const std::string& file : names) {
-      open->emplace_back(file, config.layout);
+      open->emplace_back(file, config.layout, together.of_one());
+      together.add(open->back().decompressed());
       check_same(open->front(), open->back());
     }
     const TokenFileHeader& header = open->front().header();

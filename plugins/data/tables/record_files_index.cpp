@@ -3,32 +3,24 @@
 
 #include <utility>
 
+#include "data/formats/decompressed_limit.h"
 #include "data/formats/file_list.h"
 #include "data/formats/input_bytes.h"
 #include "data/formats/tfrecord_reader.h"
 #include "trivet/error.h"
-#include "trivet/os/input_file.h"
 
 namespace trivet::data {
 
 RecordFilesIndex::RecordFilesIndex(const std::vector<std::string>& files, std::uint64_t limit)
     : name_(summary_of(files)) {
-  std::uint64_t decompressed = 0;
+  DecompressedLimit together(name_, limit);
   for (const std::string& file : files) {
     if (is_empty(file)) continue;
-    Memory memory = Memory::map(file);
-    if (compression_of(memory.bytes()) != Compression::none) {
-      memory = read_input(file, limit);
-      decompressed += memory.size();
-      if (decompressed > limit) {
-        throw InputError(name_ + ": have more than limit = " + std::to_string(limit) +
-                             " bytes together when decompressed",
-                         {.hint = "store them without compression, or set a larger limit"});
-      }
-    }
-    const std::string_view bytes = text_in(memory);
+    MappedInput input = map_input(file, limit);
+    together.add(input.decompressed);
+    const std::string_view bytes = text_in(input.memory);
     TfRecordReader reader(bytes, file);
-    files_.push_back({file, std::move(memory), records()});
+    files_.push_back({file, std::move(input.memory), records()});
     for (std::string_view record; reader.next_unchecked(record);) {
       records_.push_back({files_.size() - 1,
                           static_cast<std::uint64_t>(record.data() - bytes.data()), record.size()});

@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "data/sequences/tokens_input.h"
 #include "data/sources/jsonl_files.h"
 #include "data/sources/record_files.h"
 #include "data/sources/text_files.h"
@@ -128,6 +129,74 @@ TEST_CASE("IDX files are read from gzip and zstd, and hold what they declare",
     std::string damaged = packed;
     damaged[damaged.size() - 2] = static_cast<char>(damaged[damaged.size() - 2] ^ 0x55);
     CHECK_THAT(complaint_of(damaged), Contains("damaged") || Contains("cut off"));
+  }
+}
+
+TEST_CASE("arrays of NumPy are read from gzip and zstd, up to their limit", "[data-compressed]") {
+  const TempDir dir;
+  const std::string array =
+      npy("{'descr': '|u1', 'fortran_order': False, 'shape': (3, 2), }", "\1\2\3\4\5\6");
+  data::NpyConfig config;
+  config.batch_size = 3;
+  config.scale = 1;
+  const auto values = [&](const std::string& bytes) {
+    config.images = Path(dir.write("a.npy", bytes).string());
+    InputContext context{.phase = Phase::evaluation, .name = "task.eval_input"};
+    data::NpyInput input(config, context);
+    return input.get_next()->at("image").to_host<float>();
+  };
+  const std::vector<float> want = {1, 2, 3, 4, 5, 6};
+  CHECK(values(array) == want);
+  for (const Packing pack : kPackings) {
+    CHECK(values(pack(array)) == want);
+    dir.write("a.npy", pack(array.substr(0, array.size() - 1)));
+    CHECK_THAT(complaint<data::NpyInput>(config), Contains("cut off in record 2 of 3"));
+    dir.write("a.npy", pack(array).substr(0, 30));
+    CHECK_THAT(complaint<data::NpyInput>(config), Contains("data is cut off after"));
+    dir.write("a.npy", pack(array + std::string(100000, 'x')));
+    config.limit = 1000;
+    CHECK_THAT(complaint<data::NpyInput>(config),
+               Contains("more than limit = 1000 bytes when decompressed"));
+    config.limit = data::NpyConfig().limit;
+  }
+}
+
+TEST_CASE("token files are read from gzip and zstd, up to their limit together",
+          "[data-compressed]") {
+  const TempDir dir;
+  data::TokenFileHeader header;
+  header.vocabulary_size = 300;
+  data::TokenFileWriter writer(header);
+  for (const std::vector<std::int32_t>& document : {std::vector<std::int32_t>{7, 8, 9}, {11, 12}}) {
+    writer.add(document);
+  }
+  writer.write((dir / "plain").string());
+  const std::string bytes = read_file(dir / "plain");
+  data::TokensConfig config;
+  config.files = {Path((dir / "*.bin").string())};
+  config.seq_len = 4;
+  config.batch_size = 2;
+  const auto rows = [&](const std::string& file) {
+    dir.write("a.bin", file);
+    InputContext context{.phase = Phase::evaluation, .name = "task.eval_input"};
+    data::TokensInput input(config, context);
+    return all_rows(input).ids;
+  };
+  const auto want = rows(bytes);
+  for (const Packing pack : kPackings) {
+    CHECK(rows(pack(bytes)) == want);
+    std::string damaged = bytes;
+    damaged.back() = '\1';
+    dir.write("a.bin", pack(damaged));
+    CHECK_THAT(complaint<data::TokensInput>(config), Contains("its contents are damaged"));
+    dir.write("a.bin", pack(bytes));
+    dir.write("b.bin", pack(bytes));
+    config.limit = static_cast<std::int64_t>(2 * bytes.size() - 1);
+    CHECK_THAT(complaint<data::TokensInput>(config), Contains("bytes together when decompressed"));
+    config.limit = static_cast<std::int64_t>(2 * bytes.size());
+    CHECK(complaint<data::TokensInput>(config) == "");
+    std::filesystem::remove(dir / "b.bin");
+    config.limit = data::TokensConfig().limit;
   }
 }
 
