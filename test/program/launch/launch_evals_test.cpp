@@ -46,6 +46,27 @@ TEST_CASE("evaluations with other data follow the same run, each with its own re
              Contains("60"));
 }
 
+TEST_CASE("a job evaluates a group of sets", "[slow]") {
+  const Experiments at("type = 'local/Orchestrator'\n",
+                       "TRIVET_PLUGIN_PATH=" + quoted(plugin_dir().string()) + " ");
+  const ShellResult launched = at.trivet(
+      "launch " + quoted(config("vision/local.toml").string()) +
+      " --xp.root_dir=" + quoted(at.root.string()) + " " + kSmallRun +
+      "trainer.train_steps=40 trainer.checkpoint_interval=20"
+      " --xp.orchestrator.type=local/Orchestrator --xp.orchestrator.cores=2 "
+      "--xp.jobs_provider.evals=" +
+      quoted("{group = {\"task.eval_inputs\" = [{name = 'one', steps = 1, "
+             "input = '${task.eval_input}'}, {name = 'two', input = '${task.eval_input}'}]}}"));
+  INFO(launched.output);
+  REQUIRE(launched.exit_code == 0);
+  REQUIRE(comes_true([&] { return at.count("completed") == 1; }));
+  const auto unit = at.unit_file(1, "");
+  const json values = records(unit / "continuous_eval-group", "eval").back().at("values");
+  CHECK(values.contains("one/accuracy"));
+  CHECK(values.at("two/accuracy") == values.at("accuracy"));
+  CHECK_FALSE(records(unit, "eval").back().at("values").contains("one/accuracy"));
+}
+
 TEST_CASE("the name of an evaluation is for a run that follows another") {
   const std::string run = "run " + quoted(config("vision/local.toml").string());
   const ShellResult trains = trivet::test::trivet(run + " --eval-name=long");
