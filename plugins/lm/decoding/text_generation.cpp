@@ -193,6 +193,7 @@ class Generator {
     result.ids = ids;
     result.tokens = std::ssize(ids);
     result.log_probability = std::accumulate(log_probs.begin(), log_probs.end(), 0.0);
+    result.token_log_probabilities = log_probs;
     if (texts_[i].stopped()) {
       result.end = End::stop_text;
     } else if (!ids.empty() && is_end(ids.back())) {

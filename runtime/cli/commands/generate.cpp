@@ -62,6 +62,7 @@ constexpr OptionSpec kGenerateOptions[] = {
      .value = "FILE",
      .doc = "Read a prompt from each line of a file; -: standard input"},
     {.name = "json", .doc = "Print a line of JSON for each prompt"},
+    {.name = "logprobs", .doc = "With --json, also the ids and the log probability of each token"},
     {.name = "set",
      .value = "K=V",
      .doc = "Change the run's config, e.g. runtime.threads=1",
@@ -154,8 +155,12 @@ class GenerateCommand {
   explicit GenerateCommand(const Arguments& arguments)
       : options_(options_of(arguments)),
         samples_(samples_of(arguments)),
-        json_(arguments.has("json")) {
+        json_(arguments.has("json")),
+        logprobs_(arguments.has("logprobs")) {
     refuse_unused(arguments, options_, samples_);
+    if (logprobs_ && !json_) {
+      throw UsageError("--logprobs adds to lines of JSON", {.hint = "give --json, too"});
+    }
   }
 
   int run(const Arguments& arguments) {
@@ -253,15 +258,19 @@ class GenerateCommand {
     return 0;
   }
 
-  static Value record_of(const std::string& prompt, std::uint64_t sample,
-                         const GeneratedText& text) {
-    return Value::table({{"prompt", prompt},
+  Value record_of(const std::string& prompt, std::uint64_t sample,
+                  const GeneratedText& text) const {
+    Value record = Value::table({{"prompt", prompt},
                          {"sample", static_cast<std::int64_t>(sample)},
                          {"text", text.text},
                          {"prompt_tokens", text.prompt_tokens},
                          {"tokens", text.tokens},
                          {"log_probability", text.log_probability},
                          {"end", enum_name(text.end)}});
+    if (!logprobs_) return record;
+    record.set("ids", Value::array_of(text.ids));
+    record.set("log_probabilities", Value::array_of(text.token_log_probabilities));
+    return record;
   }
 
   int converse(std::int64_t step) {
@@ -283,6 +292,7 @@ class GenerateCommand {
   std::uint64_t samples_;
   std::uint64_t prompts_before_ = 0;
   bool json_;
+  bool logprobs_;
   bool averaged_ = false;
   const TextGenerator* generator_ = nullptr;
   Model* model_ = nullptr;

@@ -113,6 +113,24 @@ TEST_CASE("a language model writes the texts that trivet generate prints") {
   CHECK(text.at("text") == lines[3].at("decoded"));
   CHECK(text.at("log_probability").get<double>() ==
         Approx(lines[3].at("score").get<double>()).epsilon(1e-4));
+  CHECK_FALSE(text.contains("log_probabilities"));
+
+  const std::string generate = "generate " + test::quoted((temp / "run").string()) + " 'abbab>' ";
+  for (const char* how : {"--json --logprobs", "--json --logprobs --beams 3"}) {
+    INFO(how);
+    const json told = json::parse(test::trivet(generate + how).output);
+    CHECK(told.at("ids").size() == told.at("tokens").get<std::size_t>());
+    REQUIRE(told.at("log_probabilities").size() == told.at("ids").size());
+    double sum = 0;
+    for (const json& each : told.at("log_probabilities")) {
+      CHECK(each.get<double>() <= 0);
+      sum += each.get<double>();
+    }
+    CHECK(sum == Approx(told.at("log_probability").get<double>()));
+  }
+  const auto alone = test::trivet(generate + "--logprobs");
+  CHECK(alone.exit_code == 2);
+  CHECK_THAT(alone.output, Contains("--logprobs adds to lines of JSON"));
 
   // The same once on the newest checkpoint, for the data of eval_input.
   const auto once = test::run(file, temp / "run", "--mode decode task.eval_inputs=[]");

@@ -23,7 +23,7 @@
 namespace trivet {
 
 // Id for Task::extension; what it returns points to a TextGenerator.
-inline constexpr std::string_view kTaskTextGenerator = "trivet.task.text_generator/3";
+inline constexpr std::string_view kTaskTextGenerator = "trivet.task.text_generator/4";
 
 // An unset field takes the value of the task's config.
 struct GenerateOptions {
@@ -65,6 +65,7 @@ struct GeneratedText {
   std::int64_t prompt_tokens = 0;   // with a start token, if the task puts one there
   std::int64_t tokens = 0;          // number of ids
   double log_probability = 0;       // of ids, nats, before temperature, top-k and top-p
+  std::vector<double> token_log_probabilities{};  // of each id, of which it is the sum
   double score = 0;                 // by which a search ranks texts; else log_probability
   FinishReason end = FinishReason::max_tokens;
 };
