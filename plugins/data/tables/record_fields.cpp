@@ -22,6 +22,13 @@ bool is_i32(double value) {
          value <= std::numeric_limits<std::int32_t>::max();
 }
 
+// Fills what follows the first `count` elements, and returns those.
+template <class T>
+std::span<T> padded(std::span<T> out, std::size_t count, const std::optional<double>& value) {
+  if (value) std::ranges::fill(out.subspan(count), static_cast<T>(*value));
+  return out.first(count);
+}
+
 // The message's own names, which people know from the code that wrote the records.
 std::string_view list_name(FeatureKind kind) {
   if (kind == FeatureKind::bytes) return "bytes_list";
@@ -53,10 +60,17 @@ void FieldConfig::validate(Diagnostics& diagnostics) const {
     }
     if (dtype != FieldType::f32) diagnostics.add("dtype", "is i32, but images are f32");
   }
+  if (pad_value && encoding != FieldEncoding::numbers) {
+    diagnostics.add("pad_value", "is set, and encoding is not \"numbers\"",
+                    "only lists of numbers are padded");
+  }
   if (dtype != FieldType::i32) return;
   if (scale) diagnostics.add("scale", "is set, but dtype is i32", "only f32 values are scaled");
   if (default_value && !is_i32(*default_value)) {
     diagnostics.add("default_value", "is not an integer of 32 bits, but dtype is i32");
+  }
+  if (pad_value && !is_i32(*pad_value)) {
+    diagnostics.add("pad_value", "is not an integer of 32 bits, but dtype is i32");
   }
 }
 
@@ -110,6 +124,7 @@ bool RecordFields::check(const Field& field, const FeatureValues& values,
                          const std::string& location) const {
   if (values.size() == 0) {
     if (field.config.default_value) return false;
+    if (field.config.pad_value && values.kind != FeatureKind::none) return true;
     refuse(location, field, values.kind == FeatureKind::none ? "is missing" : "has no value",
            "default_value gives such records a value");
   }
@@ -123,14 +138,16 @@ bool RecordFields::check(const Field& field, const FeatureValues& values,
     refuse(location, field, "is of the kind float_list, but dtype is i32", "set dtype = \"f32\"");
   }
   const auto wanted = static_cast<std::size_t>(is_list ? field.size : 1);
-  if (values.size() != wanted) {
+  const bool is_padded = field.config.pad_value && values.size() < wanted;
+  if (values.size() != wanted && !is_padded) {
     refuse(location, field,
            "has " +
                count_of(std::ssize(values.bytes) + std::ssize(values.floats) +
                             std::ssize(values.integers),
                         "value") +
                (is_list ? ", and its shape has " : ", and its encoding takes ") +
-               std::to_string(wanted));
+               std::to_string(wanted),
+           is_list && values.size() < wanted ? "pad_value fills shorter lists" : "");
   }
   if (field.config.encoding == FieldEncoding::bytes && std::ssize(values.bytes[0]) != field.size) {
     refuse(location, field,
@@ -147,6 +164,9 @@ void RecordFields::fill(const Field& field, const FeatureValues& values,
     return;
   }
   const auto scaled = [&](double value) { return static_cast<float>(value * field.scale); };
+  if (field.config.encoding == FieldEncoding::numbers) {
+    out = padded(out, values.size(), field.config.pad_value);
+  }
   if (values.kind == FeatureKind::floats) {
     std::ranges::transform(values.floats, out.begin(), scaled);
   } else if (values.kind == FeatureKind::integers) {
@@ -183,6 +203,7 @@ void RecordFields::fill(const Field& field, const FeatureValues& values,
                            [](char byte) { return static_cast<unsigned char>(byte); });
     return;
   }
+  out = padded(out, values.size(), field.config.pad_value);
   for (std::size_t i = 0; i < out.size(); ++i) {
     const std::int64_t value = values.integers[i];
     if (!std::in_range<std::int32_t>(value)) {

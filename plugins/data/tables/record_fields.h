@@ -34,6 +34,7 @@ struct FieldConfig {
   FieldEncoding encoding = FieldEncoding::numbers;
   std::optional<double> scale{};
   std::optional<double> default_value{};
+  std::optional<double> pad_value{};
 
   void validate(Diagnostics& diagnostics) const;
   std::int64_t size() const;  // elements
@@ -49,7 +50,10 @@ TRIVET_CONFIG(
     (scale, "Factor of f32 values. Default: 1/255 for bytes and images, 1 for numbers."),
     (default_value,
      "Value of all elements where a record lacks the feature or has no value in it; unset: such "
-     "records are refused."))
+     "records are refused."),
+    (pad_value,
+     "Fills a list of numbers that is shorter than the shape; unset: such a list is refused. It is "
+     "not scaled."))
 
 class RecordFields {
  public:
@@ -74,7 +78,8 @@ class RecordFields {
             std::span<float> out) const;
   void fill(const Field& field, const FeatureValues& values, const std::string& location,
             std::span<std::int32_t> out) const;
-  // Whether the feature has values; throws unless they are as many, and of the right kind.
+  // Whether the feature has values; throws unless they are as many, or fewer with a pad_value, and
+  // of the right kind.
   bool check(const Field& field, const FeatureValues& values, const std::string& location) const;
 
   std::vector<Field> fields_;

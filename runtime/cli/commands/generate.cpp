@@ -261,12 +261,12 @@ class GenerateCommand {
   Value record_of(const std::string& prompt, std::uint64_t sample,
                   const GeneratedText& text) const {
     Value record = Value::table({{"prompt", prompt},
-                         {"sample", static_cast<std::int64_t>(sample)},
-                         {"text", text.text},
-                         {"prompt_tokens", text.prompt_tokens},
-                         {"tokens", text.tokens},
-                         {"log_probability", text.log_probability},
-                         {"end", enum_name(text.end)}});
+                                 {"sample", static_cast<std::int64_t>(sample)},
+                                 {"text", text.text},
+                                 {"prompt_tokens", text.prompt_tokens},
+                                 {"tokens", text.tokens},
+                                 {"log_probability", text.log_probability},
+                                 {"end", enum_name(text.end)}});
     if (!logprobs_) return record;
     record.set("ids", Value::array_of(text.ids));
     record.set("log_probabilities", Value::array_of(text.token_log_probabilities));

@@ -66,7 +66,7 @@ struct GeneratedText {
   std::int64_t tokens = 0;          // number of ids
   double log_probability = 0;       // of ids, nats, before temperature, top-k and top-p
   std::vector<double> token_log_probabilities{};  // of each id, of which it is the sum
-  double score = 0;                 // by which a search ranks texts; else log_probability
+  double score = 0;  // by which a search ranks texts; else log_probability
   FinishReason end = FinishReason::max_tokens;
 };
 

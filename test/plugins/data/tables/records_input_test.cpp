@@ -135,6 +135,22 @@ TEST_CASE("a record that lacks a feature has the default, or is refused", "[reco
   CHECK_THAT(refused({{"f", ints_feature({})}}, {}), Contains("the feature 'f' has no value"));
 }
 
+TEST_CASE("lists of varying length are padded to their shape", "[records]") {
+  const data::FieldConfig floats{.shape = {3}, .scale = 2, .pad_value = -1};
+  CHECK(floats_of(floats_feature({1, 2}), floats) == Floats{2, 4, -1});
+  CHECK(floats_of(floats_feature({1, 2, 3}), floats) == Floats{2, 4, 6});
+  CHECK(floats_of(ints_feature({4}), floats) == Floats{8, -1, -1});
+  CHECK(floats_of(ints_feature({}), floats) == Floats{-1, -1, -1});
+  const data::FieldConfig integers{.shape = {2, 2}, .dtype = kI32, .pad_value = 9};
+  CHECK(batch_of({{"f", ints_feature({5, 6, 7})}}, integers).at("f").to_host<std::int32_t>() ==
+        Integers{5, 6, 7, 9});
+  CHECK_THAT(refused({{"f", floats_feature({1, 2, 3, 4})}}, floats),
+             Contains("'f' has 4 values, and its shape has 3"));
+  CHECK_THAT(refused({{"other", ints_feature({1})}}, floats), Contains("'f' is missing"));
+  CHECK_THAT(refused({{"f", floats_feature({1, 2})}}, {.shape = {3}}),
+             Contains("'f' has 2 values, and its shape has 3") && Contains("pad_value"));
+}
+
 TEST_CASE("features of another kind, length or range are refused by name", "[records]") {
   CHECK_THAT(refused({{"f", ints_feature({1, 2})}}, {}),
              Contains("one, record 1: the feature 'f' has 2 values, and its shape has 1"));
@@ -285,6 +301,8 @@ TEST_CASE("fields of records are checked and survive the way to a file", "[recor
         Paths{"shape", "dtype"});
   CHECK(problems_of("f", {.dtype = kI32, .scale = 2, .default_value = 0.5}) ==
         Paths{"scale", "default_value"});
+  CHECK(problems_of("f", {.dtype = kI32, .pad_value = 0.5}) == Paths{"pad_value"});
+  CHECK(problems_of("f", {.shape = {2}, .encoding = kBytes, .pad_value = 0}) == Paths{"pad_value"});
   data::RecordsConfig none = files.config;
   none.features.clear();
   none.files.clear();
