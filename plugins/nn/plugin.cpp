@@ -23,6 +23,7 @@
 #include "nn/conv/causal_depthwise_conv1d.h"
 #include "nn/conv/conv1d.h"
 #include "nn/conv/conv2d.h"
+#include "nn/conv/conv3d.h"
 #include "nn/conv/flatten.h"
 #include "nn/conv/pool2d.h"
 #include "nn/norm/batch_norm.h"
@@ -42,6 +43,7 @@ TRIVET_PLUGIN(
     trivet::layer<nn::CausalDepthwiseConv1d>("CausalDepthwiseConv1d",
                                              "Convolves each feature over earlier positions."),
     trivet::layer<nn::Conv2d>("Conv2d", "Convolution over images, optional bias and activation."),
+    trivet::layer<nn::Conv3d>("Conv3d", "Convolution over volumes, optional bias and activation."),
     trivet::layer<nn::MaxPool2d>("MaxPool2d", "Largest value of windows over images."),
     trivet::layer<nn::AvgPool2d>("AvgPool2d", "Mean value of windows over images."),
     trivet::layer<nn::GlobalAvgPool2d>("GlobalAvgPool2d", "Mean value of all pixels of an image."),

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv2d: y = activation(conv(x, w) + b) over images x [B, H, W, input_dims].
 //
-// Parameters "w" [KH, KW, input_dims, output_dims] (TensorFlow's order, as in Praxis), Glorot
-// uniform unless set, and "b" [output_dims]. has_bias is true as in Keras (Praxis: false); turn it
-// off before a BatchNorm. Padding "same" is TensorFlow's: an odd zero is added below and on the
-// right.
+// With `groups` the channels are cut into groups of their own filters; groups = input_dims is the
+// depthwise convolution of MobileNet (Howard et al. 2017).
+//
+// Parameters "w" [KH, KW, input_dims / groups, output_dims] (TensorFlow's order, as in Praxis),
+// Glorot uniform unless set, and "b" [output_dims]. has_bias is true as in Keras (Praxis: false);
+// turn it off before a BatchNorm. Padding "same" is TensorFlow's: an odd zero is added below and on
+// the right.
 #pragma once
 
 #include <optional>
@@ -24,6 +27,7 @@ struct Conv2dConfig : LayerConfig {
   std::vector<std::int64_t> dilation = {1};
   Border padding = Border::same;
   std::vector<std::int64_t> pad = {0};
+  std::int64_t groups = 1;
   bool has_bias = true;
   ConfigOf<Layer> activation;
   InitConfig init;
@@ -40,6 +44,10 @@ TRIVET_CONFIG(Conv2dConfig, trivet::LayerConfig,
               (padding, "Padding at the border."),
               (pad, "Zeros above and below, and left and right, for padding = \"explicit\".",
                at_least(0)),
+              (groups,
+               "Groups of channels, each with filters of its own; divides input_dims and "
+               "output_dims.",
+               at_least(1)),
               (has_bias, "Adds a bias vector."), (activation, "Activation of the output."),
               (init, "Initializer of the filters. Default: xavier_uniform."),
               (bias_init, "Initializer of the bias. Default: 0."))
@@ -52,6 +60,7 @@ class Conv2d final : public Layer {
 
  private:
   std::string path_;
+  std::int64_t input_dims_;
   WindowOptions window_;
   Parameter& weight_;
   Parameter* bias_;

@@ -169,6 +169,38 @@ TEST_CASE("Conv2d computes the convolution for every border, stride and dilation
         1e-5);
 }
 
+TEST_CASE("groups of channels have filters of their own") {
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  const Window window{{3, 3}, {1, 1}, {1, 1}, "same"};
+  const Images in = images(2, 5, 4, 4);
+  const Value fields = Value::table({{"input_dims", 4}, {"output_dims", 6}, {"groups", 2}});
+  LayerFixture fixture(backend, {"nn/Conv2d", fields});
+  REQUIRE(fixture.parameter("w").shape() == trivet::Shape{3, 3, 2, 6});
+  const std::vector<float> b = random_values(6, 5);
+  fixture.set("b", b);
+  const std::vector<float> w = fixture.values("w");
+  const Tensor y = fixture.fprop(fixture.tensor(in.values, shape_of(in)));
+  // The first two channels make the first three outputs, the others the others.
+  for (std::int64_t group = 0; group < 2; ++group) {
+    Images half{in.batch, in.height, in.width, 2, {}};
+    for (std::size_t i = 0; i < in.values.size(); ++i) {
+      if (static_cast<std::int64_t>(i % 4) / 2 == group) half.values.push_back(in.values[i]);
+    }
+    std::vector<float> own, bias(b.begin() + 3 * group, b.begin() + 3 * group + 3), got;
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      if (static_cast<std::int64_t>(i % 6) / 3 == group) own.push_back(w[i]);
+    }
+    const std::vector<float> all = y.to_host<float>();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (static_cast<std::int64_t>(i % 6) / 3 == group) got.push_back(all[i]);
+    }
+    CHECK(largest_error(got, conv_reference(half, window, own, bias)) < 1e-5);
+  }
+  CHECK_THAT(
+      error_of("nn/Conv2d", Value::table({{"input_dims", 4}, {"output_dims", 6}, {"groups", 4}})),
+      Catch::Contains("groups: is 4, which must divide input_dims = 4 and output_dims = 6"));
+}
+
 TEST_CASE("Conv2d applies a plain activation in its own pass") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const Window window{{3, 3}, {1, 1}, {1, 1}, "same"};
