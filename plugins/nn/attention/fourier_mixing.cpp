@@ -59,8 +59,8 @@ Tensor FourierMixing::fprop(const Tensor& x, FpropContext& context) {
     wrong_input("nn/FourierMixing", path_, "[B, T, " + std::to_string(input_dims_) + "]", x);
   }
   if (is_packed(context.segment_ids)) {
-    throw Error("nn/FourierMixing '" + path_ + "' would mix the texts of a packed row",
-                {.hint = "set pack = false in the input"});
+    throw UsageError("nn/FourierMixing '" + path_ + "' would mix the texts of a packed row",
+                     {.hint = "set pack = false in the input"});
   }
   const Transform features(input_dims_, x.device()), positions(x.dim(1), x.device());
   return ops::sub(ops::matmul(positions.cosines, ops::matmul(x, features.cosines)),

@@ -10,7 +10,7 @@
 //   block_tpl = { type = "nn/TransformerBlock", attention_tpl = "nn/FourierMixing" }
 //
 // Every position sees all others, padding included, as in the paper and Model Garden's fnet. Throws
-// Error for packed rows, whose texts it would mix.
+// UsageError for packed rows, whose texts it would mix.
 #pragma once
 
 #include <cstdint>

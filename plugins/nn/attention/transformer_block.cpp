@@ -4,7 +4,6 @@
 #include "nn/attention/feed_forward.h"
 #include "nn/attention/multi_head_attention.h"
 #include "nn/basic/templates.h"
-#include "trivet/error.h"
 #include "trivet/ops.h"
 #include "trivet/plugin/registry.h"
 
@@ -45,12 +44,7 @@ void complete_attention(ConfigOf<Layer>& layer, const TransformerBlockConfig& co
 ConfigOf<Layer> self_attention(const TransformerBlockConfig& config) {
   ConfigOf<Layer> layer = config.attention_tpl;
   complete_attention(layer, config);
-  if (!config.causal) return layer;
-  if (!has_field(layer, "causal")) {
-    throw Error("a block of " + std::string(layer.key()) + " cannot be causal",
-                {.hint = "such blocks are for encoders, e.g. lm/Bert"});
-  }
-  complete(layer, "causal", true, false);
+  if (config.causal) complete(layer, "causal", true, false);
   return layer;
 }
 
@@ -95,7 +89,13 @@ std::shared_ptr<Layer> adapter(const TransformerBlockConfig& config, Scope& scop
 }  // namespace
 
 void TransformerBlockConfig::validate(Diagnostics& diagnostics) const {
-  if (!attention_tpl) diagnostics.add("attention_tpl", "is \"none\", but a block needs one");
+  if (!attention_tpl) {
+    diagnostics.add("attention_tpl", "is \"none\", but a block needs one");
+  } else if (causal && !has_field(attention_tpl, "causal")) {
+    diagnostics.add("attention_tpl",
+                    "is " + std::string(attention_tpl.key()) + ", which cannot be causal",
+                    "it is for encoders, such as lm/Bert");
+  }
   MultiHeadAttentionConfig attention;
   attention.input_dims = input_dims;
   attention.num_heads = num_heads;
