@@ -94,7 +94,7 @@ void TransformerBlockConfig::validate(Diagnostics& diagnostics) const {
   } else if (causal && !has_field(attention_tpl, "causal")) {
     diagnostics.add("attention_tpl",
                     "is " + std::string(attention_tpl.key()) + ", which cannot be causal",
-                    "it is for encoders, such as lm/Bert");
+                    "layers without causal are for encoders, e.g. lm/Bert");
   }
   MultiHeadAttentionConfig attention;
   attention.input_dims = input_dims;
