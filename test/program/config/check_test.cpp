@@ -42,7 +42,7 @@ const char* option_of(const std::string& config) {
 
 }  // namespace
 
-TEST_CASE("every shipped config passes the check") {
+TEST_CASE("every shipped config passes the check", "[slow]") {
   const auto files = shipped();
   CHECK(files.size() >= 3);
   for (const fs::path& file : files) {
@@ -53,7 +53,7 @@ TEST_CASE("every shipped config passes the check") {
   }
 }
 
-TEST_CASE("every experiment passes the check, and its resolved config reads back equal") {
+TEST_CASE("every experiment passes the check, and its resolved config reads back equal", "[slow]") {
   const TempDir dir;
   const auto list = nlohmann::json::parse(trivet::test::trivet("experiments --json").output);
   CHECK(list.size() >= 3);

@@ -130,7 +130,7 @@ const Broken kBroken[] = {
 
 }  // namespace
 
-TEST_CASE("the schema accepts every shipped config and every resolved one") {
+TEST_CASE("the schema accepts every shipped config and every resolved one", "[slow]") {
   const TempDir dir;
   std::vector<fs::path> files;
   for (const auto& entry : fs::recursive_directory_iterator(config(""))) {

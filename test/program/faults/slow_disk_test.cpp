@@ -209,7 +209,7 @@ TEST_CASE("killed at fifty moments on a slow disk that fails, a run never loses 
   check_end(example, workdir);
 }
 
-TEST_CASE("killed on a slow disk that fails, a training in stages loses nothing either") {
+TEST_CASE("killed on a slow disk that fails, a training in stages loses nothing either", "[slow]") {
   const Example example(in_stages(), 2700);
   const TempDir temp;
   const fs::path workdir = temp.path() / "run";

@@ -143,8 +143,8 @@ std::string model(const fs::path& workdir) {
 
 }  // namespace
 
-TEST_CASE(
-    "Fashion-MNIST as PNG files trains to the bytes of the IDX run, as JPEG to its accuracy") {
+TEST_CASE("Fashion-MNIST as PNG files trains to the bytes of the IDX run, as JPEG to its accuracy",
+          "[slow]") {
   if (!fs::exists(kData)) {
     WARN("skipped: the package dataset-fashion-mnist is not installed");
     return;

@@ -22,7 +22,7 @@ using namespace trivet::test;
 using Catch::Contains;
 namespace fs = std::filesystem;
 
-TEST_CASE("a run killed at twenty moments ends in the bytes of an uninterrupted one") {
+TEST_CASE("a run killed at twenty moments ends in the bytes of an uninterrupted one", "[slow]") {
   for (const int threads : {1, 2}) {
     INFO(threads << " threads");
     TempDir temp;
