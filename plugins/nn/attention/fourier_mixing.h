@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FourierMixing: mixes positions without weights, in the place of attention (Lee-Thorp et al. 2021,
+// FourierMixing: mixes positions without weights, instead of attention (Lee-Thorp et al. 2021,
 // "FNet", equation 3), x [B, T, D] -> the same shape:
 //
 //   y = Re(F_T x F_D),   F_n[j, k] = exp(-2 pi i j k / n)

@@ -96,6 +96,16 @@ void TransformerBlockConfig::validate(Diagnostics& diagnostics) const {
                     "is " + std::string(attention_tpl.key()) + ", which cannot be causal",
                     "layers without causal are for encoders, e.g. lm/Bert");
   }
+  if (attention_tpl && atten_dropout > 0 && !has_field(attention_tpl, "atten_dropout")) {
+    diagnostics.add("atten_dropout",
+                    "is not used: " + std::string(attention_tpl.key()) + " has no such field",
+                    "remove it");
+  }
+  if (attention_tpl && num_kv_heads > 0 && !has_field(attention_tpl, "num_kv_heads")) {
+    diagnostics.add("num_kv_heads",
+                    "is not used: " + std::string(attention_tpl.key()) + " has no such field",
+                    "remove it");
+  }
   MultiHeadAttentionConfig attention;
   attention.input_dims = input_dims;
   attention.num_heads = num_heads;

@@ -16,10 +16,13 @@ namespace {
 
 constexpr std::string_view kMask = "mask";
 
-// 1 for the largest absolute values, at least `kept` of them where none is NaN; 0 for the others.
+// 1 for the largest absolute values, at least `kept` of them; 0 for the others.
 Tensor mask_of(const Tensor& weights, std::int64_t kept) {
   std::vector<float> sizes = weights.to_host<float>();
-  for (float& size : sizes) size = std::abs(size);
+  // NaN has no order; as the largest it stays, and the loss shows it.
+  for (float& size : sizes) {
+    size = std::isnan(size) ? std::numeric_limits<float>::infinity() : std::abs(size);
+  }
   float threshold = std::numeric_limits<float>::infinity();
   if (kept > 0) {
     std::vector<float> sorted = sizes;

@@ -92,6 +92,14 @@ TEST_CASE("Fourier mixing reports what it cannot mix") {
                                                          {"causal", true},
                                                          {"attention_tpl", "nn/FourierMixing"}})}),
       Contains("attention_tpl") && Contains("is nn/FourierMixing, which cannot be causal"));
+  const auto with = [](const char* field, const Value& value) {
+    Value fields =
+        Value::table({{"input_dims", 4}, {"num_heads", 2}, {"attention_tpl", "nn/FourierMixing"}});
+    fields.set(field, value);
+    return LayerFixture("tiny/Backend", {"nn/TransformerBlock", fields});
+  };
+  CHECK_THROWS_WITH(with("atten_dropout", 0.1), Contains("atten_dropout: is not used"));
+  CHECK_THROWS_WITH(with("num_kv_heads", 1), Contains("num_kv_heads: is not used"));
 }
 
 }  // namespace nn_fourier_mixing_test

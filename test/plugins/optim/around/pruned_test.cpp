@@ -3,6 +3,8 @@
 #include "optim/around/pruned.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -99,6 +101,16 @@ TEST_CASE("a weight may come back at a choice, by its last update") {
   // 14.5, and the four equal ones are all kept beside the two larger ones.
   fixture.step(0);
   CHECK(fixture.step(6.5F) == Floats{-6.5, -6.5, -6.5, -6.5, 0, -12.5, 0, -14.5});
+}
+
+TEST_CASE("a weight that is not a number stays, and does not disturb the choice") {
+  Fixture fixture("tiny/Backend", pruned("optim/Sgd", 0.5, 0, 1));
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  fixture.set("body/w", {1, nan, 3, -4, 5, -6, 7, -8});
+  fixture.step(0);
+  const Floats after = fixture.step(0);
+  CHECK(std::isnan(after[1]));
+  CHECK(Floats(after.begin() + 2, after.end()) == Floats{0, 0, 0, -6, 7, -8});
 }
 
 TEST_CASE("patterns select what is pruned, and slots of the optimizer come first") {
