@@ -195,7 +195,8 @@ void check_end(const Example& example, const fs::path& workdir) {
 
 }  // namespace
 
-TEST_CASE("killed at fifty moments on a slow disk that fails, a run never loses its checkpoint") {
+TEST_CASE("killed at fifty moments on a slow disk that fails, a run never loses its checkpoint",
+          "[slow]") {
   const Example example(kCarries, kRunSteps);
   const TempDir temp;
   const fs::path workdir = temp.path() / "run";

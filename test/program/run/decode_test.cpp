@@ -188,7 +188,7 @@ TEST_CASE("samples are ordered by their probability and do not depend on batches
   CHECK_THAT(more.output, Contains("num_samples is 3, and beam search has 2 sequences"));
 }
 
-TEST_CASE("a run killed at any write of decoded texts ends with the same bytes") {
+TEST_CASE("a run killed at any write of decoded texts ends with the same bytes", "[slow]") {
   const test::TempDir temp;
   const fs::path file = language_model(temp);
   const std::string samples =

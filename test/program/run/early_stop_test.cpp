@@ -154,7 +154,8 @@ TEST_CASE("an action after a training loop ends the run, which still evaluates i
   CHECK(test::json_of(temp / "run/status.json").at("step") == 30);
 }
 
-TEST_CASE("a run killed at any write of its actions' states ends like an uninterrupted run") {
+TEST_CASE("a run killed at any write of its actions' states ends like an uninterrupted run",
+          "[slow]") {
   const test::TempDir temp;
   const fs::path file = config_with(temp, kPatience);
   REQUIRE(test::run(file, temp / "alone").exit_code == 0);

@@ -132,7 +132,7 @@ TEST_CASE("a backend with only the mandatory functions trains like the default o
   check_backends_agree(local());
 }
 
-TEST_CASE("both backends agree on the first steps of Fashion-MNIST") {
+TEST_CASE("both backends agree on the first steps of Fashion-MNIST", "[slow]") {
   if (!fs::exists("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz")) {
     WARN("skipped: the package dataset-fashion-mnist is not installed");
     return;

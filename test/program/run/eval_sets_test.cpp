@@ -152,7 +152,7 @@ TEST_CASE("the best checkpoint and the early end can follow a metric of a set") 
   CHECK_FALSE(fs::exists(temp / "wrong"));
 }
 
-TEST_CASE("a run killed at any write of the records of sets ends with the same bytes") {
+TEST_CASE("a run killed at any write of the records of sets ends with the same bytes", "[slow]") {
   const test::TempDir temp;
   const fs::path file = config_with(
       temp, "validation_data = 'continue'\nvalidation_steps = 3\n" + kSets +

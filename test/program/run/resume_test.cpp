@@ -51,8 +51,8 @@ TEST_CASE("a run killed at twenty moments ends in the bytes of an uninterrupted 
   }
 }
 
-TEST_CASE(
-    "averages, accumulated gradients and several optimizers survive kills in the same bytes") {
+TEST_CASE("averages, accumulated gradients and several optimizers survive kills in the same bytes",
+          "[slow]") {
   const std::vector<std::string> more = {
       "trainer.ema.decay=0.99", "trainer.gradient_accumulation=4",
       "trainer.frozen=[\"hidden_0/b\"]", "trainer.recovery_max_trials=3",

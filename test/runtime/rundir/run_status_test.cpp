@@ -120,7 +120,8 @@ TEST_CASE("members of a later version do not hide the others") {
   CHECK(content.series[0].name == "loss");
 }
 
-TEST_CASE("a huge line ends a search from the end with an error, not by exhausting memory") {
+TEST_CASE("a huge line ends a search from the end with an error, not by exhausting memory",
+          "[slow]") {
   test::TempDir temp;
   const fs::path path = temp.write("metrics.jsonl", kGood + std::string(40 << 20, 'x'));
   CHECK_THROWS_WITH(last_records(path), Catch::Contains("more than 16 MiB"));
