@@ -15,6 +15,7 @@
 #include "schedules/schedules.h"
 #include "schedules/sequence.h"
 #include "sgd.h"
+#include "shampoo/shampoo.h"
 
 namespace optim = trivet::optim;
 
@@ -41,6 +42,8 @@ TRIVET_PLUGIN(
         "Regularized", "Any optimizer with l1 and l2 penalties and decoupled weight decay."),
     trivet::optimizer<optim::RmsProp>(
         "RmsProp", "Divides by the root of a moving average of squared gradients."),
+    trivet::optimizer<optim::Shampoo>("Shampoo",
+                                      "Preconditions gradients by the statistics of each axis."),
     trivet::schedule<optim::Constant>("Constant", "Constant value.",
                                       trivet::scalar_shorthand("value")),
     trivet::schedule<optim::Linear>("Linear", "Linear decay, then constant."),

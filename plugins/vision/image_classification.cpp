@@ -2,11 +2,14 @@
 #include "image_classification.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <utility>
 
 #include "confusion_matrix.h"
 #include "metrics.h"
 #include "trivet/error.h"
+#include "trivet/ops/tempered_softmax.h"
 #include "trivet/train/predictions.h"
 
 namespace trivet::vision {
@@ -35,6 +38,12 @@ void ImageClassificationConfig::validate(Diagnostics& diagnostics) const {
     diagnostics.add("multi_label", "is true, but a softmax has one right class",
                     "set loss = \"sigmoid\"");
   }
+  for (const auto& [field, temperature] : {std::pair{"t1", t1}, std::pair{"t2", t2}}) {
+    if (loss != ClassLoss::bi_tempered && temperature != 1) {
+      diagnostics.add(field, "has no effect with this loss",
+                      "remove it, or set loss = \"bi_tempered\"");
+    }
+  }
   if (multi_label && top_k > 1 && !is_default) {
     diagnostics.add("top_k", "is set, but with multi_label no single class is right", "remove it");
   }
@@ -59,6 +68,8 @@ ImageClassification::ImageClassification(const Config& config, TaskContext& cont
       multi_label_(config.multi_label),
       class_weights_(config.class_weights),
       label_smoothing_(static_cast<float>(config.label_smoothing)),
+      t1_(config.t1),
+      t2_(config.t2),
       top_k_(std::min(config.top_k, config.num_classes)),
       class_names_(config.class_names),
       confusion_matrix_(config.confusion_matrix && !config.multi_label &&
@@ -75,12 +86,22 @@ WeightedScalar ImageClassification::build_losses(const Batch& batch, const Neste
                                          {.loss = loss_,
                                           .multi_label = multi_label_,
                                           .label_smoothing = label_smoothing_,
-                                          .class_weights = class_weights_},
+                                          .class_weights = class_weights_,
+                                          .t1 = t1_,
+                                          .t2 = t2_},
                                          "vision/ImageClassification");
   return {add_aux_losses(mean.value, context), mean.weight};
 }
 
 ExpectedInitialLoss::Range ImageClassification::expected_initial_loss() const {
+  if (loss_ == ClassLoss::bi_tempered) {
+    // The bounded loss of equal probabilities.
+    const double classes = static_cast<double>(num_classes_), p = 1 / classes, t = t1_;
+    const double log_p = t == 1 ? std::log(p) : (std::pow(p, 1 - t) - 1) / (1 - t);
+    const double equal = -log_p - (1 - classes * std::pow(p, 2 - t)) / (2 - t);
+    return {equal / 2, equal + 2,
+            "equal probabilities of " + std::to_string(num_classes_) + " classes"};
+  }
   // Of a sigmoid, every class has probability 1/2.
   return chance_of(loss_ == ClassLoss::sigmoid ? 2 : num_classes_);
 }
@@ -125,8 +146,10 @@ const void* ImageClassification::extension(std::string_view id) const noexcept {
 std::vector<Value> ImageClassification::predictions(const Batch& batch,
                                                     const NestedMap& outputs) const {
   const Tensor& logits = outputs.at("logits");
-  return multi_label_ ? label_predictions(batch, logits, class_names_)
-                      : class_predictions(batch, logits, class_names_);
+  if (multi_label_) return label_predictions(batch, logits, class_names_);
+  // The softmax of a logarithm of probabilities is the probabilities.
+  return class_predictions(batch, t2_ == 1 ? logits : ops::tempered_log_softmax(logits, t2_),
+                           class_names_);
 }
 
 Logs ImageClassification::reduce_aggregated_logs(AggregatedLogs& state, std::int64_t) {

@@ -19,6 +19,8 @@ struct ImageClassificationConfig : TaskConfig {
   bool multi_label = false;
   std::vector<double> class_weights;
   double label_smoothing = 0;
+  double t1 = 1;
+  double t2 = 1;
   std::int64_t top_k = 5;
   std::vector<std::string> class_names;
   bool confusion_matrix = true;  // up to ConfusionMatrix::kMostClasses; none for more classes
@@ -29,7 +31,8 @@ TRIVET_CONFIG(ImageClassificationConfig, trivet::TaskConfig,
               (num_classes, "Number of classes.", at_least(2)),
               (loss,
                "softmax: cross entropy over the classes; sigmoid: the mean of a binary cross "
-               "entropy for each class.",
+               "entropy for each class; bi_tempered: a bounded loss and a softmax with a heavy "
+               "tail, for data with wrong labels.",
                adjustable),
               (multi_label,
                "Several classes of an image may be right: batches have a label of 0 and 1 for each "
@@ -42,6 +45,12 @@ TRIVET_CONFIG(ImageClassificationConfig, trivet::TaskConfig,
                "Share of the target given to all classes alike; with sigmoid, half of it is given "
                "to each class.",
                at_least(0), less_than(1), adjustable),
+              (t1,
+               "Temperature of the logarithm with bi_tempered: the lower, the smaller the "
+               "largest loss of an example.",
+               at_least(0), at_most(1), adjustable),
+              (t2, "Temperature of the softmax with bi_tempered: the higher, the heavier its tail.",
+               at_least(1), at_most(10), adjustable),
               (top_k,
                "Also reports the accuracy over the top k logits. 1: off. The default is limited to "
                "num_classes.",
@@ -77,6 +86,7 @@ class ImageClassification final : public Task, public ExpectedInitialLoss, publi
   bool multi_label_;
   std::vector<double> class_weights_;
   float label_smoothing_;
+  double t1_, t2_;
   std::int64_t top_k_;
   std::vector<std::string> class_names_;
   bool confusion_matrix_;

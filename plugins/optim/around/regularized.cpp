@@ -8,18 +8,11 @@
 namespace trivet::optim {
 namespace {
 
-// Smaller than the last digit of any weight above 1e-30.
-constexpr float kTiny = 1.2e-38F;
-
 // What the filter selects by: it makes one group of all when nothing decays.
 DecayConfig selection(const RegularizedConfig& config) {
   DecayConfig decay = config;
   decay.weight_decay = config.weight_decay + config.l1 + config.l2;
   return decay;
-}
-
-Tensor sign(const Tensor& x) {
-  return ops::div(x, ops::add(ops::abs(x), kTiny));
 }
 
 }  // namespace

@@ -5,6 +5,12 @@
 #include "trivet/train/optim_update.h"
 
 namespace trivet::optim {
+namespace {
+
+// Smaller than the last digit of any weight above 1e-30.
+constexpr float kTiny = 1.2e-38F;
+
+}  // namespace
 
 void expect_below_one(Diagnostics& diagnostics, std::string_view field, double decay) {
   if (decay < 1 && static_cast<float>(decay) == 1) {
@@ -15,6 +21,10 @@ void expect_below_one(Diagnostics& diagnostics, std::string_view field, double d
 
 Tensor scaled(const Tensor& x, double factor) {
   return ops::mul(x, static_cast<float>(factor));
+}
+
+Tensor sign(const Tensor& x) {
+  return ops::div(x, ops::add(ops::abs(x), kTiny));
 }
 
 Tensor moving_mean(const Tensor& old, const Tensor& x, double decay) {

@@ -14,6 +14,8 @@ void expect_below_one(Diagnostics& diagnostics, std::string_view field, double d
 
 // factor * x, with the factor rounded to f32 once.
 Tensor scaled(const Tensor& x, double factor);
+// 1, -1, or 0 where x is 0.
+Tensor sign(const Tensor& x);
 // decay * old + (1 - decay) * x, with 1 - decay computed in double.
 Tensor moving_mean(const Tensor& old, const Tensor& x, double decay);
 // f32 [1] of a flat x; never leaves the device.

@@ -2,12 +2,14 @@
 #include "trivet/train/class_loss.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
 #include "trivet/error.h"
 #include "trivet/ops.h"
 #include "trivet/ops/host_array.h"
+#include "trivet/ops/tempered_softmax.h"
 #include "trivet/train/predictions.h"
 
 namespace trivet {
@@ -112,15 +114,69 @@ Tensor sigmoid_loss(const Tensor& label, const Tensor& logits, const ClassLossOp
   return ops::mean(terms, 1);
 }
 
+double tempered_log(double u, double t) {
+  return t == 1 ? std::log(u) : (std::pow(u, 1 - t) - 1) / (1 - t);
+}
+
+// log_t of exp(x)
+Tensor tempered_log_of_exp(const Tensor& x, double t) {
+  if (t == 1) return x;
+  const Tensor power = ops::exp(ops::mul(x, static_cast<float>(1 - t)));
+  return ops::mul(ops::add(power, -1.0F), static_cast<float>(1 / (1 - t)));
+}
+
+// The part of the bi-tempered loss that depends on the labels alone, f32 [B].
+Tensor label_part(const Tensor& shares, double t1) {
+  const HostArray<float> values(shares);
+  const std::int64_t classes = shares.dim(1);
+  Tensor out = Tensor::host({shares.dim(0)});
+  const auto parts = out.mutable_span<float>();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    double sum = 0;
+    for (std::int64_t c = 0; c < classes; ++c) {
+      const auto p = static_cast<double>(values[static_cast<std::int64_t>(i) * classes + c]);
+      if (p > 0) sum += p * tempered_log(p, t1) - std::pow(p, 2 - t1) / (2 - t1);
+    }
+    parts[i] = static_cast<float>(sum);
+  }
+  return out.to(shares.device());
+}
+
+Tensor bi_tempered_loss(const Tensor& label, const Tensor& logits, const ClassLossOptions& options,
+                        std::string_view owner) {
+  const Tensor dense = label.rank() == 1 ? one_hot(label, logits, owner) : label;
+  const Tensor shares =
+      smoothed(dense, options.label_smoothing, 1.0F / static_cast<float>(logits.dim(1)));
+  const Tensor log_q = ops::tempered_log_softmax(logits, options.t2);
+  const double power = 2 - options.t1;
+  const Tensor fit = ops::sum(ops::mul(shares, tempered_log_of_exp(log_q, options.t1)), 1);
+  const Tensor mass = ops::mul(ops::sum(ops::exp(ops::mul(log_q, static_cast<float>(power))), 1),
+                               static_cast<float>(1 / power));
+  // A label that is none of the classes has no loss.
+  const Tensor own_mass = ops::mul(mass, ops::sum(dense, 1));
+  return ops::add(ops::sub(own_mass, fit), label_part(shares, options.t1));
+}
+
+Tensor each_loss(const Tensor& label, const Tensor& logits, const ClassLossOptions& options,
+                 std::string_view owner) {
+  switch (options.loss) {
+    case ClassLoss::softmax:
+      return softmax_loss(label, logits, options.label_smoothing);
+    case ClassLoss::sigmoid:
+      return sigmoid_loss(label, logits, options, owner);
+    case ClassLoss::bi_tempered:
+      return bi_tempered_loss(label, logits, options, owner);
+  }
+  throw Error(std::string(owner) + ": unknown loss");
+}
+
 }  // namespace
 
 WeightedScalar class_loss(const Batch& batch, const Tensor& logits, const ClassLossOptions& options,
                           std::string_view owner) {
   const Tensor& label = batch.at("label");
   check_shapes(label, logits, options, owner);
-  const Tensor each = options.loss == ClassLoss::softmax
-                          ? softmax_loss(label, logits, options.label_smoothing)
-                          : sigmoid_loss(label, logits, options, owner);
+  const Tensor each = each_loss(label, logits, options, owner);
   if (options.multi_label || options.class_weights.empty()) {
     const Tensor* weights = batch.find("weight");
     return {ops::weighted_mean(each, weights != nullptr ? *weights : Tensor()),

@@ -12,6 +12,7 @@
 #include "optim/rms_prop.h"
 #include "optim/schedules/schedules.h"
 #include "optim/sgd.h"
+#include "optim/shampoo/shampoo.h"
 #include "plugins/config_round_trip.h"
 
 namespace optim = trivet::optim;
@@ -35,6 +36,7 @@ TEST_CASE("the configs of optimizers survive the way to a file and back") {
   check_round_trip(optim::AdagradConfig{});
   check_round_trip(optim::AdafactorConfig{});
   check_round_trip(optim::RmsPropConfig{});
+  check_round_trip(optim::ShampooConfig{});
 }
 
 TEST_CASE("the configs of schedules survive the way to a file and back") {

@@ -94,6 +94,17 @@ TEST_CASE("several labels need a sigmoid, and class weights one for each class")
   CHECK(diagnostics(config).empty());
 }
 
+TEST_CASE("temperatures need the bi-tempered loss") {
+  vision::ImageClassificationConfig config;
+  config.t1 = 0.5;
+  CHECK(diagnostics(config) ==
+        Texts{"t1: has no effect with this loss (remove it, or set loss = \"bi_tempered\")"});
+  config.loss = trivet::ClassLoss::bi_tempered;
+  config.t2 = 1.5;
+  CHECK(diagnostics(config).empty());
+  check_round_trip(config);
+}
+
 TEST_CASE("an image shape has height, width and channels") {
   vision::MlpConfig mlp;
   mlp.image_shape = {28, 28};

@@ -111,6 +111,28 @@ TEST_CASE("top 1 is the accuracy, and not measured twice") {
   CHECK(Fixture(config).task->build_metrics(trivet::Phase::evaluation).size() == 1);
 }
 
+TEST_CASE("probabilities of the bi-tempered loss are those of its softmax") {
+  ImageClassificationConfig config;
+  config.loss = trivet::ClassLoss::bi_tempered;
+  config.t1 = 0.5;
+  config.t2 = 2;
+  config.class_names = {"a", "b", "c", "d", "e", "f"};
+  const Fixture f(config);
+  const Batch batch = trivet::test::labels({0}, {1}).to(*f.device);
+  const NestedMap outputs = trivet::test::logits({8, 0, 0, 0, 0, 0}, kClasses).to(*f.device);
+  const auto predictions = f.task->predictions(batch, outputs);
+  const auto probability = [&](const char* name) {
+    return predictions[0].at("probabilities", "test").at(name, "test").as_float();
+  };
+  // By hand: exp_2(u) = 1 / (1 - u), and lambda = 9 gives 1 / (1 + 9 - 8) + 5 / (1 + 9) = 1/2 +
+  // 1/2.
+  CHECK(probability("a") == Approx(0.5).epsilon(1e-5));
+  CHECK(probability("f") == Approx(0.1).epsilon(1e-5));
+  // Of equal probabilities: 2 (1 - 6^-0.5) - (1 - 6^-0.5) / 1.5.
+  const auto range = f.task->expected_initial_loss();
+  CHECK(range.low == Approx(0.5 * (2 - 2 / 3.0) * (1 - 1 / std::sqrt(6.0))));
+}
+
 TEST_CASE("with several labels the metrics and predictions are those of each class") {
   ImageClassificationConfig config;
   config.loss = trivet::ClassLoss::sigmoid;

@@ -3,7 +3,9 @@
 // backends.
 #include "trivet/train/class_loss.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,8 @@
 
 #include "support/plugins.h"
 #include "trivet/error.h"
+#include "trivet/ops.h"
+#include "trivet/ops/tempered_softmax.h"
 #include "trivet/tape.h"
 #include "trivet/testing/gradient_check.h"
 #include "trivet/train/predictions.h"
@@ -120,6 +124,122 @@ TEST_CASE("every loss, label and weight is that of the formula, and its gradient
       check({ClassLoss::sigmoid, true, smoothing, weights}, true);
     }
   }
+}
+
+namespace {
+
+double log_t(double u, double t) {
+  return t == 1 ? std::log(u) : (std::pow(u, 1 - t) - 1) / (1 - t);
+}
+
+// The tempered softmax of a row, by bisection of its normalizer.
+std::vector<double> tempered_softmax(std::span<const float> x, double t) {
+  const auto p_of = [&](double lambda) {
+    std::vector<double> p;
+    for (const float value : x) {
+      const double u = static_cast<double>(value) - lambda;
+      p.push_back(t == 1 ? std::exp(u) : std::pow(1 + (1 - t) * u, 1 / (1 - t)));
+    }
+    return p;
+  };
+  double low = static_cast<double>(*std::ranges::max_element(x)), high = low + 1e6;
+  for (int i = 0; i < 200; ++i) {
+    const double middle = (low + high) / 2;
+    const std::vector<double> p = p_of(middle);
+    (std::accumulate(p.begin(), p.end(), 0.0) > 1 ? low : high) = middle;
+  }
+  return p_of(low);
+}
+
+}  // namespace
+
+TEST_CASE("the tempered softmax is that of its definition, and its gradient") {
+  // By hand, t = 2: exp_2(u) = 1 / (1 - u); of x = (0, 0) lambda = 1, of (0, 1.5) lambda = 2: 1/3
+  // and 2/3.
+  const std::vector<float> hand = {0, 0, 0, 1.5F};
+  const double t = GENERATE(1.0, 1.2, 1.5, 2.0, 4.0);
+  for (const std::string& backend : test::backends()) {
+    const auto device = test::open_device(backend);
+    if (t == 2) {
+      const Tensor log_p = ops::tempered_log_softmax(Tensor::from<float>(*device, hand, {2, 2}), 2);
+      const std::vector<float> p = ops::exp(log_p).to_host<float>();
+      CHECK(p[0] == Approx(0.5));
+      CHECK(p[2] == Approx(1.0 / 3));
+      CHECK(p[3] == Approx(2.0 / 3));
+    }
+    const Tensor logits = Tensor::from<float>(*device, kLogits, {kRows, kClasses});
+    const std::vector<float> log_p = ops::tempered_log_softmax(logits, t).to_host<float>();
+    for (std::size_t row = 0; row < kRows; ++row) {
+      const auto expected = tempered_softmax({kLogits.data() + row * kClasses, kClasses}, t);
+      for (std::size_t c = 0; c < kClasses; ++c) {
+        CHECK(static_cast<double>(log_p[row * kClasses + c]) ==
+              Approx(std::log(expected[c])).epsilon(1e-5).margin(1e-5));
+      }
+    }
+    const Tensor inputs[] = {Tensor::from<float>(*device, {kLogits.data(), 9}, {3, kClasses})};
+    const auto some = [&](std::span<const Tensor> in) {
+      const Tensor log_q = ops::tempered_log_softmax(in[0], t);
+      return ops::sum(ops::mul(log_q, ops::sin(log_q)));
+    };
+    CHECK(testing::check_gradients(some, inputs) == "");
+  }
+}
+
+TEST_CASE("the bi-tempered loss is that of its formula, and its gradient") {
+  const double t1 = GENERATE(0.0, 0.5, 0.8, 1.0), t2 = GENERATE(1.0, 1.4, 2.0);
+  const float smoothing = GENERATE(0.0F, 0.1F);
+  const bool dense = GENERATE(false, true);
+  CAPTURE(t1, t2, smoothing, dense);
+  const std::vector<double> labels =
+      dense ? std::vector<double>(kShares.begin(), kShares.end()) : one_hot();
+  double expected = 0, weights = 0;
+  for (std::size_t i = 0; i < kRows; ++i) {
+    const auto q = tempered_softmax({kLogits.data() + i * kClasses, kClasses}, t2);
+    double loss = 0;
+    for (std::size_t c = 0; c < kClasses; ++c) {
+      const double s = static_cast<double>(smoothing);
+      const double p = (1 - s) * labels[i * kClasses + c] + s / kClasses;
+      if (p > 0) loss += p * (log_t(p, t1) - log_t(q[c], t1));
+      loss -= (std::pow(p, 2 - t1) - std::pow(q[c], 2 - t1)) / (2 - t1);
+    }
+    expected += static_cast<double>(kWeights[i]) * loss;
+    weights += static_cast<double>(kWeights[i]);
+  }
+  const ClassLossOptions options{
+      .loss = ClassLoss::bi_tempered, .label_smoothing = smoothing, .t1 = t1, .t2 = t2};
+  for (const std::string& backend : test::backends()) {
+    const auto device = test::open_device(backend);
+    const Batch batch = batch_on(*device, dense);
+    const Tensor logits = Tensor::from<float>(*device, kLogits, {kRows, kClasses});
+    const WeightedScalar got = class_loss(batch, logits, options, "test");
+    CHECK(static_cast<double>(got.value.item()) ==
+          Approx(expected / weights).epsilon(1e-5).margin(1e-6));
+    const auto loss = [&](std::span<const Tensor> in) {
+      return class_loss(batch, in[0], options, "test").value;
+    };
+    const Tensor inputs[] = {logits};
+    CHECK(testing::check_gradients(loss, inputs) == "");
+  }
+}
+
+TEST_CASE("the bi-tempered loss of a label that is far off has a bound") {
+  // With t1 = 0.5 the loss of a hard label is at most 1/(1 - t1) - 1/(2 - t1) (q_label = 0) plus
+  // the largest mass, 1/(2 - t1): 2. A softmax's cross entropy is about 1000 here.
+  const auto device = test::open_device("tiny/Backend");
+  const std::vector<float> logits = {1000, 0};
+  const std::vector<std::int32_t> labels = {1};
+  const Batch batch{{"label", Tensor::from<std::int32_t>(*device, labels, {1})}};
+  const Tensor x = Tensor::from<float>(*device, logits, {1, 2});
+  const auto loss = [&](double t1, double t2) {
+    const ClassLossOptions options{.loss = ClassLoss::bi_tempered, .t1 = t1, .t2 = t2};
+    return static_cast<double>(class_loss(batch, x, options, "test").value.item());
+  };
+  CHECK(loss(1, 1) == Approx(1000));
+  CHECK(loss(0.5, 2) < 2);
+  CHECK(loss(0.5, 2) > 1.5);
+  CHECK_THROWS_WITH(ops::tempered_log_softmax(x, 0.9), Contains("at least 1"));
+  CHECK_THROWS_WITH(ops::tempered_log_softmax(Tensor::zeros(*device, {2}), 2),
+                    Contains("[rows, classes]"));
 }
 
 TEST_CASE("class weights give PyTorch's weighted cross entropy") {
