@@ -5,6 +5,7 @@
 #include "data/answers/question_answering_input.h"
 #include "data/images/idx_input.h"
 #include "data/images/image_folder_input.h"
+#include "data/images/image_records_input.h"
 #include "data/images/image_tar_input.h"
 #include "data/images/npy_input.h"
 #include "data/images/synthetic_input.h"
@@ -32,6 +33,8 @@ TRIVET_PLUGIN(
     trivet::input<data::IdxInput>("Idx", "Images and labels from IDX files (MNIST)."),
     trivet::input<data::ImageFolderInput>("ImageFolder",
                                           "JPEG and PNG files in a folder for each class."),
+    trivet::input<data::ImageRecordsInput>("ImageRecords",
+                                           "JPEG and PNG images in tf.Example records."),
     trivet::input<data::ImageTarInput>("ImageTar",
                                        "JPEG and PNG files with their classes in tar files."),
     trivet::input<data::LanguageModelInput>("LanguageModel",

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "data/images/given_images.h"
 #include "data/images/image_file.h"
 #include "trivet/error.h"
 #include "trivet/text/utf8.h"
@@ -143,18 +144,6 @@ class FolderImages final : public EncodedImages {
   std::vector<ImageName> images_;
 };
 
-// The config of an input that reads examples in place of its own images.
-ImageFolderConfig folder_config(ImageFolderConfig config, const InputContext& context) {
-  if (context.examples.empty()) return config;
-  if (context.examples == "-") {
-    throw InputError("images are read from a file or a folder, not from standard input");
-  }
-  config.path = context.examples;
-  config.labels = config.shuffle = config.drop_remainder = false;
-  config.epochs = 1;
-  return config;
-}
-
 }  // namespace
 
 void ImageFolderConfig::validate(Diagnostics& diagnostics) const {
@@ -174,11 +163,11 @@ std::unique_ptr<EncodedImages> folder_images(const ImageFolderConfig& config) {
   return std::make_unique<FolderImages>(config);
 }
 
-ImageFolderInput::ImageFolderInput(const Config& config, InputContext& context)
-    : ExampleInput(folder_config(config, context), context,
-                   std::make_unique<EncodedSource>(folder_config(config, context),
-                                                   folder_images(folder_config(config, context)))) {
-}
+ImageFolderInput::ImageFolderInput(const Config& own, InputContext& context)
+    : ExampleInput(given_config(own, context, &Config::path), context,
+                   std::make_unique<EncodedSource>(
+                       given_config(own, context, &Config::path),
+                       folder_images(given_config(own, context, &Config::path)))) {}
 
 const void* ImageFolderInput::extension(std::string_view id) const noexcept {
   if (id == kInputExamples) return static_cast<const ExampleLocations*>(this);

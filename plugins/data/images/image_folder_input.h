@@ -31,7 +31,7 @@ std::unique_ptr<EncodedImages> folder_images(const ImageFolderConfig& config);
 class ImageFolderInput final : public ExampleInput {
  public:
   using Config = ImageFolderConfig;
-  ImageFolderInput(const Config& config, InputContext& context);
+  ImageFolderInput(const Config& own, InputContext& context);
   const void* extension(std::string_view id) const noexcept override;
 };
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,7 +11,7 @@
 #include "data/formats/decompressed_limit.h"
 #include "data/formats/file_list.h"
 #include "data/formats/tar_file.h"
-#include "data/images/image_folder_input.h"
+#include "data/images/given_images.h"
 #include "trivet/error.h"
 #include "trivet/text/strings.h"
 
@@ -213,30 +212,11 @@ class TarImages final : public EncodedImages {
   std::vector<Image> images_;
 };
 
-// The config of an input that reads examples in place of its own images.
-ImageTarConfig tar_config(ImageTarConfig config, const InputContext& context) {
-  if (context.examples.empty()) return config;
-  if (context.examples == "-") {
-    throw InputError("images are read from a file or a folder, not from standard input");
-  }
-  config.files = {Path(context.examples)};
-  config.labels = config.shuffle = config.drop_remainder = false;
-  config.epochs = 1;
-  return config;
-}
-
-// Examples may also be an image, or a folder of images.
-std::unique_ptr<EncodedImages> images_for(const ImageTarConfig& config,
+std::unique_ptr<EncodedSource> tar_source(const ImageTarConfig& config,
                                           const InputContext& context) {
-  std::error_code ignored;
-  const bool is_folder = std::filesystem::is_directory(context.examples, ignored);
-  if (context.examples.empty() || !(is_folder || is_image_name(context.examples))) {
-    return std::make_unique<TarImages>(config);
-  }
-  ImageFolderConfig folder;
-  folder.path = context.examples;
-  folder.labels = false;
-  return folder_images(folder);
+  std::unique_ptr<EncodedImages> images = given_images(context);
+  if (images == nullptr) images = std::make_unique<TarImages>(config);
+  return std::make_unique<EncodedSource>(config, std::move(images));
 }
 
 }  // namespace
@@ -264,11 +244,9 @@ void ImageTarConfig::validate(Diagnostics& diagnostics) const {
   }
 }
 
-ImageTarInput::ImageTarInput(const Config& config, InputContext& context)
-    : ExampleInput(
-          tar_config(config, context), context,
-          std::make_unique<EncodedSource>(tar_config(config, context),
-                                          images_for(tar_config(config, context), context))) {}
+ImageTarInput::ImageTarInput(const Config& own, InputContext& context)
+    : ExampleInput(given_config(own, context, &Config::files), context,
+                   tar_source(given_config(own, context, &Config::files), context)) {}
 
 const void* ImageTarInput::extension(std::string_view id) const noexcept {
   if (id == kInputExamples) return static_cast<const ExampleLocations*>(this);

@@ -37,7 +37,7 @@ TRIVET_CONFIG(
 class ImageTarInput final : public ExampleInput {
  public:
   using Config = ImageTarConfig;
-  ImageTarInput(const Config& config, InputContext& context);
+  ImageTarInput(const Config& own, InputContext& context);
   const void* extension(std::string_view id) const noexcept override;
 };
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "data/formats/record_files_index.h"
 #include "data/tables/record_fields.h"
-#include "data/tables/record_files_index.h"
 #include "trivet/data/example_sampler.h"
 #include "trivet/extensions/example_locations.h"
 #include "trivet/input.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/tables/record_files_index.h"
+#include "data/formats/record_files_index.h"
 
 #include <utility>
 
