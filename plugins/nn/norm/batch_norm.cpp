@@ -20,6 +20,7 @@ Tensor counted_rows(const Tensor& x, const Tensor& paddings) {
 
 // Mean over the counted rows of [rows, dim] -> [dim]; 0 if no row counts.
 Tensor mean_of(const Tensor& rows, const Tensor& counted) {
+  if (!counted.defined()) return ops::mean(rows, 0);
   const Tensor count = ops::max(ops::sum(counted), Tensor::scalar(rows.device(), 1));
   return ops::div(ops::sum(ops::mul(rows, counted), 0), count);
 }
@@ -35,6 +36,7 @@ BatchNorm::BatchNorm(const Config& config, Scope& scope)
       dim_(config.dim),
       momentum_(static_cast<float>(config.momentum)),
       epsilon_(static_cast<float>(config.epsilon)),
+      moving_in_training_(config.use_moving_avg_in_training),
       gamma_(config.use_scale
                  ? &scope.parameter("gamma", {config.dim},
                                     {.init = config.scale_init, .fallback = {Init::constant, 1}})
@@ -50,6 +52,12 @@ void BatchNorm::follow(Parameter& moving, const Tensor& batch, const FpropContex
   if (context.recomputing) return;
   NoGrad no_grad;
   moving.assign(ops::add(ops::mul(moving.value(), momentum_), ops::mul(batch, 1 - momentum_)));
+}
+
+Tensor BatchNorm::followed(const Parameter& moving, const Tensor& batch) const {
+  // The added term is 0. Recomputed, the state holds this batch already, so nothing else changes.
+  const Tensor share = ops::mul(ops::sub(batch, ops::stop_gradient(batch)), 1 - momentum_);
+  return ops::add(share, moving.value());
 }
 
 // centered / sqrt(variance + epsilon) * gamma + beta, with the activation if it is fused.
@@ -70,24 +78,28 @@ Tensor BatchNorm::normalized_by_batch(const Tensor& x, const FpropContext& conte
   return out.y;
 }
 
-Tensor BatchNorm::normalized_by_counted(const Tensor& rows, const Tensor& counted,
-                                        const FpropContext& context) {
+Tensor BatchNorm::normalized_by_rows(const Tensor& rows, const Tensor& counted,
+                                     const FpropContext& context) {
   const Tensor mean = mean_of(rows, counted);
   const Tensor centered = ops::sub(rows, mean);
   const Tensor variance = mean_of(ops::square(centered), counted);
   follow(moving_mean_, mean, context);
   follow(moving_variance_, variance, context);
-  return scaled(centered, variance);
+  if (!moving_in_training_) return scaled(centered, variance);
+  return scaled(ops::sub(rows, followed(moving_mean_, mean)),
+                followed(moving_variance_, variance));
+}
+
+Tensor BatchNorm::normalized_by_moving(const Tensor& x) const {
+  return scaled(ops::sub(x, moving_mean_.value()), moving_variance_.value());
 }
 
 Tensor BatchNorm::normalized(const Tensor& x, const FpropContext& context) {
-  if (!context.train) {
-    return scaled(ops::sub(x, moving_mean_.value()), moving_variance_.value());
-  }
+  if (!context.train) return normalized_by_moving(x);
   const Tensor counted = counted_rows(x, context.paddings);
-  if (!counted.defined()) return normalized_by_batch(x, context);
+  if (!counted.defined() && !moving_in_training_) return normalized_by_batch(x, context);
   const Tensor rows = ops::reshape(x, {x.size() / dim_, dim_});
-  return ops::reshape(normalized_by_counted(rows, counted, context), x.shape());
+  return ops::reshape(normalized_by_rows(rows, counted, context), x.shape());
 }
 
 Tensor BatchNorm::fprop(const Tensor& x, FpropContext& context) {

@@ -127,6 +127,7 @@ TEST_CASE("the configs of layers with weights survive the way to a file and back
   check_round_trip(layer_norm);
   nn::BatchNormConfig batch_norm;
   batch_norm.dim = 4;
+  batch_norm.use_moving_avg_in_training = true;
   batch_norm.activation = "nn/Relu";
   batch_norm.scale_init = {trivet::Init::constant, 0};
   check_round_trip(batch_norm);
@@ -250,6 +251,7 @@ TEST_CASE("the configs of layers without weights survive the way to a file and b
   nn::GroupNormConfig groups;
   groups.dim = 8;
   groups.num_groups = 4;
+  groups.cumulative = true;
   check_round_trip(groups);
   nn::DropPathConfig path;
   path.rate = 0.25;
