@@ -53,6 +53,40 @@ Tensor gates_of(const Tensor& gates, const std::vector<std::int32_t>& experts) {
 
 }  // namespace
 
+void MoeFeedForwardConfig::validate(Diagnostics& diagnostics) const {
+  const auto of_top2 = [&](const char* field, const char* hint) {
+    diagnostics.add(field, "has an effect only with gating_func = \"top2\"", hint);
+  };
+  if (second_expert_policy != SecondExpertPolicy::all && gating_func != GatingFunc::top2) {
+    of_top2("second_expert_policy", "remove it, or change gating_func");
+  }
+  const MoeFeedForwardConfig plain;
+  if (second_expert_threshold != plain.second_expert_threshold &&
+      second_expert_policy != SecondExpertPolicy::random) {
+    diagnostics.add("second_expert_threshold",
+                    "has an effect only with second_expert_policy = \"random\"",
+                    "remove it, or set the policy");
+  }
+  const auto unused = [&](const char* field, bool set, const char* why) {
+    if (set) diagnostics.add(field, why, "remove it, or change gating_func");
+  };
+  if (gating_func == GatingFunc::dense_top2) {
+    constexpr const char* kWhy = "has no effect with dense_top2, which has no groups and no limit";
+    unused("num_groups", num_groups != plain.num_groups, kWhy);
+    unused("min_group_size", min_group_size != plain.min_group_size, kWhy);
+    unused("expert_capacity_factor", expert_capacity_factor != plain.expert_capacity_factor, kWhy);
+    unused("expert_capacity_dim", expert_capacity_dim != plain.expert_capacity_dim, kWhy);
+  }
+  if (gating_func == GatingFunc::expert_choice) {
+    unused("expert_capacity_dim", expert_capacity_dim != plain.expert_capacity_dim,
+           "has no effect with expert_choice, whose experts have a fixed number of places");
+  }
+  if (gating_func != GatingFunc::top2) {
+    unused("aux_loss_weight", aux_loss_weight != plain.aux_loss_weight && aux_loss_weight != 0,
+           "has no effect, because only top2 has an auxiliary loss");
+  }
+}
+
 MoeFeedForward::MoeFeedForward(const Config& config, Scope& scope)
     : path_(scope.path()),
       config_(config),
@@ -75,7 +109,15 @@ std::int64_t MoeFeedForward::groups_of(std::int64_t positions) const {
   return groups;
 }
 
+bool MoeFeedForward::positions_choose() const {
+  return config_.gating_func == GatingFunc::top2 || config_.gating_func == GatingFunc::dense_top2;
+}
+
 std::int64_t MoeFeedForward::capacity_of(std::int64_t group_size) const {
+  if (config_.gating_func == GatingFunc::expert_choice) {
+    const std::int64_t share = group_size / config_.num_experts;
+    return static_cast<std::int64_t>(static_cast<double>(share) * config_.expert_capacity_factor);
+  }
   const auto share =
       static_cast<std::int64_t>(static_cast<double>(group_size) * config_.expert_capacity_factor /
                                 static_cast<double>(config_.num_experts));
@@ -136,11 +178,27 @@ Tensor MoeFeedForward::combined(const Tensor& rows, const Tensor& gates, const R
     y = y.defined() ? ops::add(y, part) : part;
     total = total.defined() ? ops::add(total, weight) : weight;
   }
-  return config_.gating_func == GatingFunc::top2 ? ops::div(y, ops::add(total, kEpsilon)) : y;
+  return positions_choose() ? ops::div(y, ops::add(total, kEpsilon)) : y;
+}
+
+Routes MoeFeedForward::routes_of(const Gates& gates, std::int64_t capacity,
+                                 const FpropContext& context) const {
+  if (!positions_choose()) return expert_choice_routes(gates, capacity);
+  if (!context.train || config_.second_expert_policy == SecondExpertPolicy::all) {
+    return top2_routes(gates, capacity);
+  }
+  const bool sampling = config_.second_expert_policy == SecondExpertPolicy::sampling;
+  std::vector<float> uniforms(
+      static_cast<std::size_t>(sampling ? gates.positions * gates.experts : gates.positions));
+  random_uniform(context.key_for(path_, "second_expert"), 0, 1, uniforms);
+  return top2_routes(gates, capacity,
+                     {config_.second_expert_policy, uniforms,
+                      static_cast<float>(config_.second_expert_threshold)});
 }
 
 Tensor MoeFeedForward::routed(const Tensor& x, FpropContext& context, Capacity bound) const {
-  const bool bounded = bound == Capacity::bounded;
+  const bool bounded =
+      bound == Capacity::bounded && config_.gating_func != GatingFunc::dense_top2;
   expect_last(kMoe, path_, x, input_dims_);
   const std::int64_t positions = x.size() / input_dims_;
   if (positions == 0) return x;
@@ -157,10 +215,8 @@ Tensor MoeFeedForward::routed(const Tensor& x, FpropContext& context, Capacity b
   const std::int64_t groups = bounded ? groups_of(positions) : 1;
   const std::int64_t capacity = bounded ? capacity_of(positions / groups) : -1;
   const Gates wanted{values, padding, positions, config_.num_experts, groups};
-  const bool top2 = config_.gating_func == GatingFunc::top2;
-  const Routes routes =
-      top2 ? top2_routes(wanted, capacity) : expert_choice_routes(wanted, capacity);
-  if (top2 && bounded && config_.aux_loss_weight > 0) {
+  const Routes routes = routes_of(wanted, capacity, context);
+  if (positions_choose() && bounded && config_.aux_loss_weight > 0) {
     add_balance_loss(gates, routes.choices[0].experts, padding, groups, context);
   }
   if (routes.taken.empty()) return ops::mul(x, 0);
@@ -172,7 +228,7 @@ Tensor MoeFeedForward::fprop(const Tensor& x, FpropContext& context) {
 }
 
 std::unique_ptr<LayerCache> MoeFeedForward::make_cache(std::int64_t, std::int64_t) const {
-  if (config_.gating_func == GatingFunc::top2) return std::make_unique<NoCache>();
+  if (positions_choose()) return std::make_unique<NoCache>();
   throw Error(
       "[nn/MoeFeedForward] '" + path_ +
           "': experts that choose among positions see later positions and cannot decode with a "

@@ -15,17 +15,33 @@
 //   under the layer's path, is
 //   aux_loss_weight * E^2 mean_e(mean_s(e is first choice of s) mean_s(gates_se)),
 //   mean over groups, with choices counted before any is dropped: 1 if all experts are used alike.
+// dense_top2: the same y, with no groups, no limit C and no auxiliary loss.
 // expert_choice: each expert takes the C positions of a group with its largest gates (Zhou et al.
-//   2022), and y = sum_e gates_e f_e(x) over the experts that took the position. A position then
-//   depends on later ones, so this is for encoders, not for language models.
+//   2022), and y = sum_e gates_e f_e(x) over the experts that took the position. C = int((S div
+//   num_experts) * expert_capacity_factor). A position then depends on later ones, so this is for
+//   encoders, not for language models.
+// expert_choice_v2: the same with the C of top2.
+//
+// second_expert_policy says which second experts top2 uses in training; evaluation and decoding
+// use all of them, the largest gates:
+//   all: the largest gate that is left.
+//   sampling: an expert drawn with its gate's share of the gates that are left.
+//   random: the largest gate that is left, with probability min(1, g2 / (g1 + g2 + 1e-9) /
+//     second_expert_threshold); otherwise none, and g1 / (g1 + g2 + 1e-9) stays as it is. The
+//     default 0.5 is the rule of GShard.
 //
 // Padding (the context's paddings) is not routed, does not count, and returns 0.
 //
 // Parameters: "gate" [input_dims, num_experts]; "in", "wi_gate" (gated) [num_experts, input_dims,
 // hidden_dims]; "out" [num_experts, hidden_dims, input_dims]; each expert is initialized like
-// nn/Linear. The host makes the choices. top2 decodes with a cache (trivet/layer/extend_step.h) and
-// then drops nothing; the result equals fprop's if fprop drops nothing. Field names are those of
-// Praxis' TransformerFeedForwardMoe, with second_expert_policy all.
+// nn/Linear. The host makes the choices. top2 and dense_top2 decode with a cache
+// (trivet/layer/extend_step.h) and then drop nothing; the result equals fprop's if fprop drops
+// nothing. Field names are those of Praxis' TransformerFeedForwardMoe, which differs:
+//   expert_choice lets padding take places of experts;
+//   the experts that choose, and dense_top2, ignore gating_logit_cap;
+//   dense_top2 takes further experts of equal gates;
+//   random always uses the second expert, as its threshold is fixed at 0;
+//   sampling and random draw in evaluations, too.
 #pragma once
 
 #include <string>
@@ -37,14 +53,16 @@
 
 namespace trivet::nn {
 
-enum class GatingFunc { top2, expert_choice };
-TRIVET_ENUM(GatingFunc, top2, expert_choice)
+enum class GatingFunc { top2, dense_top2, expert_choice, expert_choice_v2 };
+TRIVET_ENUM(GatingFunc, top2, dense_top2, expert_choice, expert_choice_v2)
 
 struct MoeFeedForwardConfig : LayerConfig {
   std::int64_t input_dims = 0;
   std::int64_t hidden_dims = 0;
   std::int64_t num_experts = 0;
   GatingFunc gating_func = GatingFunc::top2;
+  SecondExpertPolicy second_expert_policy = SecondExpertPolicy::all;
+  double second_expert_threshold = 0.5;
   std::int64_t num_groups = 1;
   std::int64_t min_group_size = 0;
   double expert_capacity_factor = 2;
@@ -55,6 +73,8 @@ struct MoeFeedForwardConfig : LayerConfig {
   bool use_gated_activation = false;
   double relu_dropout = 0;
   InitConfig init;
+
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(
     MoeFeedForwardConfig, trivet::LayerConfig,
@@ -63,6 +83,10 @@ TRIVET_CONFIG(
     (hidden_dims, "Depth inside an expert; 0: 4 * input_dims.", at_least(0)),
     (num_experts, "Number of experts.", required, at_least(2)),
     (gating_func, "Gating: tokens choose experts, or experts choose tokens."),
+    (second_expert_policy, "Which second experts top2 uses in training.", adjustable),
+    (second_expert_threshold,
+     "Share of the two gates from which policy random always uses the second expert.",
+     more_than(0), adjustable),
     (num_groups, "Groups that a batch is cut into; fewer where it does not divide the positions.",
      at_least(1), adjustable),
     (min_group_size,
@@ -93,6 +117,8 @@ class MoeFeedForward final : public DecodingLayer {
   std::int64_t groups_of(std::int64_t positions) const;
   std::int64_t capacity_of(std::int64_t group_size) const;
   enum class Capacity { bounded, unbounded };  // of an expert
+  bool positions_choose() const;
+  Routes routes_of(const Gates& gates, std::int64_t capacity, const FpropContext& context) const;
   Tensor routed(const Tensor& x, FpropContext& context, Capacity bound) const;
   Tensor experts(const Tensor& rows, FpropContext& context) const;  // [E, n, D] -> the same
   // [positions, E]; `counted` [positions, 1] is 0 for padding, or undefined.

@@ -2,6 +2,8 @@
 #include "nn/attention/moe_routing.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 namespace trivet::nn {
@@ -25,6 +27,36 @@ std::int32_t best(const Gates& gates, std::int64_t position, std::int32_t withou
     if (found == kNone || gate(gates, position, e) > gate(gates, position, found)) found = e;
   }
   return found;
+}
+
+// An expert other than `first`, drawn by the gates of these: the largest of log(gate) and a number
+// of the standard Gumbel distribution, -log(-log(u)).
+std::int32_t sampled(const Gates& gates, std::int64_t position, std::int32_t first,
+                     std::span<const float> uniforms) {
+  std::int32_t found = kNone;
+  double most = 0;
+  for (std::int32_t e = 0; e < gates.experts; ++e) {
+    if (e == first) continue;
+    const auto at = static_cast<std::size_t>(position * gates.experts + e);
+    constexpr double kLeast = std::numeric_limits<float>::min();  // log(0) is not finite
+    const double u = std::max(static_cast<double>(uniforms[at]), kLeast);
+    const double g = std::max(static_cast<double>(gates.values[at]), kLeast);
+    const double score = std::log(g) - std::log(-std::log(u));
+    if (found == kNone || score > most) {
+      found = e;
+      most = score;
+    }
+  }
+  return found;
+}
+
+// Whether the second expert is used: with probability gate / threshold, of its normalized gate.
+bool used(const Gates& gates, std::int64_t position, std::int32_t first, std::int32_t second,
+          const SecondExpert& rule) {
+  if (rule.policy != SecondExpertPolicy::random) return true;
+  const float g1 = gate(gates, position, first), g2 = gate(gates, position, second);
+  const float share = g2 / (g1 + g2 + 1e-9F);
+  return rule.uniforms[static_cast<std::size_t>(position)] * rule.threshold < share;
 }
 
 // The queue of positions for each expert, group by group.
@@ -82,7 +114,7 @@ void add_choice(Routes& routes, const Gates& gates, std::vector<std::int32_t> ex
 
 }  // namespace
 
-Routes top2_routes(const Gates& gates, std::int64_t capacity) {
+Routes top2_routes(const Gates& gates, std::int64_t capacity, const SecondExpert& second) {
   const auto positions = static_cast<std::size_t>(gates.positions);
   std::vector<std::int32_t> chosen[2] = {std::vector<std::int32_t>(positions, kNone),
                                          std::vector<std::int32_t>(positions, kNone)};
@@ -91,7 +123,11 @@ Routes top2_routes(const Gates& gates, std::int64_t capacity) {
     for (std::int64_t position = 0; position < gates.positions; ++position) {
       if (padded(gates, position)) continue;
       const auto at = static_cast<std::size_t>(position);
-      chosen[round][at] = best(gates, position, round == 0 ? kNone : chosen[0][at]);
+      const std::int32_t first = round == 0 ? kNone : chosen[0][at];
+      const bool draw = round == 1 && second.policy == SecondExpertPolicy::sampling;
+      chosen[round][at] =
+          draw ? sampled(gates, position, first, second.uniforms) : best(gates, position, first);
+      if (round == 1 && !used(gates, position, first, chosen[1][at], second)) continue;
       auto& queue = queues.of(queues.group_of(position), chosen[round][at]);
       if (capacity < 0 || static_cast<std::int64_t>(queue.size()) < capacity) {
         queue.push_back(static_cast<std::int32_t>(position));

@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "trivet/config.h"
+
 namespace trivet::nn {
 
 struct Routes {
@@ -29,8 +31,19 @@ struct Gates {
   std::int64_t positions = 0, experts = 0, groups = 1;
 };
 
+enum class SecondExpertPolicy { all, sampling, random };
+TRIVET_ENUM(SecondExpertPolicy, all, sampling, random)
+
+// How the second expert of a position is chosen.
+struct SecondExpert {
+  SecondExpertPolicy policy = SecondExpertPolicy::all;
+  // Numbers in [0, 1): [positions, experts] for sampling, [positions] for random, else empty.
+  std::span<const float> uniforms{};
+  float threshold = 0;
+};
+
 // A negative capacity means no limit. Of equal gates the first wins.
-Routes top2_routes(const Gates& gates, std::int64_t capacity);
+Routes top2_routes(const Gates& gates, std::int64_t capacity, const SecondExpert& second = {});
 Routes expert_choice_routes(const Gates& gates, std::int64_t capacity);
 
 }  // namespace trivet::nn

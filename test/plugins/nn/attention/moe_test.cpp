@@ -2,6 +2,7 @@
 // Experts: routing, values and gradients against plain loops in double.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include <catch2/catch.hpp>
@@ -37,6 +38,9 @@ struct Rules {
   double cap = 0;
   bool gated = false;
   std::vector<float> padding = std::vector<float>(kPlaces, 0);
+  bool balanced = true;  // has an auxiliary loss
+  // The second choice in training, or kExperts for none; gates and position.
+  std::function<std::size_t(const Row&, std::size_t)> second = {};
 };
 
 class Moe : public LayerFixture {
@@ -96,7 +100,8 @@ class Moe : public LayerFixture {
       if (!rules.choose_positions) {
         for (std::size_t rank = 0; rank < 2; ++rank) {
           for (std::size_t s = first; s < first + size; ++s) {
-            if (rules.padding[s] == 0) take(s, order(g[s])[rank]);
+            const std::size_t e = choice(g[s], s, rank, rules);
+            if (rules.padding[s] == 0 && e < kExperts) take(s, e);
           }
         }
         continue;
@@ -114,6 +119,11 @@ class Moe : public LayerFixture {
     return kept;
   }
 
+  static std::size_t choice(const Row& gates, std::size_t s, std::size_t rank,
+                            const Rules& rules) {
+    return rank == 1 && rules.second ? rules.second(gates, s) : order(gates)[rank];
+  }
+
   static std::vector<std::size_t> order(const Row& gates) {
     std::vector<std::size_t> experts(gates.size());
     std::iota(experts.begin(), experts.end(), 0);
@@ -128,7 +138,9 @@ class Moe : public LayerFixture {
     std::vector<double> y;
     for (std::size_t s = 0; s < x.size(); ++s) {
       const auto experts = order(g[s]);
-      const double both = g[s][experts[0]] + g[s][experts[1]] + 1e-9;
+      const std::size_t second = choice(g[s], s, 1, rules);
+      const double both =
+          g[s][experts[0]] + g[s][second < kExperts ? second : experts[1]] + 1e-9;
       Row sum(kDims, 0.0);
       for (std::size_t e = 0; e < kExperts; ++e) {
         if (!taken[s][e]) continue;
@@ -168,11 +180,13 @@ class Moe : public LayerFixture {
     if (rules.padding != std::vector<float>(kPlaces, 0)) {
       context.paddings = tensor(rules.padding, {2, 6});
     }
+    context.train = static_cast<bool>(rules.second);
     const Tensor y = layer().fprop(tensor(values, {2, 6, kDims}), context);
     CHECK(y.shape() == trivet::Shape{2, 6, kDims});
     CHECK(largest_error(y.to_host<float>(), wanted(x, rules)) < kTolerance);
-    CHECK(context.aux_losses.size() == (rules.choose_positions ? 0 : 1));
-    if (rules.choose_positions) return;
+    const bool balanced = rules.balanced && !rules.choose_positions;
+    CHECK(context.aux_losses.size() == (balanced ? 1 : 0));
+    if (!balanced) return;
     CHECK(static_cast<double>(context.aux_losses.at("layer").item()) ==
           Approx(wanted_loss(x, rules)).epsilon(kTolerance));
   }
@@ -233,22 +247,108 @@ TEST_CASE("experts choose positions if configured") {
       .check({.choose_positions = true, .groups = 2, .capacity = 4, .padding = kPadding});
 }
 
+TEST_CASE("the versions of experts that choose differ in their places") {
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  // int((12 div 3) * 0.5) = 2, and int(12 * 0.5 / 3) = 2 rounded up to 4.
+  Moe(backend, {{"gating_func", "expert_choice"}, {"expert_capacity_factor", 0.5}})
+      .check({.choose_positions = true, .capacity = 2, .padding = kPadding});
+  Moe(backend, {{"gating_func", "expert_choice_v2"}, {"expert_capacity_factor", 0.5}})
+      .check({.choose_positions = true, .capacity = 4, .padding = kPadding});
+  Moe(backend, {{"gating_func", "expert_choice_v2"},
+                {"expert_capacity_factor", 0.5},
+                {"expert_capacity_dim", 3}})
+      .check({.choose_positions = true, .capacity = 3});
+  // int(12 * 0.8 / 3) = 3; int(4 * 0.8) = 3, which is not rounded.
+  Moe(backend, {{"gating_func", "expert_choice"}, {"expert_capacity_factor", 0.8}})
+      .check({.choose_positions = true, .capacity = 3});
+}
+
+TEST_CASE("dense_top2 has no limit and no auxiliary loss") {
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  Moe(backend, {{"gating_func", "dense_top2"}}).check({.balanced = false});
+  Moe(backend, {{"gating_func", "dense_top2"}, {"use_gated_activation", true}})
+      .check({.gated = true, .padding = kPadding, .balanced = false});
+}
+
+TEST_CASE("second experts are drawn in training") {
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  const auto draws = [](std::size_t n) {
+    std::vector<float> u(n);
+    trivet::random_uniform(FpropContext().key_for("layer", "second_expert"), 0, 1, u);
+    return std::vector<double>(u.begin(), u.end());
+  };
+  // Mesh TensorFlow's: Gumbel noise on the logits of the others.
+  const auto sampled = [u = draws(kPlaces * kExperts)](const Row& gates, std::size_t s) {
+    std::size_t most = kExperts;
+    double best = 0;
+    for (const std::size_t e : Moe::order(gates)) {
+      const double score = std::log(gates[e]) - std::log(-std::log(u[s * kExperts + e]));
+      if (e == Moe::order(gates)[0] || (most < kExperts && score <= best)) continue;
+      most = e;
+      best = score;
+    }
+    return most;
+  };
+  Moe(backend, {{"second_expert_policy", "sampling"}, {"expert_capacity_factor", 5.0}})
+      .check({.second = sampled});
+  Moe(backend, {{"second_expert_policy", "sampling"}, {"expert_capacity_factor", 0.5}})
+      .check({.capacity = 4, .padding = kPadding, .second = sampled});
+  // GShard's algorithm 2: used where 2 g2 > u, of the normalized gate.
+  for (const double threshold : {0.5, 0.9, 1e-9}) {
+    const auto random = [u = draws(kPlaces), threshold](const Row& gates, std::size_t s) {
+      const auto order = Moe::order(gates);
+      const double share = gates[order[1]] / (gates[order[0]] + gates[order[1]]);
+      return share > u[s] * threshold ? order[1] : kExperts;
+    };
+    Moe(backend, {{"second_expert_policy", "random"},
+                  {"second_expert_threshold", threshold},
+                  {"expert_capacity_factor", 5.0}})
+        .check({.second = random});
+  }
+  // Evaluation draws nothing.
+  Moe(backend, {{"second_expert_policy", "sampling"}, {"expert_capacity_factor", 5.0}}).check({});
+  Moe(backend, {{"second_expert_policy", "random"}, {"expert_capacity_factor", 5.0}}).check({});
+}
+
+TEST_CASE("fields of experts without effect are errors") {
+  const auto says = [](std::initializer_list<std::pair<std::string_view, Value>> fields,
+                       const char* field) {
+    CHECK_THROWS_WITH(Moe("tiny/Backend", fields), Contains(field) && Contains("effect"));
+  };
+  says({{"gating_func", "expert_choice"}, {"second_expert_policy", "random"}},
+       "second_expert_policy");
+  says({{"second_expert_threshold", 0.25}}, "second_expert_threshold");
+  says({{"gating_func", "dense_top2"}, {"num_groups", 2}}, "num_groups");
+  says({{"gating_func", "dense_top2"}, {"expert_capacity_factor", 1.0}}, "expert_capacity_factor");
+  says({{"gating_func", "expert_choice"}, {"expert_capacity_dim", 2}}, "expert_capacity_dim");
+  says({{"gating_func", "expert_choice_v2"}, {"aux_loss_weight", 0.5}}, "aux_loss_weight");
+}
+
 TEST_CASE("gradients of experts and of their auxiliary loss match central differences") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
-  const std::string gating = GENERATE("top2", "expert_choice");
-  INFO(backend << " " << gating);
+  const std::string gating = GENERATE("top2", "expert_choice", "expert_choice_v2", "dense_top2");
+  const std::string policy = GENERATE("all", "sampling", "random");
+  if (policy != "all" && gating != "top2") return;
+  INFO(backend << " " << gating << " " << policy);
+  // No gate is so close to its draw that a difference would change the choice.
   const Moe moe(backend, {{"gating_func", gating},
-                          {"expert_capacity_factor", 0.5},
+                          {"second_expert_policy", policy},
+                          {"second_expert_threshold", policy == "random" ? 2.0 : 0.5},
+                          {"expert_capacity_factor", gating == "dense_top2" ? 2 : 0.5},
                           {"activation", "nn/Tanh"},
                           {"use_gated_activation", true}});
   WithAux layer(moe.layer());
   const Tensor x = moe.tensor(random_values(kPlaces * kDims, 3), {2, 6, kDims});
-  CHECK(trivet::testing::check_layer_gradients(layer, moe.store(), x) == "");
+  trivet::testing::LayerCheckOptions options;
+  options.train = true;
+  CHECK(trivet::testing::check_layer_gradients(layer, moe.store(), x, options) == "");
 }
 
 TEST_CASE("experts decode with a cache and drop nothing") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
-  const Moe moe(backend, {{"expert_capacity_factor", 5.0}});
+  const bool dense = GENERATE(false, true);
+  const Moe moe(backend, {{"gating_func", dense ? "dense_top2" : "top2"},
+                          {"expert_capacity_factor", dense ? 2.0 : 5.0}});
   const Tensor x = moe.tensor(random_values(kPlaces * kDims, 3), {2, 6, kDims});
   const auto cache = trivet::make_cache(moe.layer(), "layer", 2, 6);
   std::vector<Tensor> parts;
@@ -260,7 +360,7 @@ TEST_CASE("experts decode with a cache and drop nothing") {
   }
   CHECK(largest_error(trivet::ops::concat(parts, 1).to_host<float>(),
                       moe.fprop(x).to_host<float>()) < 1e-5);
-  const Moe choosing(backend, {{"gating_func", "expert_choice"}});
+  const Moe choosing(backend, {{"gating_func", GENERATE("expert_choice", "expert_choice_v2")}});
   CHECK_THROWS_WITH(trivet::make_cache(choosing.layer(), "layer", 2, 6),
                     Contains("'layer': experts that choose among positions"));
 }
