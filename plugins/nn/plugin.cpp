@@ -17,6 +17,7 @@
 #include "nn/basic/drop_path.h"
 #include "nn/basic/dropout.h"
 #include "nn/basic/embedding.h"
+#include "nn/basic/fake_quantization.h"
 #include "nn/basic/gshard_shared_embedding_softmax.h"
 #include "nn/basic/linear.h"
 #include "nn/basic/softmax.h"
@@ -30,6 +31,8 @@
 #include "nn/norm/group_norm.h"
 #include "nn/norm/layer_norm.h"
 #include "nn/norm/rms_norm.h"
+#include "nn/norm/spectral_norm.h"
+#include "nn/norm/weight_norm_l2.h"
 #include "nn/recurrent/bidirectional.h"
 #include "nn/recurrent/gru.h"
 #include "nn/recurrent/lstm.h"
@@ -67,6 +70,11 @@ TRIVET_PLUGIN(
     trivet::layer<nn::RmsNorm>("RmsNorm", "Divides each row of the last axis by its length."),
     trivet::layer<nn::GroupNorm>("GroupNorm", "Normalizes groups of channels of each example."),
     trivet::layer<nn::BatchNorm>("BatchNorm", "Normalizes each channel over the batch."),
+    trivet::layer<nn::WeightNormL2>("WeightNormL2", "Weights with columns of learned lengths."),
+    trivet::layer<nn::SpectralNorm>("SpectralNorm",
+                                    "Weights divided by their largest singular value."),
+    trivet::layer<nn::FakeQuantization>("FakeQuantization",
+                                        "Weights rounded to integers times a scale."),
     trivet::layer<nn::Sequential>("Sequential", "Layers applied in order."),
     trivet::layer<nn::Repeat>("Repeat",
                               "Repeats a layer, with separate weights for each repetition."),

@@ -2,6 +2,7 @@
 #include "nn/basic/linear.h"
 
 #include "nn/basic/checks.h"
+#include "nn/basic/parametrization.h"
 #include "nn/basic/templates.h"
 #include "trivet/extensions/activation.h"
 #include "trivet/layer/extend_step.h"
@@ -20,6 +21,8 @@ Linear::Linear(const Config& config, Scope& scope)
                 ? &scope.parameter("b", {config.output_dims},
                                    {.init = config.bias_init, .fallback = {Init::constant, 0}})
                 : nullptr),
+      parametrization_(scope.layer("parametrization",
+                                   parametrization_for(config.parametrization, config.output_dims))),
       lora_factor_(static_cast<float>(config.lora.factor())),
       activation_(scope.layer("activation", config.activation)),
       fused_(plain_activation(activation_.get())) {
@@ -31,14 +34,18 @@ Linear::Linear(const Config& config, Scope& scope)
   lora_dropout_ = scope.layer("lora_dropout", dropout(config.lora.dropout));
 }
 
+Tensor Linear::weight(FpropContext& context) const {
+  return weights_of(weight_, parametrization_.get(), context, "nn/Linear", path_);
+}
+
 Tensor Linear::fprop(const Tensor& x, FpropContext& context) {
   expect_last("nn/Linear", path_, x, weight_.shape()[0]);
   const Tensor bias = bias_ != nullptr ? bias_->value() : Tensor();
   if (lora_a_ != nullptr) {
-    const Tensor y = ops::add(ops::linear(x, weight_.value(), bias), beside(x, context));
+    const Tensor y = ops::add(ops::linear(x, weight(context), bias), beside(x, context));
     return activation_ != nullptr ? activation_->fprop(y, context) : y;
   }
-  const Tensor y = ops::linear(x, weight_.value(), bias, fused_.value_or(Activation::none));
+  const Tensor y = ops::linear(x, weight(context), bias, fused_.value_or(Activation::none));
   return fused_ ? y : activation_->fprop(y, context);
 }
 

@@ -3,9 +3,12 @@
 //
 // Praxis calls it FeedForward (a Linear, a Bias, an activation), Keras Dense. Parameters "w"
 // [input_dims, output_dims], Glorot uniform unless set, as in both; and "b" [output_dims], zeros
-// unless set. With `lora`, it has two low-rank matrices in addition to w: lora.h.
+// unless set. A `parametrization` (nn/WeightNormL2, nn/SpectralNorm, nn/FakeQuantization) makes the
+// weights of the product from w; its variables are below "parametrization". It must keep the shape.
+// With `lora`, it has two low-rank matrices in addition to w: lora.h.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -22,6 +25,7 @@ struct LinearConfig : LayerConfig {
   ConfigOf<Layer> activation;
   InitConfig init;
   InitConfig bias_init;
+  ConfigOf<Layer> parametrization;
   LoraConfig lora;
 
   void validate(Diagnostics& diagnostics) const;
@@ -32,6 +36,7 @@ TRIVET_CONFIG(LinearConfig, trivet::LayerConfig,
               (has_bias, "Adds a bias vector."), (activation, "Activation of the output."),
               (init, "Initializer of the weights. Default: xavier_uniform."),
               (bias_init, "Initializer of the bias. Default: 0."),
+              (parametrization, "Layer that makes the weights from w, e.g. nn/SpectralNorm."),
               (lora, "LoRA: low-rank matrices added to the weights, for fine-tuning."))
 
 class Linear final : public Layer {
@@ -42,11 +47,13 @@ class Linear final : public Layer {
   const void* extension(std::string_view id) const noexcept override;
 
  private:
+  Tensor weight(FpropContext& context) const;
   Tensor beside(const Tensor& x, FpropContext& context) const;
 
   std::string path_;
   Parameter& weight_;
   Parameter* bias_;
+  std::shared_ptr<Layer> parametrization_;  // null: the weights are the parameter
   Parameter *lora_a_ = nullptr, *lora_b_ = nullptr;  // null without LoRA
   float lora_factor_;
   std::shared_ptr<Layer> lora_dropout_;

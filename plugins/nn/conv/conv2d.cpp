@@ -2,6 +2,7 @@
 #include "nn/conv/conv2d.h"
 
 #include "nn/basic/checks.h"
+#include "nn/basic/parametrization.h"
 #include "trivet/extensions/activation.h"
 
 namespace trivet::nn {
@@ -30,14 +31,20 @@ Conv2d::Conv2d(const Config& config, Scope& scope)
                 ? &scope.parameter("b", {config.output_dims},
                                    {.init = config.bias_init, .fallback = {Init::constant, 0}})
                 : nullptr),
+      parametrization_(scope.layer("parametrization",
+                                   parametrization_for(config.parametrization, config.output_dims))),
       activation_(scope.layer("activation", config.activation)),
       fused_(plain_activation(activation_.get())) {}
+
+Tensor Conv2d::weight(FpropContext& context) const {
+  return weights_of(weight_, parametrization_.get(), context, "nn/Conv2d", path_);
+}
 
 Tensor Conv2d::fprop(const Tensor& x, FpropContext& context) {
   expect_image("nn/Conv2d", path_, x, input_dims_);
   const Tensor bias = bias_ != nullptr ? bias_->value() : Tensor();
   const Tensor y =
-      ops::conv2d(x, weight_.value(), bias, window_, fused_.value_or(Activation::none));
+      ops::conv2d(x, weight(context), bias, window_, fused_.value_or(Activation::none));
   return fused_ ? y : activation_->fprop(y, context);
 }
 

@@ -19,6 +19,7 @@
 #include "nn/basic/drop_path.h"
 #include "nn/basic/dropout.h"
 #include "nn/basic/embedding.h"
+#include "nn/basic/fake_quantization.h"
 #include "nn/basic/gshard_shared_embedding_softmax.h"
 #include "nn/basic/linear.h"
 #include "nn/basic/softmax.h"
@@ -31,6 +32,8 @@
 #include "nn/norm/group_norm.h"
 #include "nn/norm/layer_norm.h"
 #include "nn/norm/rms_norm.h"
+#include "nn/norm/spectral_norm.h"
+#include "nn/norm/weight_norm_l2.h"
 #include "nn/recurrent/bidirectional.h"
 #include "nn/recurrent/gru.h"
 #include "nn/recurrent/lstm.h"
@@ -182,6 +185,10 @@ TEST_CASE("the configs of relative biases and experts survive the way to a file 
   experts.num_experts = 4;
   experts.gating_func = nn::GatingFunc::expert_choice;
   check_round_trip(experts);
+  experts.gating_func = nn::GatingFunc::top2;
+  experts.second_expert_policy = nn::SecondExpertPolicy::random;
+  experts.second_expert_threshold = 0.25;
+  check_round_trip(experts);
 }
 
 TEST_CASE("the configs of recurrent layers and Conv1d survive the way to a file and back") {
@@ -248,6 +255,16 @@ TEST_CASE("the configs of layers without weights survive the way to a file and b
   check_round_trip(nn::CubedReluConfig{});
   check_round_trip(nn::SoftplusConfig{});
   check_round_trip(nn::ExpConfig{});
+  nn::WeightNormL2Config lengths;
+  lengths.dim = 3;
+  check_round_trip(lengths);
+  nn::SpectralNormConfig spectral;
+  spectral.dim = 3;
+  spectral.n_power_iteration = 2;
+  check_round_trip(spectral);
+  nn::FakeQuantizationConfig quantized;
+  quantized.bits = 4;
+  check_round_trip(quantized);
   nn::GroupNormConfig groups;
   groups.dim = 8;
   groups.num_groups = 4;

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers that make the weights of another layer from its parameter: its field `parametrization`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "trivet/layer.h"
+
+namespace trivet::nn {
+
+// A template for weights [.., dims]. Sets its field `dim` if it has one.
+ConfigOf<Layer> parametrization_for(ConfigOf<Layer> layer, std::int64_t dims);
+
+// The value of `parameter`, or what `parametrization` makes of it. Throws Error, naming the layer
+// around it, for another shape.
+Tensor weights_of(const Parameter& parameter, Layer* parametrization, FpropContext& context,
+                  std::string_view type, const std::string& path);
+
+}  // namespace trivet::nn
