@@ -13,16 +13,19 @@ void MlpConfig::validate(Diagnostics& diagnostics) const {
 Mlp::Mlp(const Config& config, Scope& scope) : image_shape_(config.image_shape) {
   std::int64_t dims = image_shape_[0] * image_shape_[1] * image_shape_[2];
   layers_.push_back(scope.layer("flatten", "nn/Flatten"));
+  const auto product = [&](std::int64_t out, const ConfigOf<Layer>& activation) {
+    return linear(dims, out, activation, config.init, config.parametrization);
+  };
   for (std::size_t i = 0; i < config.hidden_dims.size(); ++i) {
     const std::string number = std::to_string(i);
-    layers_.push_back(scope.layer(
-        "hidden_" + number, linear(dims, config.hidden_dims[i], config.activation, config.init)));
+    layers_.push_back(
+        scope.layer("hidden_" + number, product(config.hidden_dims[i], config.activation)));
     if (config.dropout > 0) {
       layers_.push_back(scope.layer("dropout_" + number, dropout(config.dropout)));
     }
     dims = config.hidden_dims[i];
   }
-  layers_.push_back(scope.layer("output", linear(dims, config.num_classes, {}, config.init)));
+  layers_.push_back(scope.layer("output", product(config.num_classes, {})));
 }
 
 NestedMap Mlp::fprop(const Batch& batch, FpropContext& context) {

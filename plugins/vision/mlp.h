@@ -17,6 +17,7 @@ struct MlpConfig : ModelConfig {
   ConfigOf<Layer> activation = "nn/Relu";
   double dropout = 0;
   InitConfig init;
+  ConfigOf<Layer> parametrization;
 
   void validate(Diagnostics& diagnostics) const;
 };
@@ -27,7 +28,8 @@ TRIVET_CONFIG(MlpConfig, trivet::ModelConfig,
               (activation, "Activation after each hidden layer."),
               (dropout, "Share of hidden units dropped in training.", at_least(0), less_than(1),
                adjustable),
-              (init, "Initializer of the weights. Default: that of nn/Linear."))
+              (init, "Initializer of the weights. Default: that of nn/Linear."),
+              (parametrization, "Layer that makes the weights of each layer from its w."))
 
 class Mlp final : public Model {
  public:

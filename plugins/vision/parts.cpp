@@ -16,10 +16,11 @@ ConfigOf<Layer> make_weighted(std::string key, Value fields, const ConfigOf<Laye
 }  // namespace
 
 ConfigOf<Layer> linear(std::int64_t input_dims, std::int64_t output_dims,
-                       const ConfigOf<Layer>& activation, const InitConfig& init) {
-  return make_weighted("nn/Linear",
-                       Value::table({{"input_dims", input_dims}, {"output_dims", output_dims}}),
-                       activation, init);
+                       const ConfigOf<Layer>& activation, const InitConfig& init,
+                       const ConfigOf<Layer>& parametrization) {
+  Value fields = Value::table({{"input_dims", input_dims}, {"output_dims", output_dims}});
+  if (parametrization) fields.set("parametrization", parametrization.to_value());
+  return make_weighted("nn/Linear", std::move(fields), activation, init);
 }
 
 ConfigOf<Layer> convolution(std::int64_t input_dims, std::int64_t output_dims, std::int64_t kernel,
@@ -35,6 +36,13 @@ ConfigOf<Layer> dropout(double rate) {
   return {"nn/Dropout", Value::table({{"rate", rate}})};
 }
 
+ConfigOf<Layer> halving_max_pool() {
+  return {"nn/MaxPool2d", Value::table({{"window", Value::array({3})},
+                                        {"stride", Value::array({2})},
+                                        {"padding", "explicit"},
+                                        {"pad", Value::array({1})}})};
+}
+
 ConfigOf<Layer> centered_convolution(std::int64_t input_dims, std::int64_t output_dims,
                                      std::int64_t kernel, const ConvolutionOptions& options,
                                      const InitConfig& init) {
@@ -45,6 +53,7 @@ ConfigOf<Layer> centered_convolution(std::int64_t input_dims, std::int64_t outpu
                                      {"stride", Value::array({options.stride})},
                                      {"padding", "explicit"},
                                      {"pad", Value::array({kernel / 2})},
+                                     {"groups", options.groups},
                                      {"has_bias", options.has_bias}}),
                        {}, init);
 }

@@ -7,7 +7,9 @@
 #include "image_classification.h"
 #include "metrics.h"
 #include "mlp.h"
+#include "mobilenet.h"
 #include "resnet.h"
+#include "vanillanet.h"
 #include "vit.h"
 
 namespace vision = trivet::vision;
@@ -19,6 +21,9 @@ TRIVET_PLUGIN(
     trivet::model<vision::Mlp>("Mlp", "Fully connected layers over all pixels."),
     trivet::model<vision::Cnn>("Cnn", "Convolutions and pooling, then fully connected layers."),
     trivet::model<vision::ResNet>("ResNet", "Residual network: ResNet-18 to 152, or a small one."),
+    trivet::model<vision::MobileNet>("MobileNet", "MobileNetV2: inverted residual blocks."),
+    trivet::model<vision::VanillaNet>("VanillaNet",
+                                      "Deep convolutions without shortcuts and norms."),
     trivet::model<vision::Vit>("Vit", "Vision transformer over patches of the image."),
     trivet::metric<vision::Accuracy>("Accuracy", "Share of labels that have the largest logit."),
     trivet::metric<vision::BinaryAccuracy>(

@@ -36,13 +36,6 @@ std::int64_t width_of(const ResNetConfig& config, std::size_t stage) {
   return config.width << stage;
 }
 
-ConfigOf<Layer> stem_pool() {
-  return {"nn/MaxPool2d", Value::table({{"window", Value::array({3})},
-                                        {"stride", Value::array({2})},
-                                        {"padding", "explicit"},
-                                        {"pad", Value::array({1})}})};
-}
-
 }  // namespace
 
 void ResNetConfig::validate(Diagnostics& diagnostics) const {
@@ -83,7 +76,7 @@ ResNet::ResNet(const Config& config, Scope& scope) : image_shape_(config.image_s
                                   image_shape_[2], config.width, config.stem_kernel,
                                   {.stride = config.stem_stride, .has_bias = false}, options.init));
   stem_norm_ = scope.layer("stem_norm", batch_norm(config.width, "nn/Relu", options));
-  if (config.stem_pool) stem_pool_ = scope.layer("stem_pool", stem_pool());
+  if (config.stem_pool) stem_pool_ = scope.layer("stem_pool", halving_max_pool());
   std::int64_t dims = config.width;
   for (std::size_t stage = 0; stage < variant.blocks.size(); ++stage) {
     const Scope inside = scope.child("stage_" + std::to_string(stage));

@@ -93,6 +93,8 @@ nlohmann::json evaluation_of(const std::string& config) {
 TEST_CASE("the small configs for images reach what their comments say") {
   CHECK(evaluation_of("vision/rand_augment.toml").at("accuracy") > 0.95);
   CHECK(evaluation_of("vision/records.toml").at("accuracy") > 0.955);
+  CHECK(evaluation_of("vision/mobilenet.toml").at("accuracy") > 0.95);
+  CHECK(evaluation_of("vision/vanillanet.toml").at("accuracy") > 0.95);
 }
 
 TEST_CASE("the small configs for texts reach what their comments say", "[slow]") {

@@ -7,7 +7,9 @@
 #include "vision/image_classification.h"
 #include "vision/metrics.h"
 #include "vision/mlp.h"
+#include "vision/mobilenet.h"
 #include "vision/resnet.h"
+#include "vision/vanillanet.h"
 #include "vision/vit.h"
 
 namespace {
@@ -43,6 +45,7 @@ TEST_CASE("the configs of vision survive the way to a file and back") {
   mlp.image_shape = {4, 5, 3};
   mlp.hidden_dims = {8, 6};
   mlp.dropout = 0.25;
+  mlp.parametrization = "nn/FakeQuantization";
   check_round_trip(mlp);
   vision::CnnConfig cnn;
   cnn.image_shape = {16, 8, 3};
@@ -54,6 +57,18 @@ TEST_CASE("the configs of vision survive the way to a file and back") {
   resnet.stem_pool = true;
   resnet.zero_init_residual = true;
   check_round_trip(resnet);
+  vision::MobileNetConfig mobile;
+  mobile.multiplier = 0.5;
+  mobile.channels = {8, 16};
+  mobile.expansions = {1, 6};
+  mobile.strides = {1, 2};
+  check_round_trip(mobile);
+  vision::VanillaNetConfig vanilla;
+  vanilla.blocks = {1};
+  vanilla.channels = {8};
+  vanilla.strides = {2};
+  vanilla.kernels = {5};
+  check_round_trip(vanilla);
   vision::VitConfig vit;
   vit.patch = 7;
   vit.pooling = vision::VitPooling::mean;
