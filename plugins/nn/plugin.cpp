@@ -13,6 +13,7 @@
 #include "nn/attention/relative_bias.h"
 #include "nn/attention/stacked_transformer.h"
 #include "nn/attention/transformer_block.h"
+#include "nn/basic/bregman_pca.h"
 #include "nn/basic/containers.h"
 #include "nn/basic/drop_path.h"
 #include "nn/basic/dropout.h"
@@ -36,6 +37,7 @@
 #include "nn/recurrent/bidirectional.h"
 #include "nn/recurrent/gru.h"
 #include "nn/recurrent/lstm.h"
+#include "nn/recurrent/ssm.h"
 
 namespace nn = trivet::nn;
 
@@ -75,6 +77,7 @@ TRIVET_PLUGIN(
                                     "Weights divided by their largest singular value."),
     trivet::layer<nn::FakeQuantization>("FakeQuantization",
                                         "Weights rounded to integers times a scale."),
+    trivet::layer<nn::BregmanPca>("BregmanPca", "Learns principal components of its input."),
     trivet::layer<nn::Sequential>("Sequential", "Layers applied in order."),
     trivet::layer<nn::Repeat>("Repeat",
                               "Repeats a layer, with separate weights for each repetition."),
@@ -96,6 +99,7 @@ TRIVET_PLUGIN(
                                           "A stack of blocks made from one template."),
     trivet::layer<nn::Lstm>("Lstm", "Long short-term memory over the positions of sequences."),
     trivet::layer<nn::Gru>("Gru", "Gated recurrent unit over the positions of sequences."),
+    trivet::layer<nn::Ssm>("Ssm", "Diagonal state space models over the positions of sequences."),
     trivet::layer<nn::Bidirectional>("Bidirectional", "Runs a recurrent layer in both directions."),
     trivet::layer<nn::RelativeBias>("RelativeBias",
                                     "A learned number for each head and distance, as in T5."),

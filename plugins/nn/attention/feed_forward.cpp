@@ -2,6 +2,7 @@
 #include "nn/attention/feed_forward.h"
 
 #include "nn/basic/checks.h"
+#include "nn/basic/parametrization.h"
 #include "nn/basic/templates.h"
 #include "trivet/ops.h"
 
@@ -13,15 +14,17 @@ FeedForward::FeedForward(const Config& config, Scope& scope, const std::string& 
   const std::int64_t hidden = config.hidden_dims > 0 ? config.hidden_dims : 4 * input_dims_;
   const bool gated = config.use_gated_activation;
   const auto product = [&](const char* name, const ConfigOf<Layer>& activation) {
-    return scope.layer(prefix + name, linear(input_dims_, hidden, config.has_bias, config.init,
-                                             lora_of(config.lora, name), activation));
+    const ConfigOf<Layer> layer = linear(input_dims_, hidden, config.has_bias, config.init,
+                                         lora_of(config.lora, name), activation);
+    return scope.layer(prefix + name, parametrized(layer, config.parametrization));
   };
   in_ = product("in", gated ? ConfigOf<Layer>() : config.activation);
   if (gated) gate_ = product("gate", config.activation);
   dropout_ = scope.layer(prefix + "dropout", dropout(config.relu_dropout));
-  out_ = scope.layer(prefix + "out",
-                     linear(hidden, input_dims_, config.has_bias,
-                            init_or(config.output_init, config.init), lora_of(config.lora, "out")));
+  const ConfigOf<Layer> last =
+      linear(hidden, input_dims_, config.has_bias, init_or(config.output_init, config.init),
+             lora_of(config.lora, "out"));
+  out_ = scope.layer(prefix + "out", parametrized(last, config.parametrization));
 }
 
 Tensor FeedForward::fprop(const Tensor& x, FpropContext& context) {

@@ -27,6 +27,7 @@ struct FeedForwardConfig : LayerConfig {
   double relu_dropout = 0;
   InitConfig init;
   InitConfig output_init;
+  ConfigOf<Layer> parametrization;
   LoraConfig lora;
 };
 TRIVET_CONFIG(FeedForwardConfig, trivet::LayerConfig,
@@ -41,6 +42,7 @@ TRIVET_CONFIG(FeedForwardConfig, trivet::LayerConfig,
                less_than(1), adjustable),
               (init, "Initializer of the weights. Default: that of nn/Linear."),
               (output_init, "Initializer of the output projection. Default: init."),
+              (parametrization, "Layer that makes the weights of each product from its w."),
               (lora, "LoRA: low-rank matrices added to the weights, for fine-tuning."))
 
 class FeedForward final : public LocalLayer {

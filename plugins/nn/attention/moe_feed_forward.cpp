@@ -197,8 +197,7 @@ Routes MoeFeedForward::routes_of(const Gates& gates, std::int64_t capacity,
 }
 
 Tensor MoeFeedForward::routed(const Tensor& x, FpropContext& context, Capacity bound) const {
-  const bool bounded =
-      bound == Capacity::bounded && config_.gating_func != GatingFunc::dense_top2;
+  const bool bounded = bound == Capacity::bounded && config_.gating_func != GatingFunc::dense_top2;
   expect_last(kMoe, path_, x, input_dims_);
   const std::int64_t positions = x.size() / input_dims_;
   if (positions == 0) return x;

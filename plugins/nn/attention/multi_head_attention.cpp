@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "nn/basic/checks.h"
+#include "nn/basic/parametrization.h"
 #include "nn/basic/sequence_context.h"
 #include "nn/basic/templates.h"
 #include "trivet/tape.h"
@@ -95,7 +96,9 @@ MultiHeadAttention::MultiHeadAttention(const Config& config, Scope& scope)
   }
   const auto product = [&](const char* name, std::int64_t in, std::int64_t out,
                            const InitConfig& init) {
-    return scope.layer(name, linear(in, out, config.has_bias, init, lora_of(config.lora, name)));
+    const ConfigOf<Layer> layer =
+        linear(in, out, config.has_bias, init, lora_of(config.lora, name));
+    return scope.layer(name, parametrized(layer, config.parametrization));
   };
   const std::int64_t source_dims = cross_ ? cross_dims_ : input_dims_;
   products_[kQuery] = product("query", input_dims_, heads_ * head_dims_, config.init);

@@ -80,6 +80,7 @@ struct MultiHeadAttentionConfig : LayerConfig {
   std::int64_t cross_dims = 0;
   InitConfig init;
   InitConfig output_init;
+  ConfigOf<Layer> parametrization;
   LoraConfig lora;
 
   void validate(Diagnostics& diagnostics) const;
@@ -127,6 +128,7 @@ TRIVET_CONFIG(
     (cross_dims, "Depth of cross_inputs; 0: input_dims.", at_least(0)),
     (init, "Initializer of the weights. Default: that of nn/Linear."),
     (output_init, "Initializer of the output projection. Default: init."),
+    (parametrization, "Layer that makes the weights of each product from its w."),
     (lora, "LoRA: low-rank matrices added to the weights of the projections, for fine-tuning."))
 
 class MultiHeadAttention final : public DecodingLayer {

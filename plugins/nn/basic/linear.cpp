@@ -21,8 +21,8 @@ Linear::Linear(const Config& config, Scope& scope)
                 ? &scope.parameter("b", {config.output_dims},
                                    {.init = config.bias_init, .fallback = {Init::constant, 0}})
                 : nullptr),
-      parametrization_(scope.layer("parametrization",
-                                   parametrization_for(config.parametrization, config.output_dims))),
+      parametrization_(scope.layer(
+          "parametrization", parametrization_for(config.parametrization, config.output_dims))),
       lora_factor_(static_cast<float>(config.lora.factor())),
       activation_(scope.layer("activation", config.activation)),
       fused_(plain_activation(activation_.get())) {

@@ -53,7 +53,7 @@ class Linear final : public Layer {
   std::string path_;
   Parameter& weight_;
   Parameter* bias_;
-  std::shared_ptr<Layer> parametrization_;  // null: the weights are the parameter
+  std::shared_ptr<Layer> parametrization_;           // null: the weights are the parameter
   Parameter *lora_a_ = nullptr, *lora_b_ = nullptr;  // null without LoRA
   float lora_factor_;
   std::shared_ptr<Layer> lora_dropout_;

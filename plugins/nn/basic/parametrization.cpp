@@ -16,6 +16,13 @@ ConfigOf<Layer> parametrization_for(ConfigOf<Layer> layer, std::int64_t dims) {
   return layer;
 }
 
+ConfigOf<Layer> parametrized(const ConfigOf<Layer>& layer, const ConfigOf<Layer>& parametrization) {
+  if (!parametrization) return layer;
+  Value fields = layer.fields();
+  fields.set("parametrization", parametrization.to_value());
+  return {std::string(layer.key()), std::move(fields)};
+}
+
 Tensor weights_of(const Parameter& parameter, Layer* parametrization, FpropContext& context,
                   std::string_view type, const std::string& path) {
   const Tensor& own = parameter.value();

@@ -13,6 +13,9 @@ namespace trivet::nn {
 // A template for weights [.., dims]. Sets its field `dim` if it has one.
 ConfigOf<Layer> parametrization_for(ConfigOf<Layer> layer, std::int64_t dims);
 
+// A template with this `parametrization`, or as it is for an empty one.
+ConfigOf<Layer> parametrized(const ConfigOf<Layer>& layer, const ConfigOf<Layer>& parametrization);
+
 // The value of `parameter`, or what `parametrization` makes of it. Throws Error, naming the layer
 // around it, for another shape.
 Tensor weights_of(const Parameter& parameter, Layer* parametrization, FpropContext& context,

@@ -31,8 +31,8 @@ Conv2d::Conv2d(const Config& config, Scope& scope)
                 ? &scope.parameter("b", {config.output_dims},
                                    {.init = config.bias_init, .fallback = {Init::constant, 0}})
                 : nullptr),
-      parametrization_(scope.layer("parametrization",
-                                   parametrization_for(config.parametrization, config.output_dims))),
+      parametrization_(scope.layer(
+          "parametrization", parametrization_for(config.parametrization, config.output_dims))),
       activation_(scope.layer("activation", config.activation)),
       fused_(plain_activation(activation_.get())) {}
 

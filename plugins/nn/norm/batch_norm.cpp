@@ -86,8 +86,7 @@ Tensor BatchNorm::normalized_by_rows(const Tensor& rows, const Tensor& counted,
   follow(moving_mean_, mean, context);
   follow(moving_variance_, variance, context);
   if (!moving_in_training_) return scaled(centered, variance);
-  return scaled(ops::sub(rows, followed(moving_mean_, mean)),
-                followed(moving_variance_, variance));
+  return scaled(ops::sub(rows, followed(moving_mean_, mean)), followed(moving_variance_, variance));
 }
 
 Tensor BatchNorm::normalized_by_moving(const Tensor& x) const {

@@ -52,8 +52,7 @@ class BatchNorm final : public Layer {
   Tensor normalized(const Tensor& x, const FpropContext& context);
   Tensor normalized_by_batch(const Tensor& x, const FpropContext& context);
   // `counted` [rows, 1], or undefined if all rows count.
-  Tensor normalized_by_rows(const Tensor& rows, const Tensor& counted,
-                            const FpropContext& context);
+  Tensor normalized_by_rows(const Tensor& rows, const Tensor& counted, const FpropContext& context);
   Tensor normalized_by_moving(const Tensor& x) const;
   Tensor scaled(const Tensor& centered, const Tensor& variance) const;
   void follow(Parameter& moving, const Tensor& batch, const FpropContext& context);

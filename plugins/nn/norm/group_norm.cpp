@@ -48,7 +48,8 @@ class SumsSoFar {
     const Tensor before = ops::less(ops::cumsum(ones, 1), ops::add(ops::cumsum(ones, 0), 0.5F));
     sees_ = ops::mul(ops::cast(same, DType::f32), ops::cast(before, DType::f32));
     if (!last.defined()) return;
-    continues_ = ops::reshape(ops::cast(ops::equal(ids, last), DType::f32), {batch, length, 1, 1, 1});
+    continues_ =
+        ops::reshape(ops::cast(ops::equal(ids, last), DType::f32), {batch, length, 1, 1, 1});
   }
 
   // `before` [B, 1, 1, G, 1] or undefined.

@@ -15,6 +15,7 @@
 #include "nn/attention/relative_bias.h"
 #include "nn/attention/stacked_transformer.h"
 #include "nn/attention/transformer_block.h"
+#include "nn/basic/bregman_pca.h"
 #include "nn/basic/containers.h"
 #include "nn/basic/drop_path.h"
 #include "nn/basic/dropout.h"
@@ -37,6 +38,7 @@
 #include "nn/recurrent/bidirectional.h"
 #include "nn/recurrent/gru.h"
 #include "nn/recurrent/lstm.h"
+#include "nn/recurrent/ssm.h"
 #include "plugins/config_round_trip.h"
 #include "support/plugins.h"
 #include "trivet/plugin/registry.h"
@@ -114,6 +116,7 @@ TEST_CASE("the configs of layers with weights survive the way to a file and back
   nn::LinearConfig linear;
   linear.input_dims = 3;
   linear.output_dims = 4;
+  linear.parametrization = "nn/FakeQuantization";
   check_round_trip(linear);
   nn::Conv2dConfig conv;
   conv.input_dims = 3;
@@ -255,6 +258,18 @@ TEST_CASE("the configs of layers without weights survive the way to a file and b
   check_round_trip(nn::CubedReluConfig{});
   check_round_trip(nn::SoftplusConfig{});
   check_round_trip(nn::ExpConfig{});
+  nn::BregmanPcaConfig bregman;
+  bregman.input_dims = 8;
+  bregman.num_components = 2;
+  bregman.activation = nn::BregmanActivation::softmax;
+  bregman.output = nn::BregmanOutput::reconstruction;
+  bregman.end_step = 10;
+  check_round_trip(bregman);
+  nn::SsmConfig ssm;
+  ssm.input_dims = 8;
+  ssm.state_dims = 4;
+  ssm.hippo_type = nn::HippoType::legs;
+  check_round_trip(ssm);
   nn::WeightNormL2Config lengths;
   lengths.dim = 3;
   check_round_trip(lengths);

@@ -230,6 +230,15 @@ TEST_CASE("a model decodes the same with and without a cache", "[lm-decoding]") 
   for (std::size_t i = 0; i < kPrompts.size(); ++i) CHECK(forgetful[i].text == cached[i].text);
 }
 
+TEST_CASE("state space models write texts with the probability of an evaluation", "[lm-decoding]") {
+  Value model = sizes();
+  model.set("block_tpl", value_from_json(R"({"type": "nn/TransformerBlock",
+      "attention_tpl": {"type": "nn/Ssm", "state_dims": 4, "step_size": 0.5}})",
+                                         "test"));
+  auto fixture = language_model(model, false, GENERATE(from_range(backends())));
+  check(fixture, "data/LanguageModel", learning_input(false));
+}
+
 // Experts that choose positions have no cache and choose among all positions of a batch.
 TEST_CASE("expert-choice experts decode a prompt the same in any batch", "[lm-decoding]") {
   const std::string type = GENERATE(from_range(kModels));

@@ -119,8 +119,7 @@ class Moe : public LayerFixture {
     return kept;
   }
 
-  static std::size_t choice(const Row& gates, std::size_t s, std::size_t rank,
-                            const Rules& rules) {
+  static std::size_t choice(const Row& gates, std::size_t s, std::size_t rank, const Rules& rules) {
     return rank == 1 && rules.second ? rules.second(gates, s) : order(gates)[rank];
   }
 
@@ -139,8 +138,7 @@ class Moe : public LayerFixture {
     for (std::size_t s = 0; s < x.size(); ++s) {
       const auto experts = order(g[s]);
       const std::size_t second = choice(g[s], s, 1, rules);
-      const double both =
-          g[s][experts[0]] + g[s][second < kExperts ? second : experts[1]] + 1e-9;
+      const double both = g[s][experts[0]] + g[s][second < kExperts ? second : experts[1]] + 1e-9;
       Row sum(kDims, 0.0);
       for (std::size_t e = 0; e < kExperts; ++e) {
         if (!taken[s][e]) continue;

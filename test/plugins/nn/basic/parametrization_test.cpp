@@ -122,13 +122,13 @@ class Remat final : public Layer {
   Layer& layer_;
 };
 
-const std::vector<float> kWeights = random_values(kRows* kDim, 3);
+const std::vector<float> kWeights = random_values(kRows * kDim, 3);
 
 }  // namespace
 
 TEST_CASE("WeightNormL2 gives each column its learned length") {
-  const LayerFixture norm = alone(GENERATE(from_range(trivet::test::backends())),
-                                  "nn/WeightNormL2");
+  const LayerFixture norm =
+      alone(GENERATE(from_range(trivet::test::backends())), "nn/WeightNormL2");
   CHECK(norm.values("g") == std::vector<float>(kDim, 1));
   const std::vector<float> g = random_values(kDim, 4);
   norm.set("g", g);
@@ -172,13 +172,13 @@ TEST_CASE("SpectralNorm finds the largest singular value") {
   const std::vector<float> y = norm.fprop(x).to_host<float>();
   for (std::size_t i = 0; i < w.size(); ++i) CHECK(y[i] == Approx(w[i] / 3).margin(1e-6));
   // Weights of 0 have no direction and stay.
-  CHECK(norm.fprop(norm.tensor(std::vector<float>(kRows * kDim), {kRows, kDim}))
-            .to_host<float>() == std::vector<float>(kRows * kDim));
+  CHECK(norm.fprop(norm.tensor(std::vector<float>(kRows * kDim), {kRows, kDim})).to_host<float>() ==
+        std::vector<float>(kRows * kDim));
 }
 
 TEST_CASE("gradients of SpectralNorm flow through sigma but not through its vectors") {
-  const LayerFixture norm = alone(GENERATE(from_range(trivet::test::backends())),
-                                  "nn/SpectralNorm");
+  const LayerFixture norm =
+      alone(GENERATE(from_range(trivet::test::backends())), "nn/SpectralNorm");
   // At the singular vectors sigma's gradient is exact: equation 9 of the paper is v u^T.
   const Tensor x = norm.tensor(kWeights, {kRows, kDim});
   for (int i = 0; i < 200; ++i) norm.fprop(x, true);
@@ -190,8 +190,8 @@ TEST_CASE("SpectralNorm is computed again bit for bit") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const LayerFixture kept = alone(backend, "nn/SpectralNorm"),
                      dropped = alone(backend, "nn/SpectralNorm");
-  const auto want = trivet::test::step_of(kept.layer(), kept.store(),
-                                          kept.tensor(kWeights, {kRows, kDim}));
+  const auto want =
+      trivet::test::step_of(kept.layer(), kept.store(), kept.tensor(kWeights, {kRows, kDim}));
   Remat again(dropped.layer());
   const auto got =
       trivet::test::step_of(again, dropped.store(), dropped.tensor(kWeights, {kRows, kDim}));
@@ -224,9 +224,10 @@ TEST_CASE("Linear and Conv2d use the weights that their parametrization makes") 
     const char* layer;
     trivet::Shape input, weights;
   };
-  for (const Case& c : {Case{"nn/Linear", {5, 6}, {6, 4}},
-                        Case{"nn/Conv2d", {2, 4, 3, 2}, {3, 3, 2, 4}}}) {
-    Value config = with(c.layer, {{"input_dims", c.weights[c.weights.rank() - 2]}, {"output_dims", 4}});
+  for (const Case& c :
+       {Case{"nn/Linear", {5, 6}, {6, 4}}, Case{"nn/Conv2d", {2, 4, 3, 2}, {3, 3, 2, 4}}}) {
+    Value config =
+        with(c.layer, {{"input_dims", c.weights[c.weights.rank() - 2]}, {"output_dims", 4}});
     const LayerFixture plain = made(backend, config);
     config.set("parametrization", type);
     const LayerFixture layer = made(backend, config);
@@ -235,10 +236,9 @@ TEST_CASE("Linear and Conv2d use the weights that their parametrization makes") 
     layer.set("w", w);
     layer.set("b", b);
     plain.set("b", b);
-    const LayerFixture maker =
-        type == "nn/Tanh" || type == "nn/FakeQuantization"
-            ? LayerFixture(backend, type)
-            : LayerFixture(backend, {type, Value::table({{"dim", 4}})});
+    const LayerFixture maker = type == "nn/Tanh" || type == "nn/FakeQuantization"
+                                   ? LayerFixture(backend, type)
+                                   : LayerFixture(backend, {type, Value::table({{"dim", 4}})});
     for (const char* name : {"g", "u"}) {
       const std::string path = std::string("layer/parametrization/") + name;
       if (layer.store().find(path) == nullptr) continue;
@@ -251,6 +251,23 @@ TEST_CASE("Linear and Conv2d use the weights that their parametrization makes") 
     if (type == "nn/FakeQuantization" || type == "nn/SpectralNorm") continue;
     CHECK(trivet::testing::check_layer_gradients(layer.layer(), layer.store(),
                                                  layer.tensor(x, c.input)) == "");
+  }
+}
+
+TEST_CASE("feed-forward parts and attention hand their parametrization to all products") {
+  Value config = with("nn/FeedForward", {{"input_dims", 4}, {"use_gated_activation", true}});
+  config.set("parametrization", "nn/WeightNormL2");
+  const LayerFixture mlp = made("tiny/Backend", config);
+  for (const char* name : {"in", "gate", "out"}) {
+    CHECK(mlp.parameter(std::string(name) + "/parametrization/g").shape() ==
+          trivet::Shape{mlp.parameter(std::string(name) + "/w").shape()[1]});
+  }
+  config = with("nn/MultiHeadAttention", {{"input_dims", 4}, {"num_heads", 2}});
+  config.set("parametrization", "nn/WeightNormL2");
+  const LayerFixture attention = made("tiny/Backend", config);
+  for (const char* name : {"query", "key", "value", "output"}) {
+    CHECK(attention.parameter(std::string(name) + "/parametrization/g").shape() ==
+          trivet::Shape{4});
   }
 }
 
@@ -267,9 +284,10 @@ TEST_CASE("parametrizations report bad configs and weights") {
   CHECK_THROWS_WITH(other.fprop(Tensor::zeros(other.device(), {2, 6})),
                     Contains("[nn/SpectralNorm] 'layer/parametrization': expected [.., 3]"));
   config.set("parametrization", "nn/Flatten");
-  const LayerFixture flat = made("tiny/Backend", with("nn/Conv2d", {{"input_dims", 2},
-                                                                   {"output_dims", 4},
-                                                                   {"parametrization", "nn/Flatten"}}));
+  const LayerFixture flat =
+      made("tiny/Backend",
+           with("nn/Conv2d",
+                {{"input_dims", 2}, {"output_dims", 4}, {"parametrization", "nn/Flatten"}}));
   CHECK_THROWS_WITH(flat.fprop(Tensor::zeros(flat.device(), {1, 3, 3, 2})),
                     Contains("[nn/Conv2d] 'layer'") && Contains("of its parametrization"));
 }

@@ -54,8 +54,7 @@ std::vector<double> wanted(const std::vector<float>& x, const std::vector<float>
     };
     for (std::size_t g = 0; g < kGroups; ++g) {
       // The mean of f(s, element) over the elements that position t sees.
-      const auto mean_at = [&](std::size_t t,
-                               const std::function<double(std::size_t, double)>& f) {
+      const auto mean_at = [&](std::size_t t, const std::function<double(std::size_t, double)>& f) {
         double sum = 0, n = 0;
         for (std::size_t s = 0; s < kLength; ++s) {
           if (!sees(t, s)) continue;
@@ -153,10 +152,10 @@ TEST_CASE("padded positions do not count in GroupNorm and become 0") {
 
 TEST_CASE("a cumulative GroupNorm by hand") {
   // One group of one channel: positions 1, 3 have means 1, 2, and squares 0, then (0 + 1) / 2.
-  const LayerFixture norm("tiny/Backend", {"nn/GroupNorm", Value::table({{"dim", 1},
-                                                                         {"num_groups", 1},
-                                                                         {"epsilon", 0.5},
-                                                                         {"cumulative", true}})});
+  const LayerFixture norm(
+      "tiny/Backend",
+      {"nn/GroupNorm",
+       Value::table({{"dim", 1}, {"num_groups", 1}, {"epsilon", 0.5}, {"cumulative", true}})});
   const std::vector<float> y = norm.fprop(norm.tensor({1, 3}, {1, 2, 1})).to_host<float>();
   CHECK(y[0] == 0);
   CHECK(y[1] == Approx(1).epsilon(1e-6));
@@ -177,8 +176,8 @@ TEST_CASE("the gradients of GroupNorm's statistics match central differences") {
 TEST_CASE("a cumulative GroupNorm decodes with a cache") {
   const GroupNorm norm(GENERATE(from_range(trivet::test::backends())), true);
   const Tensor x = norm.input();
-  for (const Rules& rules : {Rules{}, Rules{.padding = kPadding},
-                             Rules{.padding = kPadding, .segments = kSegments}}) {
+  for (const Rules& rules :
+       {Rules{}, Rules{.padding = kPadding}, Rules{.padding = kPadding, .segments = kSegments}}) {
     const FpropContext whole = norm.context(rules);
     FpropContext context = whole;
     const std::vector<float> want = norm.layer().fprop(x, context).to_host<float>();
