@@ -37,6 +37,7 @@
 #include "nn/recurrent/bidirectional.h"
 #include "nn/recurrent/gru.h"
 #include "nn/recurrent/lstm.h"
+#include "nn/recurrent/s5.h"
 #include "nn/recurrent/ssm.h"
 
 namespace nn = trivet::nn;
@@ -100,6 +101,7 @@ TRIVET_PLUGIN(
     trivet::layer<nn::Lstm>("Lstm", "Long short-term memory over the positions of sequences."),
     trivet::layer<nn::Gru>("Gru", "Gated recurrent unit over the positions of sequences."),
     trivet::layer<nn::Ssm>("Ssm", "Diagonal state space models over the positions of sequences."),
+    trivet::layer<nn::S5>("S5", "A diagonal state space model of all channels together."),
     trivet::layer<nn::Bidirectional>("Bidirectional", "Runs a recurrent layer in both directions."),
     trivet::layer<nn::RelativeBias>("RelativeBias",
                                     "A learned number for each head and distance, as in T5."),

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/recurrent/ssm.h"
 
-#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <optional>
 
 #include "nn/basic/checks.h"
 #include "nn/basic/sequence_context.h"
+#include "nn/recurrent/state_chunks.h"
 #include "trivet/ops.h"
-#include "trivet/ops/host_array.h"
-#include "trivet/tape.h"
-#include "trivet/tensor/meta_device.h"
 
 namespace trivet::nn {
 namespace {
@@ -19,19 +16,6 @@ namespace {
 using Complex = std::complex<double>;
 
 constexpr const char* kSsm = "nn/Ssm";
-// Work inside a chunk grows with its length, that between chunks with their number.
-constexpr std::int64_t kChunk = 64;
-
-// f32 [rows, columns] of `value(row, column)`.
-Tensor constants(Device& device, std::int64_t rows, std::int64_t columns,
-                 const std::function<double(std::int64_t, std::int64_t)>& value) {
-  std::vector<float> values;
-  values.reserve(static_cast<std::size_t>(rows * columns));
-  for (std::int64_t i = 0; i < rows; ++i) {
-    for (std::int64_t j = 0; j < columns; ++j) values.push_back(static_cast<float>(value(i, j)));
-  }
-  return Tensor::from<float>(device, values, {rows, columns});
-}
 
 // The filters of all channels as matrices: kernel [n, D] -> [D, n, n], element (i, j) is
 // kernel[j - i], or 0 where that is negative.
@@ -50,81 +34,12 @@ Tensor toeplitz(const Tensor& kernel) {
   return ops::contiguous(ops::transpose(rows, {2, 0, 1}));
 }
 
-// Cuts x [D, B, T] into chunks by halving: direct slices would have gradients as large as x.
-void cut(const Tensor& x, std::int64_t chunk, std::vector<Tensor>& parts) {
-  const std::int64_t length = x.dim(2), chunks = (length + chunk - 1) / chunk;
-  if (chunks <= 1) {
-    parts.push_back(ops::contiguous(x));
-    return;
-  }
-  const std::int64_t half = chunks / 2 * chunk;
-  cut(ops::slice(x, 2, 0, half), chunk, parts);
-  cut(ops::slice(x, 2, half, length), chunk, parts);
-}
-
-Tensor joined_chunks(std::span<const Tensor> parts) {
-  if (parts.size() == 1) return parts.front();
-  const std::size_t half = parts.size() / 2;
-  return ops::concat(
-      std::vector<Tensor>{joined_chunks(parts.first(half)), joined_chunks(parts.subspan(half))}, 2);
-}
-
-Tensor without_padding(const Tensor& x, const FpropContext& context) {
-  const Tensor paddings = fitting(context.paddings, x);
-  if (!paddings.defined()) return x;
-  Tensor counted;
-  {
-    NoGrad no_grad;
-    counted = ops::reshape(ops::add(ops::neg(paddings), 1), {x.dim(0), x.dim(1), 1});
-  }
-  return ops::mul(x, counted);
-}
-
-// The segments of the rows so far, and which positions start one. Segments are numbered from 1; 0
-// is padding, which starts none.
-struct Starts {
-  // `last`: the segment of each row before x, 0 for none, or empty; becomes that after x.
-  Starts(const Tensor& ids, std::vector<std::int32_t>& last) {
-    if (!ids.defined() || is_meta(ids.device())) return;
-    const std::int64_t rows = ids.dim(0), length = ids.dim(1);
-    const HostArray<std::int32_t> segments(ids);
-    last.resize(static_cast<std::size_t>(rows), 0);
-    continues.resize(static_cast<std::size_t>(rows * length), 1);
-    for (std::int64_t i = 0; i < rows * length; ++i) {
-      std::int32_t& known = last[static_cast<std::size_t>(i / length)];
-      const std::int32_t id = segments[i];
-      if (id == 0 || id == known) continue;
-      const bool starts = known != 0;
-      any = any || starts;
-      if (starts) continues[static_cast<std::size_t>(i % length * rows + i / length)] = 0;
-      known = id;
-    }
-  }
-
-  // For position t: 0 where it starts a segment, else 1, [1, B, 1].
-  Tensor at(Device& device, std::size_t t, std::int64_t rows) const {
-    const auto size = static_cast<std::size_t>(rows);
-    const std::span<const float> own = std::span(continues).subspan(t * size, size);
-    return Tensor::from<float>(device, own, {1, rows, 1});
-  }
-
-  bool any = false;
-  std::vector<float> continues;  // [T, B]
-};
-
 }  // namespace
 
 struct Ssm::Cache final : LayerCache {
   void reorder(std::span<const std::int32_t> rows) override {
-    if (state.defined()) {
-      const Tensor by_row = reordered(ops::transpose(state, {1, 0, 2}), rows);
-      state = ops::contiguous(ops::transpose(by_row, {1, 0, 2}));
-    }
-    std::vector<std::int32_t> moved;
-    for (const std::int32_t row : rows) {
-      if (!segments.empty()) moved.push_back(segments.at(static_cast<std::size_t>(row)));
-    }
-    segments = std::move(moved);
+    if (state.defined()) state = reordered_rows(state, rows);
+    reorder_segments(segments, rows);
   }
   Tensor state;  // [D, B, 2 N], real parts before imaginary ones; undefined: 0
   std::vector<std::int32_t> segments;  // of each row's last position, if any

@@ -38,6 +38,7 @@
 #include "nn/recurrent/bidirectional.h"
 #include "nn/recurrent/gru.h"
 #include "nn/recurrent/lstm.h"
+#include "nn/recurrent/s5.h"
 #include "nn/recurrent/ssm.h"
 #include "plugins/config_round_trip.h"
 #include "support/plugins.h"
@@ -270,6 +271,10 @@ TEST_CASE("the configs of layers without weights survive the way to a file and b
   ssm.state_dims = 4;
   ssm.hippo_type = nn::HippoType::legs;
   check_round_trip(ssm);
+  nn::S5Config s5;
+  s5.input_dims = 8;
+  s5.step_size = 0.5;
+  check_round_trip(s5);
   nn::WeightNormL2Config lengths;
   lengths.dim = 3;
   check_round_trip(lengths);

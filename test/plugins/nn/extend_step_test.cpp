@@ -72,6 +72,7 @@ std::vector<Value> layers() {
       with("nn/CausalDepthwiseConv1d", {{"dims", kDims}, {"kernel", 4}}),
       with("nn/CausalDepthwiseConv1d", {{"dims", kDims}, {"kernel", 1}}),
       with("nn/Ssm", {{"input_dims", kDims}, {"state_dims", 3}}),
+      with("nn/S5", {{"input_dims", kDims}, {"state_dims", 3}}),
       with("nn/GroupNorm", {{"dim", kDims}, {"num_groups", 2}, {"cumulative", true}}),
       block({{"attention_tpl", with("nn/Ssm", {{"state_dims", 4}, {"hippo_type", "legs"}})}}),
       block({}),
