@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/sequences/masked_language_model_input.h"
 
+#include <functional>
+#include <memory>
 #include <utility>
 
 #include "data/sequences/masked_rows.h"
+#include "data/sequences/next_sentence_rows.h"
 #include "data/sources/given_lines.h"
 #include "data/sources/text_template.h"
 #include "trivet/error.h"
@@ -35,6 +38,24 @@ TextPipeline pipeline_of(const MaskedLanguageModelConfig& config, const InputCon
   return pipeline;
 }
 
+// Pairs of sentences have the special tokens that later tasks on pairs give them.
+MaskedLanguageModelConfig with_pair_tokens(MaskedLanguageModelConfig config,
+                                           const Tokenizer& tokenizer) {
+  if (!config.next_sentence) return config;
+  if (config.add_bos.value_or(true) && !config.bos_id) config.bos_id = tokenizer.token_id("[CLS]");
+  if (config.add_eos.value_or(true) && !config.eos_id) config.eos_id = tokenizer.token_id("[SEP]");
+  return config;
+}
+
+using MakeRows = std::function<std::unique_ptr<SequenceDataset>(SequenceRules)>;
+
+MakeRows make_rows_of(const MaskedLanguageModelConfig& config, const std::string& input) {
+  if (!config.next_sentence) return {};
+  return [seed = config.seed, input](SequenceRules rules) {
+    return std::make_unique<NextSentenceRows>(std::move(rules), seed, input);
+  };
+}
+
 }  // namespace
 
 void MaskedLanguageModelConfig::validate(Diagnostics& diagnostics) const {
@@ -42,6 +63,10 @@ void MaskedLanguageModelConfig::validate(Diagnostics& diagnostics) const {
   check_template(diagnostics, "targets", targets);
   if (mask_share + random_share > 1) {
     diagnostics.add("random_share", "and mask_share add up to more than 1");
+  }
+  if (next_sentence && (pack || long_documents != LongDocuments::split || overlap > 0)) {
+    diagnostics.add("next_sentence", "makes rows of windows of one document each",
+                    "set pack = false, and leave long_documents and overlap out");
   }
 }
 
@@ -57,8 +82,9 @@ MaskedLanguageModelInput::MaskedLanguageModelInput(const Config& config, InputCo
                                                    const TextPipeline& pipeline,
                                                    std::int32_t mask_id)
     : TextSequenceInput(
-          config, context, pipeline,
+          with_pair_tokens(config, *pipeline.tokenizer), context, pipeline,
           {.shifted = false,
+           .make_rows = make_rows_of(config, context.name),
            .wrap = [tokenizer = pipeline.tokenizer,
                     rules = MaskRules{config.mask_rate, config.mask_share, config.random_share,
                                       mask_id, config.seed}](

@@ -155,6 +155,10 @@ TRIVET_CONFIG(
 // epoch a share mask_rate of the text tokens is chosen at random; only chosen tokens have weight 1.
 // In "ids", mask_share of the chosen tokens become mask_id and random_share become another text
 // token; the rest stay.
+//
+// With next_sentence, rows hold two spans of tokens, of which the second follows the first or not
+// (next_sentence_rows.h). bos_id is then "[CLS]" and eos_id "[SEP]" unless they are set, where the
+// tokenizer has these tokens, as in data/SentencePairs.
 struct MaskedLanguageModelConfig : TextSequenceConfig {
   ConfigOf<DataSource> source;
   std::string targets = "{text}";
@@ -162,6 +166,7 @@ struct MaskedLanguageModelConfig : TextSequenceConfig {
   double mask_share = 0.8;
   double random_share = 0.1;
   std::optional<std::int32_t> mask_id;
+  bool next_sentence = false;
 
   void validate(Diagnostics& diagnostics) const;
 };
@@ -171,7 +176,10 @@ TRIVET_CONFIG(
     (mask_rate, "Share of the tokens to predict.", more_than(0), at_most(1)),
     (mask_share, "Share of the chosen tokens that become the mask token.", between(0.0, 1.0)),
     (random_share, "Share of the chosen tokens that become another token.", between(0.0, 1.0)),
-    (mask_id, "Id of the mask; unset: the tokenizer's \"[MASK]\" or \"<mask>\".", at_least(0)))
+    (mask_id, "Id of the mask; unset: the tokenizer's \"[MASK]\" or \"<mask>\".", at_least(0)),
+    (next_sentence,
+     "Makes rows of two spans. The second one follows the first in its document, or, in half of "
+     "the rows, is of another document. Needs pack = false."))
 
 // data/SequenceToSequence: pairs for models that read one text and write another, as SeqIO's
 // SequenceModelFeatures makes them. Batches have, with S = inputs_len and T = targets_len,

@@ -108,8 +108,12 @@ SequenceInput::SequenceInput(const SequenceConfig& config, const InputContext& c
                              const RowMaker& maker)
     : RowsInput(
           config, context, data, {.only = side, .source = {}, .target = {}},
-          [maker, config, load, wrap = options.wrap] {
-            return rows_of(maker.rules_of(load(), config), config, wrap);
+          [maker, config, load, make_rows = options.make_rows,
+           wrap = options.wrap]() -> std::unique_ptr<SequenceDataset> {
+            SequenceRules rules = maker.rules_of(load(), config);
+            if (!make_rows) return rows_of(std::move(rules), config, wrap);
+            std::unique_ptr<SequenceDataset> rows = make_rows(std::move(rules));
+            return wrap ? wrap(std::move(rows)) : std::move(rows);
           },
           load_examples ? LoadExamples([maker, config = one_per_row(config), load_examples,
                                         wrap = options.wrap_examples](DataSource& examples) {

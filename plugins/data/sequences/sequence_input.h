@@ -26,10 +26,13 @@ class SequenceInput : public RowsInput {
   using LoadExampleTokens = std::function<std::shared_ptr<const TokenStore>(DataSource&)>;
   // Wraps the rows, for example with masking.
   using Wrap = std::function<std::unique_ptr<SequenceDataset>(std::unique_ptr<SequenceDataset>)>;
+  // Makes the rows of documents, instead of a SequenceRows.
+  using MakeRows = std::function<std::unique_ptr<SequenceDataset>(SequenceRules)>;
   struct Options {
     bool shifted = true;
     bool indicate_inputs = false;
     bool weights_on_targets_only = false;
+    MakeRows make_rows = {};
     Wrap wrap = {};
     Wrap wrap_examples = {};  // the rows of examples that a user gives, one for each
   };

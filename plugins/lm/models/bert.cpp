@@ -12,10 +12,14 @@ Bert::Bert(const Config& config, Scope& scope)
     : softmax_(masked_softmax(config, scope, kBert)),
       embedding_(nullptr, softmax_head(*softmax_, "softmax"), kBert),
       encoder_(config, scope, kBert),
-      head_(config, config.model_dims, softmax_head(*softmax_, "softmax"), scope) {}
+      head_(config, config.model_dims, softmax_head(*softmax_, "softmax"), scope),
+      next_sentence_(config, config.next_sentence, scope) {}
 
 NestedMap Bert::fprop(const Batch& batch, FpropContext& context) {
-  return head_.fprop(encoder_.fprop(embedding_, batch, context), batch, context);
+  const Tensor h = encoder_.fprop(embedding_, batch, context);
+  NestedMap outputs = head_.fprop(h, batch, context);
+  next_sentence_.fprop(h, batch, context, outputs);
+  return outputs;
 }
 
 }  // namespace trivet::lm

@@ -5,13 +5,17 @@
 
 namespace trivet::lm {
 
+Tensor first_position(const Tensor& h) {
+  return ops::reshape(ops::contiguous(ops::slice(h, 1, 0, 1)), {h.dim(0), h.dim(2)});
+}
+
 Pooler::Pooler(const EncoderConfig& config, const InitConfig& init, bool is_dense, Scope& scope) {
   if (!is_dense) return;
   dense_ = scope.layer("pooler", linear_of(config.model_dims, config.model_dims, "nn/Tanh", init));
 }
 
 Tensor Pooler::fprop(const Tensor& h, FpropContext& context) const {
-  const Tensor first = ops::reshape(ops::contiguous(ops::slice(h, 1, 0, 1)), {h.dim(0), h.dim(2)});
+  const Tensor first = first_position(h);
   return dense_ ? dense_->fprop(first, context) : first;
 }
 

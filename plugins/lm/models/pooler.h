@@ -10,6 +10,9 @@
 
 namespace trivet::lm {
 
+// h f32 [B, T, D] -> h_0 [B, D].
+Tensor first_position(const Tensor& h);
+
 class Pooler {
  public:
   // With `is_dense` makes the child "pooler" of `scope`.

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <numbers>
 #include <optional>
 #include <span>
 #include <utility>
 
+#include "lm/metrics/next_sentence_scores.h"
 #include "lm/metrics/token_metrics.h"
 #include "lm/tasks/batch_decoding.h"
 #include "trivet/error.h"
@@ -60,7 +62,36 @@ PredictedTokens tokens_at(const NestedMap& outputs, const std::vector<std::int32
   return predicted;
 }
 
+bool has_next_sentence(const ConfigOf<Model>& model) {
+  const Value* head = model.fields().find("next_sentence");
+  if (head == nullptr || !head->is_table()) return false;
+  const Value* enabled = head->find("enabled");
+  return enabled != nullptr && enabled->is_boolean() && enabled->as_boolean();
+}
+
+std::vector<LossTerm> losses_of(const MaskedLmConfig& config) {
+  if (!config.losses.empty() || !has_next_sentence(config.model)) return config.losses;
+  return {{.name = "avg_xent"}, {.name = "next_sentence_loss"}};
+}
+
 }  // namespace
+
+MaskedLm::MaskedLm(const Config& config, TaskContext& context)
+    : TextTask(config, context, losses_of(config)),
+      next_sentence_(has_next_sentence(config.model)) {}
+
+ExpectedInitialLoss::Range MaskedLm::expected_initial_loss() const {
+  Range range = TextTask::expected_initial_loss();
+  if (!next_sentence_) return range;
+  for (const LossTerm& term : loss_terms()) {
+    if (term.name != "next_sentence_loss") continue;
+    const double chance = term.weight * std::numbers::ln2;
+    range.low += chance / 2;
+    range.high += chance * 2;
+    range.reason += ", and ln 2 for the next sentence";
+  }
+  return range;
+}
 
 Metrics MaskedLm::build_metrics(Phase) {
   TokenMetricsConfig config;
@@ -68,6 +99,7 @@ Metrics MaskedLm::build_metrics(Phase) {
   config.bits_per_byte = false;  // masked tokens alone do not measure the text
   Metrics metrics;
   metrics.push_back(std::make_unique<TokenMetrics>(config));
+  if (next_sentence_) metrics.push_back(std::make_unique<NextSentenceScores>());
   return with_losses(std::move(metrics));
 }
 
