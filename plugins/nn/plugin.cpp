@@ -5,6 +5,7 @@
 #include "nn/activation/activations.h"
 #include "nn/activation/composed_activations.h"
 #include "nn/attention/alibi_bias.h"
+#include "nn/attention/bottleneck_block.h"
 #include "nn/attention/feed_forward.h"
 #include "nn/attention/fourier_mixing.h"
 #include "nn/attention/moe_feed_forward.h"
@@ -31,6 +32,7 @@
 #include "nn/norm/batch_norm.h"
 #include "nn/norm/group_norm.h"
 #include "nn/norm/layer_norm.h"
+#include "nn/norm/no_norm.h"
 #include "nn/norm/rms_norm.h"
 #include "nn/norm/spectral_norm.h"
 #include "nn/norm/weight_norm_l2.h"
@@ -70,6 +72,7 @@ TRIVET_PLUGIN(
     trivet::layer<nn::DropPath>("DropPath", "Drops whole examples at random in training."),
     trivet::layer<nn::Dropout>("Dropout", "Drops elements at random in training."),
     trivet::layer<nn::LayerNorm>("LayerNorm", "Normalizes each row of the last axis."),
+    trivet::layer<nn::NoNorm>("NoNorm", "Scale and bias in the place of a norm, as in MobileBERT."),
     trivet::layer<nn::RmsNorm>("RmsNorm", "Divides each row of the last axis by its length."),
     trivet::layer<nn::GroupNorm>("GroupNorm", "Normalizes groups of channels of each example."),
     trivet::layer<nn::BatchNorm>("BatchNorm", "Normalizes each channel over the batch."),
@@ -110,5 +113,7 @@ TRIVET_PLUGIN(
                                      "Mixes positions by Fourier transforms, as in FNet."),
     trivet::layer<nn::MoeFeedForward>("MoeFeedForward",
                                       "Mixture of experts: each position uses a few of them."),
+    trivet::layer<nn::BottleneckBlock>("BottleneckBlock",
+                                       "Thin block of attention and Mlps, as in MobileBERT."),
     trivet::layer<nn::TransformerBlock>("TransformerBlock",
                                         "Attention and an Mlp, with norms around them."))

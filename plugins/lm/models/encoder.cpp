@@ -9,17 +9,24 @@
 namespace trivet::lm {
 namespace {
 
-ConfigOf<Layer> token_types_of(const EncoderConfig& config) {
-  if (config.type_vocab_size == 0) return {};
-  return table_of("nn/Embedding", config.type_vocab_size, embedding_sizes(config));
+// Sizes of what is added to the embeddings.
+TransformerConfig sum_sizes(const EncoderConfig& config) {
+  if (config.trigram_embedding) return config;
+  return embedding_sizes(config);
 }
 
-// Null if the embeddings are as deep as the transformer.
+ConfigOf<Layer> token_types_of(const EncoderConfig& config) {
+  if (config.type_vocab_size == 0) return {};
+  return table_of("nn/Embedding", config.type_vocab_size, sum_sizes(config));
+}
+
+// Null if the embeddings are as deep as the transformer and alone.
 std::shared_ptr<Layer> projection_of(const EncoderConfig& config, Scope& scope) {
   const std::int64_t dims = embedding_sizes(config).model_dims;
-  if (dims == config.model_dims) return nullptr;
+  if (dims == config.model_dims && !config.trigram_embedding) return nullptr;
   return scope.layer("embedding_projection",
-                     linear_of(dims, config.model_dims, "none", config.init));
+                     linear_of(config.trigram_embedding ? 3 * dims : dims, config.model_dims,
+                               "none", config.init));
 }
 
 Tensor token_types(const Batch& batch) {
@@ -47,15 +54,37 @@ TokenEmbedding own_embedding(const EncoderConfig& config, const ConfigOf<Layer>&
 
 Encoder::Encoder(const EncoderConfig& config, Scope& scope, const char* model)
     : model_(model),
+      trigram_(config.trigram_embedding),
       longest_(longest_of(config, positions_of(config.position_emb_tpl, config))),
       token_type_emb_(scope.layer("token_type_emb", token_types_of(config))),
       position_emb_(scope.layer("position_emb",
-                                positions_of(config.position_emb_tpl, embedding_sizes(config)))),
+                                positions_of(config.position_emb_tpl, sum_sizes(config)))),
       embedding_norm_(scope.layer("embedding_norm",
-                                  norm_of(config.embedding_norm_tpl, embedding_sizes(config)))),
+                                  norm_of(config.embedding_norm_tpl, sum_sizes(config)))),
       projection_(projection_of(config, scope)),
       transformer_(scope.layer("transformer", stack_of(config, config.num_layers, {}))),
       final_norm_(scope.layer("final_norm", norm_of(config.final_norm_tpl, config))) {}
+
+Tensor Encoder::with_neighbors(const Tensor& x, const Batch& batch) const {
+  const std::int64_t length = x.dim(1);
+  Tensor known = x;  // 0 at padding
+  if (const Tensor* paddings = batch.find("paddings")) {
+    const Tensor counts = ops::add(ops::neg(*paddings), 1.0F);
+    known = ops::mul(x, ops::reshape(counts, {x.dim(0), length, 1}));
+  }
+  Tensor before = ops::slice(known, 1, 0, length - 1), after = ops::slice(known, 1, 1, length);
+  if (const Tensor* segments = batch.find("segment_ids")) {
+    const Tensor same = ops::equal(ops::slice(*segments, 1, 0, length - 1),
+                                   ops::slice(*segments, 1, 1, length));
+    const Tensor zeros = Tensor::zeros(x.device(), same.shape());
+    const Tensor counts = ops::reshape(ops::where(same, ops::add(zeros, 1.0F), zeros),
+                                       {x.dim(0), length - 1, 1});
+    before = ops::mul(before, counts);
+    after = ops::mul(after, counts);
+  }
+  const Tensor parts[] = {ops::pad(after, 1, 0, 1), x, ops::pad(before, 1, 1, 0)};
+  return ops::concat(parts, 2);
+}
 
 Tensor Encoder::fprop(const TokenEmbedding& embedding, const Batch& batch,
                       FpropContext& context) const {
@@ -63,9 +92,11 @@ Tensor Encoder::fprop(const TokenEmbedding& embedding, const Batch& batch,
   check_ids(model_, ids, longest_);
   set_sequence_context(context, batch);
   Tensor x = embedding.fprop(ids, context);
+  if (trigram_) x = projection_->fprop(with_neighbors(x, batch), context);
   if (token_type_emb_) x = ops::add(x, token_type_emb_->fprop(token_types(batch), context));
-  for (Layer* layer : {position_emb_.get(), embedding_norm_.get(), projection_.get(),
-                       transformer_.get(), final_norm_.get()}) {
+  Layer* const projection = trigram_ ? nullptr : projection_.get();
+  for (Layer* layer : {position_emb_.get(), embedding_norm_.get(), projection, transformer_.get(),
+                       final_norm_.get()}) {
     if (layer != nullptr) x = layer->fprop(x, context);
   }
   return x;
