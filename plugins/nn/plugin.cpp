@@ -5,7 +5,6 @@
 #include "nn/activation/activations.h"
 #include "nn/activation/composed_activations.h"
 #include "nn/attention/alibi_bias.h"
-#include "nn/attention/bottleneck_block.h"
 #include "nn/attention/feed_forward.h"
 #include "nn/attention/fourier_mixing.h"
 #include "nn/attention/moe_feed_forward.h"
@@ -29,6 +28,10 @@
 #include "nn/conv/conv3d.h"
 #include "nn/conv/flatten.h"
 #include "nn/conv/pool2d.h"
+#include "nn/encoders/bigbird_attention.h"
+#include "nn/encoders/bottleneck_block.h"
+#include "nn/encoders/kernel_attention.h"
+#include "nn/encoders/linear_mixing.h"
 #include "nn/norm/batch_norm.h"
 #include "nn/norm/group_norm.h"
 #include "nn/norm/layer_norm.h"
@@ -110,9 +113,15 @@ TRIVET_PLUGIN(
                                     "A learned number for each head and distance, as in T5."),
     trivet::layer<nn::AlibiBias>("AlibiBias", "Lowers scores with the distance, as in ALiBi."),
     trivet::layer<nn::FourierMixing>("FourierMixing",
-                                     "Mixes positions by Fourier transforms, as in FNet."),
+                                     "Mixes positions by Fourier or Hartley transforms, as in FNet."),
     trivet::layer<nn::MoeFeedForward>("MoeFeedForward",
                                       "Mixture of experts: each position uses a few of them."),
+    trivet::layer<nn::BigBirdAttention>("BigBirdAttention",
+                                        "Attention of blocks: global, near and random ones."),
+    trivet::layer<nn::KernelAttention>("KernelAttention",
+                                       "Attention by features instead of a softmax (Performers)."),
+    trivet::layer<nn::LinearMixing>("LinearMixing",
+                                    "Mixes positions by learned matrices, as in Sparse Mixers."),
     trivet::layer<nn::BottleneckBlock>("BottleneckBlock",
                                        "Thin block of attention and Mlps, as in MobileBERT."),
     trivet::layer<nn::TransformerBlock>("TransformerBlock",

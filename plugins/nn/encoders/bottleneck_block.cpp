@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/attention/bottleneck_block.h"
+#include "nn/encoders/bottleneck_block.h"
 
 #include "nn/basic/checks.h"
 #include "nn/basic/sequence_context.h"
