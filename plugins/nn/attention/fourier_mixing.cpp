@@ -6,10 +6,8 @@
 #include <vector>
 
 #include "nn/basic/checks.h"
-#include "trivet/error.h"
+#include "nn/basic/packed_rows.h"
 #include "trivet/ops.h"
-#include "trivet/ops/host_array.h"
-#include "trivet/tensor/meta_device.h"
 
 namespace trivet::nn {
 namespace {
@@ -38,33 +36,26 @@ Transform::Transform(std::int64_t n, Device& device) {
   sines = Tensor::from<float>(device, all_sines, {n, n});
 }
 
-// Segments are numbered from 1; 0 is padding.
-bool is_packed(const Tensor& segment_ids) {
-  if (!segment_ids.defined() || is_meta(segment_ids.device())) return false;
-  const HostArray<std::int32_t> segments(segment_ids);
-  for (std::int64_t i = 0; i < segment_ids.size(); ++i) {
-    if (segments[i] > 1) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 FourierMixing::FourierMixing(const Config& config, Scope& scope)
     : path_(scope.path()),
-      input_dims_(expect_set("nn/FourierMixing", path_, "input_dims", config.input_dims)) {}
+      input_dims_(expect_set("nn/FourierMixing", path_, "input_dims", config.input_dims)),
+      transform_(config.transform) {}
 
 Tensor FourierMixing::fprop(const Tensor& x, FpropContext& context) {
   if (x.rank() != 3 || x.dim(2) != input_dims_) {
     wrong_input("nn/FourierMixing", path_, "[B, T, " + std::to_string(input_dims_) + "]", x);
   }
-  if (is_packed(context.segment_ids)) {
-    throw UsageError("nn/FourierMixing '" + path_ + "' would mix the texts of a packed row",
-                     {.hint = "set pack = false in the input"});
-  }
+  refuse_packed("nn/FourierMixing", path_, context);
   const Transform features(input_dims_, x.device()), positions(x.dim(1), x.device());
-  return ops::sub(ops::matmul(positions.cosines, ops::matmul(x, features.cosines)),
-                  ops::matmul(positions.sines, ops::matmul(x, features.sines)));
+  const Tensor cosines = ops::matmul(x, features.cosines), sines = ops::matmul(x, features.sines);
+  const Tensor real = ops::sub(ops::matmul(positions.cosines, cosines),
+                               ops::matmul(positions.sines, sines));
+  if (transform_ == MixingTransform::fourier) return real;
+  const Tensor imaginary = ops::neg(ops::add(ops::matmul(positions.cosines, sines),
+                                             ops::matmul(positions.sines, cosines)));
+  return ops::sub(real, imaginary);
 }
 
 }  // namespace trivet::nn
