@@ -2,6 +2,8 @@
 #include "nn/attention/stacked_transformer.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "nn/basic/templates.h"
 
@@ -14,12 +16,20 @@ void StackedTransformerConfig::validate(Diagnostics& diagnostics) const {
   if (!moe_layers.empty() && !moe_layer_tpl) {
     diagnostics.add("moe_layer_tpl", "is not set, but moe_layers lists blocks that need it");
   }
-  for (const std::int64_t layer : moe_layers) {
-    if (num_layers == 0 || layer < num_layers) continue;
-    diagnostics.add("moe_layers", "has " + std::to_string(layer) + ", but the last of the " +
-                                      std::to_string(num_layers) + " blocks is " +
-                                      std::to_string(num_layers - 1));
+  if (!attention_layers.empty() && !attention_layer_tpl) {
+    diagnostics.add("attention_layer_tpl",
+                    "is \"none\", but attention_layers lists blocks that need it");
   }
+  const auto check = [&](const char* field, const std::vector<std::int64_t>& layers) {
+    for (const std::int64_t layer : layers) {
+      if (num_layers == 0 || layer < num_layers) continue;
+      diagnostics.add(field, "has " + std::to_string(layer) + ", but the last of the " +
+                                 std::to_string(num_layers) + " blocks is " +
+                                 std::to_string(num_layers - 1));
+    }
+  };
+  check("moe_layers", moe_layers);
+  check("attention_layers", attention_layers);
 }
 
 StackedTransformer::StackedTransformer(const Config& config, Scope& scope)
@@ -33,9 +43,17 @@ StackedTransformer::StackedTransformer(const Config& config, Scope& scope)
     complete(block, "residual_dropout", config.dropout_prob, Value());
     complete(block, "relu_dropout", config.dropout_prob, Value());
   }
+  const auto lists = [](const std::vector<std::int64_t>& layers, std::int64_t i) {
+    return std::ranges::find(layers, i) != layers.end();
+  };
   for (std::int64_t i = 0; i < config.num_layers; ++i) {
     ConfigOf<Layer> layer = block;
-    if (std::ranges::find(config.moe_layers, i) != config.moe_layers.end()) {
+    if (lists(config.attention_layers, i)) {
+      Value fields = layer.fields();
+      fields.set("attention_tpl", config.attention_layer_tpl.to_value());
+      layer = {std::string(layer.key()), std::move(fields)};
+    }
+    if (lists(config.moe_layers, i)) {
       complete(layer, "ffn_tpl", config.moe_layer_tpl.to_value(), Value());
     }
     add(scope, "layer_" + std::to_string(i), layer);

@@ -4,7 +4,9 @@
 // names are those of Praxis' StackedTransformer; the template sets dimensions and heads.
 //
 // dropout_prob sets atten_dropout, residual_dropout and relu_dropout of the template if they are
-// unset (and it has no `dropout`). The blocks in moe_layers use moe_layer_tpl as their ffn_tpl.
+// unset (and it has no `dropout`). The blocks in moe_layers use moe_layer_tpl as their ffn_tpl,
+// those in attention_layers attention_layer_tpl as their attention_tpl: a stack that mixes positions
+// in other ways below and attends at the top (Lee-Thorp and Ainslie 2022, "Sparse Mixers").
 //
 // Decodes with a cache if the blocks do (trivet/layer/extend_step.h).
 #pragma once
@@ -22,6 +24,8 @@ struct StackedTransformerConfig : LayerConfig {
   double input_dropout_prob = 0;
   std::vector<std::int64_t> moe_layers;
   ConfigOf<Layer> moe_layer_tpl;
+  std::vector<std::int64_t> attention_layers;
+  ConfigOf<Layer> attention_layer_tpl = "nn/MultiHeadAttention";
   CheckpointPolicy checkpoint_policy = CheckpointPolicy::save_everything;
 
   void validate(Diagnostics& diagnostics) const;
@@ -37,6 +41,9 @@ TRIVET_CONFIG(
      less_than(1), adjustable),
     (moe_layers, "Numbers of the blocks with experts, from 0.", at_least(0)),
     (moe_layer_tpl, "Feed-forward layer of the blocks in moe_layers, such as nn/MoeFeedForward."),
+    (attention_layers, "Numbers of the blocks with another attention than the template's, from 0.",
+     at_least(0)),
+    (attention_layer_tpl, "Attention of the blocks in attention_layers."),
     (checkpoint_policy, "Activations of each block that are kept for its gradients.", adjustable))
 
 class StackedTransformer final : public InTurn {
