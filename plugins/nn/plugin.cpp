@@ -32,6 +32,8 @@
 #include "nn/encoders/bottleneck_block.h"
 #include "nn/encoders/kernel_attention.h"
 #include "nn/encoders/linear_mixing.h"
+#include "nn/encoders/reuse_block.h"
+#include "nn/encoders/reuse_transformer.h"
 #include "nn/norm/batch_norm.h"
 #include "nn/norm/group_norm.h"
 #include "nn/norm/layer_norm.h"
@@ -122,6 +124,9 @@ TRIVET_PLUGIN(
                                        "Attention by features instead of a softmax (Performers)."),
     trivet::layer<nn::LinearMixing>("LinearMixing",
                                     "Mixes positions by learned matrices, as in Sparse Mixers."),
+    trivet::layer<nn::ReuseBlock>("ReuseBlock",
+                                  "Block that takes attention weights of the block below."),
+    trivet::layer<nn::ReuseTransformer>("ReuseTransformer", "A stack of nn/ReuseBlock."),
     trivet::layer<nn::BottleneckBlock>("BottleneckBlock",
                                        "Thin block of attention and Mlps, as in MobileBERT."),
     trivet::layer<nn::TransformerBlock>("TransformerBlock",

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/encoders/reuse_block.h"
+
+#include <cmath>
+
+#include "nn/attention/feed_forward.h"
+#include "nn/basic/checks.h"
+#include "nn/basic/sequence_context.h"
+#include "nn/basic/templates.h"
+#include "trivet/error.h"
+#include "trivet/ops.h"
+#include "trivet/tape.h"
+
+namespace trivet::nn {
+namespace {
+
+constexpr const char* kReuseBlock = "nn/ReuseBlock";
+constexpr float kUnseen = -1e30F;
+
+// [B, T, heads * D] -> [B, heads, T, D].
+Tensor split_heads(const Tensor& x, std::int64_t heads) {
+  const Shape shape{x.dim(0), x.dim(1), heads, x.dim(2) / heads};
+  return ops::contiguous(ops::transpose(ops::reshape(x, shape), {0, 2, 1, 3}));
+}
+
+// [B, 1, T, T]: 0 where positions are of one segment.
+Tensor unseen(const Tensor& segments) {
+  const NoGrad no_grad;
+  const std::int64_t rows = segments.dim(0), length = segments.dim(1);
+  const Tensor ids = ops::cast(segments, DType::f32);
+  const Tensor distance = ops::abs(ops::sub(ops::reshape(ids, {rows, 1, length, 1}),
+                                            ops::reshape(ids, {rows, 1, 1, length})));
+  const Tensor ones = ops::add(Tensor::zeros(segments.device(), distance.shape()), 1.0F);
+  return ops::mul(ops::min(distance, ones), kUnseen);  // ids are integers
+}
+
+}  // namespace
+
+void ReuseBlockConfig::validate(Diagnostics& diagnostics) const {
+  if (num_heads > 0 && input_dims % num_heads != 0) {
+    diagnostics.add("num_heads",
+                    "is " + std::to_string(num_heads) +
+                        ", which does not divide input_dims = " + std::to_string(input_dims),
+                    "use a divisor of input_dims");
+  }
+  if (num_heads > 0 && reuse_heads > num_heads) {
+    diagnostics.add("reuse_heads", "is " + std::to_string(reuse_heads) + ", but there are " +
+                                       std::to_string(num_heads) + " heads");
+  }
+  if (norm_policy != NormPolicy::pre && norm_policy != NormPolicy::post_skip) {
+    diagnostics.add("norm_policy", "must be pre or post_skip");
+  }
+}
+
+ReuseBlock::ReuseBlock(const Config& config, Scope& scope)
+    : path_(scope.path()),
+      input_dims_(expect_set(kReuseBlock, path_, "input_dims", config.input_dims)),
+      heads_(expect_set(kReuseBlock, path_, "num_heads", config.num_heads)),
+      reused_(config.reuse_heads),
+      norm_first_(config.norm_policy == NormPolicy::pre),
+      atten_dropout_(static_cast<float>(config.atten_dropout)) {
+  const auto norm = [&](const char* name) {
+    ConfigOf<Layer> layer = config.norm_tpl;
+    if (layer) complete(layer, "dim", input_dims_, 0);
+    return scope.layer(name, layer);
+  };
+  attention_norm_ = norm("attention_norm");
+  Scope attention = scope.child("attention");
+  const auto product = [&](const char* name, std::int64_t dims) {
+    return attention.layer(name, linear(input_dims_, dims, true, config.init, {}));
+  };
+  const std::int64_t computed = (heads_ - reused_) * (input_dims_ / heads_);
+  if (computed > 0) {
+    query_ = product("query", computed);
+    key_ = product("key", computed);
+  }
+  value_ = product("value", input_dims_);
+  output_ = product("output", input_dims_);
+  dropout_ = scope.layer("attention_dropout", dropout(config.dropout));
+  mlp_norm_ = norm("mlp_norm");
+  FeedForwardConfig mlp;
+  mlp.input_dims = input_dims_;
+  mlp.hidden_dims = config.hidden_dims;
+  mlp.activation = config.activation;
+  mlp.relu_dropout = config.dropout;
+  mlp.init = config.init;
+  mlp_ = std::make_shared<FeedForward>(mlp, scope, "mlp_");
+  mlp_dropout_ = scope.layer("output_dropout", dropout(config.dropout));
+}
+
+Tensor ReuseBlock::new_weights(const Tensor& x, FpropContext& context) const {
+  const std::int64_t heads = heads_ - reused_;
+  const float root = std::sqrt(static_cast<float>(input_dims_ / heads_));
+  const Tensor q = split_heads(ops::mul(query_->fprop(x, context), 1 / root), heads);
+  Tensor scores = ops::matmul(q, split_heads(key_->fprop(x, context), heads), {.transpose_b = true});
+  const Tensor segments =
+      segments_of(fitting(context.segment_ids, x), fitting(context.paddings, x));
+  if (segments.defined()) scores = ops::add(scores, unseen(segments));
+  return ops::softmax(scores);
+}
+
+Tensor ReuseBlock::attend(const Tensor& x, Tensor& weights, FpropContext& context) const {
+  if (reused_ > 0 && !weights.defined()) {
+    throw Error("[nn/ReuseBlock] '" + path_ + "' has reuse_heads, but no block is below it",
+                {.hint = "use nn/ReuseTransformer as the stack"});
+  }
+  if (reused_ > 0) {
+    const Tensor below = ops::contiguous(ops::slice(weights, 1, 0, reused_));
+    if (query_) {
+      const Tensor parts[] = {new_weights(x, context), below};
+      weights = ops::concat(parts, 1);
+    } else {
+      weights = below;
+    }
+  } else {
+    weights = new_weights(x, context);
+  }
+  Tensor kept = weights;
+  if (context.train && atten_dropout_ > 0) {
+    kept = ops::dropout(weights, atten_dropout_, context.key_for(path_, "atten_dropout"));
+  }
+  const Tensor mixed = ops::matmul(kept, split_heads(value_->fprop(x, context), heads_));
+  return output_->fprop(
+      ops::reshape(ops::contiguous(ops::transpose(mixed, {0, 2, 1, 3})), x.shape()), context);
+}
+
+Tensor ReuseBlock::fprop(const Tensor& x, Tensor& weights, FpropContext& context) const {
+  if (x.rank() != 3 || x.dim(2) != input_dims_) {
+    wrong_input(kReuseBlock, path_, "[B, T, " + std::to_string(input_dims_) + "]", x);
+  }
+  const auto through = [&](const std::shared_ptr<Layer>& layer, bool is_used, const Tensor& of) {
+    return layer && is_used ? layer->fprop(of, context) : of;
+  };
+  Tensor inner = attend(through(attention_norm_, norm_first_, x), weights, context);
+  Tensor h = ops::add(x, through(dropout_, true, inner));
+  h = through(attention_norm_, !norm_first_, h);
+  inner = mlp_->fprop(through(mlp_norm_, norm_first_, h), context);
+  h = ops::add(h, through(mlp_dropout_, true, inner));
+  return through(mlp_norm_, !norm_first_, h);
+}
+
+const void* ReuseBlock::extension(std::string_view id) const noexcept {
+  return id == kReuseBlockExtension ? this : Layer::extension(id);
+}
+
+Tensor ReuseBlock::fprop(const Tensor& x, FpropContext& context) {
+  Tensor none;
+  return fprop(x, none, context);
+}
+
+}  // namespace trivet::nn
