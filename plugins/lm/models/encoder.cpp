@@ -11,7 +11,7 @@ namespace {
 
 // Sizes of what is added to the embeddings.
 TransformerConfig sum_sizes(const EncoderConfig& config) {
-  if (config.trigram_embedding) return config;
+  if (config.embedding_projection != EmbeddingProjection::sum) return config;
   return embedding_sizes(config);
 }
 
@@ -20,13 +20,14 @@ ConfigOf<Layer> token_types_of(const EncoderConfig& config) {
   return table_of("nn/Embedding", config.type_vocab_size, sum_sizes(config));
 }
 
-// Null if the embeddings are as deep as the transformer and alone.
+// Null if the sum of the embeddings is as deep as the transformer.
 std::shared_ptr<Layer> projection_of(const EncoderConfig& config, Scope& scope) {
   const std::int64_t dims = embedding_sizes(config).model_dims;
-  if (dims == config.model_dims && !config.trigram_embedding) return nullptr;
+  const EmbeddingProjection projected = config.embedding_projection;
+  if (dims == config.model_dims && projected == EmbeddingProjection::sum) return nullptr;
   return scope.layer("embedding_projection",
-                     linear_of(config.trigram_embedding ? 3 * dims : dims, config.model_dims,
-                               "none", config.init));
+                     linear_of(projected == EmbeddingProjection::trigrams ? 3 * dims : dims,
+                               config.model_dims, "none", config.init));
 }
 
 Tensor token_types(const Batch& batch) {
@@ -54,7 +55,7 @@ TokenEmbedding own_embedding(const EncoderConfig& config, const ConfigOf<Layer>&
 
 Encoder::Encoder(const EncoderConfig& config, Scope& scope, const char* model)
     : model_(model),
-      trigram_(config.trigram_embedding),
+      projected_(config.embedding_projection),
       longest_(longest_of(config, positions_of(config.position_emb_tpl, config))),
       token_type_emb_(scope.layer("token_type_emb", token_types_of(config))),
       position_emb_(scope.layer("position_emb",
@@ -92,9 +93,11 @@ Tensor Encoder::fprop(const TokenEmbedding& embedding, const Batch& batch,
   check_ids(model_, ids, longest_);
   set_sequence_context(context, batch);
   Tensor x = embedding.fprop(ids, context);
-  if (trigram_) x = projection_->fprop(with_neighbors(x, batch), context);
+  if (projected_ == EmbeddingProjection::trigrams) x = with_neighbors(x, batch);
+  const bool first = projected_ != EmbeddingProjection::sum;
+  if (first) x = projection_->fprop(x, context);
   if (token_type_emb_) x = ops::add(x, token_type_emb_->fprop(token_types(batch), context));
-  Layer* const projection = trigram_ ? nullptr : projection_.get();
+  Layer* const projection = first ? nullptr : projection_.get();
   for (Layer* layer : {position_emb_.get(), embedding_norm_.get(), projection, transformer_.get(),
                        final_norm_.get()}) {
     if (layer != nullptr) x = layer->fprop(x, context);

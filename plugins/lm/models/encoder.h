@@ -10,14 +10,16 @@
 // 2020, "ALBERT", section 3.1; Model Garden's embedding_width). ALBERT's blocks, which share their
 // weights, are block_tpl = { type = "nn/TransformerBlock", shared = "block" }.
 //
-// With trigram_embedding the projection comes first and reads the embeddings of three positions
-// (Sun et al. 2020, "MobileBERT", section 3.2; the order is Model Garden's), so positions, token
-// types and their norm have D features:
+// With embedding_projection other than "sum" the projection comes first, so positions, token types
+// and their norm have D features:
 //
-//   x_t = [e_{t+1}, e_t, e_{t-1}] embedding_projection + b + token_type_emb + position_emb
+//   tokens    x_t = e_t embedding_projection + b + token_type_emb + position_emb
+//             (Model Garden's query_bert, without the bias, which the positions can hold)
+//   trigrams  the same of [e_{t+1}, e_t, e_{t-1}] (Sun et al. 2020, "MobileBERT", section 3.2; the
+//             order is Model Garden's), where e is 0 beyond the text: before its start, behind its
+//             end, and for padding
 //
-// where e is 0 beyond the text: before its start, behind its end, and for padding. MobileBERT's
-// blocks are block_tpl = "nn/BottleneckBlock".
+// MobileBERT's blocks are block_tpl = "nn/BottleneckBlock".
 //
 // Each part is optional in the config. Reads "ids" i32 [B, T] and, if the batch has them,
 // "token_type_ids" i32 [B, T] (default 0), "segment_pos", "segment_ids" and "paddings". A position
@@ -39,10 +41,18 @@
 
 namespace trivet::lm {
 
+// What is projected from the depth of the embeddings to that of the transformer.
+enum class EmbeddingProjection {
+  sum,       // of all embeddings, normed
+  tokens,    // those of the tokens
+  trigrams,  // those of three tokens side by side
+};
+TRIVET_ENUM(EmbeddingProjection, sum, tokens, trigrams)
+
 struct EncoderConfig : TransformerConfig {
   std::int64_t type_vocab_size = 0;
   std::int64_t embedding_dims = 0;
-  bool trigram_embedding = false;
+  EmbeddingProjection embedding_projection = EmbeddingProjection::sum;
   ConfigOf<Layer> position_emb_tpl = "nn/TrainablePositionalEmbedding";
   ConfigOf<Layer> embedding_norm_tpl;
 };
@@ -54,9 +64,9 @@ TRIVET_CONFIG(EncoderConfig, TransformerConfig,
               (embedding_dims,
                "Depth of the embeddings, which a linear layer widens to model_dims; 0: model_dims.",
                at_least(0)),
-              (trigram_embedding,
-               "Embeds the tokens before and after each position with it, side by side, and "
-               "projects them to model_dims, as in MobileBERT."),
+              (embedding_projection,
+               "What is projected to model_dims: the sum of the embeddings, those of the tokens, or "
+               "those of three tokens side by side, as in MobileBERT."),
               (position_emb_tpl,
                "Layer that adds positions to the embedding. none: the blocks handle positions."),
               (embedding_norm_tpl, "Norm of the sum of embeddings."))
@@ -85,7 +95,7 @@ class Encoder {
   Tensor with_neighbors(const Tensor& x, const Batch& batch) const;
 
   const char* model_;
-  bool trigram_;
+  EmbeddingProjection projected_;
   std::int64_t longest_;
   std::shared_ptr<Layer> token_type_emb_, position_emb_, embedding_norm_, projection_, transformer_,
       final_norm_;

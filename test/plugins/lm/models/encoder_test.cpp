@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trigram embedding of encoders and MobileBERT: formulas in double, ends of texts, and the
+// The projections of embeddings in encoders, and MobileBERT: formulas in double, ends of texts, and the
 // published number of weights.
 #include "lm/models/encoder.h"
 
@@ -27,13 +27,14 @@ lm::BertConfig trigram_config() {
   config.max_seq_len = 12;
   config.type_vocab_size = 2;
   config.embedding_dims = kEmbedding;
-  config.trigram_embedding = true;
+  config.embedding_projection = lm::EmbeddingProjection::trigrams;
   config.embedding_norm_tpl = "nn/LayerNorm";
   return config;
 }
 
-// Sun et al. 2020, section 3.2, in double.
-Rows reference_logits(const Fixture& fixture, const Tokens& ids, const Tokens& types) {
+// Sun et al. 2020, section 3.2, in double; or with the tokens alone.
+Rows reference_logits(const Fixture& fixture, const Tokens& ids, const Tokens& types,
+                      bool trigrams = true) {
   const Rows e = rows_of_table(fixture.parameter("embedding/table"), ids, kEmbedding);
   Rows three(ids.size());
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -50,7 +51,7 @@ Rows reference_logits(const Fixture& fixture, const Tokens& ids, const Tokens& t
   const auto norm = [&](const Rows& x, const std::string& path) {
     return layer_norm(x, fixture.parameter(path + "/scale"), fixture.parameter(path + "/bias"));
   };
-  Rows x = affine(three, fixture.parameter("embedding_projection/w"),
+  Rows x = affine(trigrams ? three : e, fixture.parameter("embedding_projection/w"),
                   fixture.parameter("embedding_projection/b"));
   x = sum(sum(x, added("token_type_emb/table", types)), added("position_emb/table", positions));
   x = transformer_block(norm(x, "embedding_norm"), fixture.below("transformer/layer_0"),
@@ -81,6 +82,24 @@ TEST_CASE("a trigram embedding joins three tokens, as MobileBERT's formula says"
     // One token has no neighbors.
     CHECK(largest_error(fixture.values({{"ids", fixture.ids({4}, {1, 1})}}),
                         flattened({reference_logits(fixture, {4}, {0})})) < 1e-5);
+  }
+}
+
+TEST_CASE("an embedding of tokens can be projected before the sum", "[lm-encoder]") {
+  lm::BertConfig config = trigram_config();
+  config.embedding_projection = lm::EmbeddingProjection::tokens;
+  for (const std::string& backend : backends()) {
+    Fixture fixture(config, backend);
+    INFO(backend);
+    CHECK(fixture.store.find("embedding_projection/w")->shape() == Shape{3, 8});
+    const Tokens ids = some_tokens(7, 3, kVocabulary), types = {0, 0, 0, 1, 1, 0, 1};
+    CHECK(largest_error(fixture.values({{"ids", fixture.ids(ids, {1, 7})},
+                                        {"token_type_ids", fixture.ids(types, {1, 7})}}),
+                        flattened({reference_logits(fixture, ids, types, false)})) < 1e-5);
+    CHECK(fixture.gradient_check({{"ids", fixture.ids(some_tokens(6, 6, kVocabulary), {2, 3})},
+                                  {"labels", fixture.ids(some_tokens(6, 7, kVocabulary), {2, 3})},
+                                  {"weights", fixture.numbers({1, 0, 1, 0, 1, 0}, {2, 3})}},
+                                 "avg_xent") == "");
   }
 }
 
