@@ -114,8 +114,8 @@ TRIVET_PLUGIN(
     trivet::layer<nn::RelativeBias>("RelativeBias",
                                     "A learned number for each head and distance, as in T5."),
     trivet::layer<nn::AlibiBias>("AlibiBias", "Lowers scores with the distance, as in ALiBi."),
-    trivet::layer<nn::FourierMixing>("FourierMixing",
-                                     "Mixes positions by Fourier or Hartley transforms, as in FNet."),
+    trivet::layer<nn::FourierMixing>(
+        "FourierMixing", "Mixes positions by Fourier or Hartley transforms, as in FNet."),
     trivet::layer<nn::MoeFeedForward>("MoeFeedForward",
                                       "Mixture of experts: each position uses a few of them."),
     trivet::layer<nn::BigBirdAttention>("BigBirdAttention",

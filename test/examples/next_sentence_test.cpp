@@ -21,7 +21,8 @@ TEST_CASE("an encoder learns which sentence follows, next to the masked tokens")
   const std::string file = temp.write("letters.jsonl", lines).string();
   const std::string input = R"(
 type = "data/MaskedLanguageModel"
-source = { type = "data/Jsonl", files = [")" + file + R"("] }
+source = { type = "data/Jsonl", files = [")" +
+                            file + R"("] }
 seq_len = 16
 batch_size = 16
 mask_id = 258
@@ -43,12 +44,17 @@ type_vocab_size = 2
 next_sentence = { enabled = true, dropout = 0.0 }
 [task.train_input]
 shuffle = true
-)" + input + "[task.eval_input]\nseed = 5\n" + input + R"(
+)" + input + "[task.eval_input]\nseed = 5\n" +
+                               input + R"(
 [trainer]
 train_steps = 500
 learning_rate = 0.003
 optimizer = "optim/Adam"
 )");
+  const ShellResult summary =
+      trivet::test::trivet("summary --abstract " + quoted((temp / "pairs.toml").string()));
+  INFO(summary.output);
+  CHECK(summary.exit_code == 0);
   const ShellResult result = run(temp / "pairs.toml", temp / "run", "runtime.threads=1");
   INFO(result.output);
   REQUIRE(result.exit_code == 0);

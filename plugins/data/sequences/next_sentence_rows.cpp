@@ -59,11 +59,10 @@ NextSentenceRows::NextSentenceRows(SequenceRules rules, std::int64_t seed, const
     : rules_(std::move(rules)),
       key_(RngKey(static_cast<std::uint64_t>(seed)).fold("next sentence")),
       room_(rules_.seq_len - special_tokens(rules_)),
-      fingerprint_(digest(rules_.tokens->fingerprint() + " next sentence " +
-                          std::to_string(rules_.seq_len) + " " +
-                          (rules_.special.bos ? std::to_string(*rules_.special.bos) : "none") +
-                          " " +
-                          (rules_.special.eos ? std::to_string(*rules_.special.eos) : "none"))) {
+      fingerprint_(
+          digest(rules_.tokens->fingerprint() + " next sentence " + std::to_string(rules_.seq_len) +
+                 " " + (rules_.special.bos ? std::to_string(*rules_.special.bos) : "none") + " " +
+                 (rules_.special.eos ? std::to_string(*rules_.special.eos) : "none"))) {
   if (room_ < 2) {
     throw InputError(input + ".seq_len: is " + std::to_string(rules_.seq_len) +
                          ", which leaves no room for two sentences next to " +
@@ -88,16 +87,15 @@ NextSentenceRows::NextSentenceRows(SequenceRules rules, std::int64_t seed, const
 
 NextSentenceRows::Span NextSentenceRows::window(std::int64_t row) const {
   const auto document = std::ranges::upper_bound(row_ends_, row) - row_ends_.begin();
-  const std::int64_t first =
-      document == 0 ? 0 : row_ends_[static_cast<std::size_t>(document - 1)];
+  const std::int64_t first = document == 0 ? 0 : row_ends_[static_cast<std::size_t>(document - 1)];
   const std::int64_t tokens = rules_.tokens->length(document);
   const std::int64_t begin = std::min((row - first) * room_, tokens - 2);
   return {document, begin, std::min(room_, tokens - begin)};
 }
 
 NextSentenceRows::Pair NextSentenceRows::pair(const Row& row) const {
-  SpanDraws draws(key_.fold(static_cast<std::uint64_t>(row.epoch))
-                  .fold(static_cast<std::uint64_t>(row.row)));
+  SpanDraws draws(
+      key_.fold(static_cast<std::uint64_t>(row.epoch)).fold(static_cast<std::uint64_t>(row.row)));
   const Span all = window(row.row);
   const std::int64_t length = 1 + draws.below(all.length - 1);
   Pair pair{.a = {all.document, all.begin, length},

@@ -20,8 +20,8 @@ void NextSentenceScores::update_state(const Batch& batch, const NestedMap& outpu
   for (std::int64_t i = 0; i < labels->size(); ++i) {
     if (weights && (*weights)[i] == 0) continue;
     // By how much the wrong class is ahead.
-    const double ahead = static_cast<double>(z[2 * i + 1 - label[i]]) -
-                         static_cast<double>(z[2 * i + label[i]]);
+    const double ahead =
+        static_cast<double>(z[2 * i + 1 - label[i]]) - static_cast<double>(z[2 * i + label[i]]);
     rows_ += 1;
     right_ += ahead < 0 ? 1 : 0;
     loss_ += ahead > 0 ? ahead + std::log1p(std::exp(-ahead)) : std::log1p(std::exp(ahead));

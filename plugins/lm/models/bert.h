@@ -5,12 +5,12 @@
 // Reads the same batch as the encoder. With "labels" i32 and "weights" f32 [B, T] in the batch it
 // returns "avg_xent" and "total_weight" (scalars) and "per_example_xent" f32 [B, T]; outside
 // training also "per_example_argmax" i32 [B, T]. Only positions with a weight count in the loss:
-// the masked ones. Without labels it returns "logits" [B, T, vocab_size]. With next_sentence it also
-// returns what next_sentence_head.h says.
+// the masked ones. Without labels it returns "logits" [B, T, vocab_size]. With next_sentence it
+// also returns what next_sentence_head.h says.
 //
 // Children: those of the encoder, "embedding" (with "table" and the bias "b" of the logits),
-// "mlm_dense" and "mlm_norm", and those of the next-sentence head. Classifiers (bert_classifier.h) use the same names, so they can start
-// from its weights.
+// "mlm_dense" and "mlm_norm", and those of the next-sentence head. Classifiers (bert_classifier.h)
+// use the same names, so they can start from its weights.
 #pragma once
 
 #include <memory>

@@ -58,10 +58,10 @@ Encoder::Encoder(const EncoderConfig& config, Scope& scope, const char* model)
       projected_(config.embedding_projection),
       longest_(longest_of(config, positions_of(config.position_emb_tpl, config))),
       token_type_emb_(scope.layer("token_type_emb", token_types_of(config))),
-      position_emb_(scope.layer("position_emb",
-                                positions_of(config.position_emb_tpl, sum_sizes(config)))),
-      embedding_norm_(scope.layer("embedding_norm",
-                                  norm_of(config.embedding_norm_tpl, sum_sizes(config)))),
+      position_emb_(
+          scope.layer("position_emb", positions_of(config.position_emb_tpl, sum_sizes(config)))),
+      embedding_norm_(
+          scope.layer("embedding_norm", norm_of(config.embedding_norm_tpl, sum_sizes(config)))),
       projection_(projection_of(config, scope)),
       transformer_(scope.layer("transformer", stack_of(config, config.num_layers, {}))),
       final_norm_(scope.layer("final_norm", norm_of(config.final_norm_tpl, config))) {}
@@ -75,11 +75,11 @@ Tensor Encoder::with_neighbors(const Tensor& x, const Batch& batch) const {
   }
   Tensor before = ops::slice(known, 1, 0, length - 1), after = ops::slice(known, 1, 1, length);
   if (const Tensor* segments = batch.find("segment_ids")) {
-    const Tensor same = ops::equal(ops::slice(*segments, 1, 0, length - 1),
-                                   ops::slice(*segments, 1, 1, length));
+    const Tensor same =
+        ops::equal(ops::slice(*segments, 1, 0, length - 1), ops::slice(*segments, 1, 1, length));
     const Tensor zeros = Tensor::zeros(x.device(), same.shape());
-    const Tensor counts = ops::reshape(ops::where(same, ops::add(zeros, 1.0F), zeros),
-                                       {x.dim(0), length - 1, 1});
+    const Tensor counts =
+        ops::reshape(ops::where(same, ops::add(zeros, 1.0F), zeros), {x.dim(0), length - 1, 1});
     before = ops::mul(before, counts);
     after = ops::mul(after, counts);
   }

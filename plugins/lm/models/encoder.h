@@ -56,20 +56,21 @@ struct EncoderConfig : TransformerConfig {
   ConfigOf<Layer> position_emb_tpl = "nn/TrainablePositionalEmbedding";
   ConfigOf<Layer> embedding_norm_tpl;
 };
-TRIVET_CONFIG(EncoderConfig, TransformerConfig,
-              (type_vocab_size,
-               "Number of token types in the batch's token_type_ids, such as first and second "
-               "sentence. 0: ignores token_type_ids.",
-               at_least(0)),
-              (embedding_dims,
-               "Depth of the embeddings, which a linear layer widens to model_dims; 0: model_dims.",
-               at_least(0)),
-              (embedding_projection,
-               "What is projected to model_dims: the sum of the embeddings, those of the tokens, or "
-               "those of three tokens side by side, as in MobileBERT."),
-              (position_emb_tpl,
-               "Layer that adds positions to the embedding. none: the blocks handle positions."),
-              (embedding_norm_tpl, "Norm of the sum of embeddings."))
+TRIVET_CONFIG(
+    EncoderConfig, TransformerConfig,
+    (type_vocab_size,
+     "Number of token types in the batch's token_type_ids, such as first and second "
+     "sentence. 0: ignores token_type_ids.",
+     at_least(0)),
+    (embedding_dims,
+     "Depth of the embeddings, which a linear layer widens to model_dims; 0: model_dims.",
+     at_least(0)),
+    (embedding_projection,
+     "What is projected to model_dims: the sum of the embeddings, those of the tokens, or "
+     "those of three tokens side by side, as in MobileBERT."),
+    (position_emb_tpl,
+     "Layer that adds positions to the embedding. none: the blocks handle positions."),
+    (embedding_norm_tpl, "Norm of the sum of embeddings."))
 
 // Sizes for what is as deep as the embeddings: model_dims is embedding_dims, if that is set.
 TransformerConfig embedding_sizes(const EncoderConfig& config);

@@ -34,9 +34,8 @@ void NextSentenceHead::fprop(const Tensor& h, const Batch& batch, FpropContext& 
                 {.hint = "set next_sentence = true in the inputs (data/MaskedLanguageModel)"});
   }
   const Tensor* weights = batch.find("weight");
-  outputs.set("next_sentence_loss",
-              ops::weighted_mean(ops::softmax_cross_entropy(logits, *labels),
-                                 weights != nullptr ? *weights : Tensor()));
+  outputs.set("next_sentence_loss", ops::weighted_mean(ops::softmax_cross_entropy(logits, *labels),
+                                                       weights != nullptr ? *weights : Tensor()));
 }
 
 }  // namespace trivet::lm

@@ -18,7 +18,7 @@ Tensor fill_tensor(std::int64_t batch_size, std::int64_t seq_len, T value) {
 
 }  // namespace
 
-MetaInput::MetaInput(std::int64_t batch_size, std::int64_t seq_len) {
+MetaInput::MetaInput(std::int64_t batch_size, std::int64_t seq_len, bool next_sentence) {
   Tensor positions = fill_tensor<std::int32_t>(batch_size, seq_len, 0);
   const auto position = positions.mutable_span<std::int32_t>();
   for (std::size_t i = 0; i < position.size(); ++i) {
@@ -36,13 +36,19 @@ MetaInput::MetaInput(std::int64_t batch_size, std::int64_t seq_len) {
   batch_.set("paddings", fill_tensor<float>(batch_size, seq_len, 0));
   batch_.set("segment_pos", std::move(positions));
   batch_.set("weight", std::move(weight));
+  if (!next_sentence) return;
+  Tensor labels = Tensor::host({batch_size}, DType::i32);
+  std::ranges::fill(labels.mutable_span<std::int32_t>(), 0);
+  batch_.set("next_sentence_label", std::move(labels));
 }
 
 std::unique_ptr<Input> meta_input(const ConfigOf<Input>& config) {
   const std::int64_t batch_size = config.fields().integer_or("batch_size", 0);
   const std::int64_t seq_len = config.fields().integer_or("seq_len", 0);
   if (batch_size < 1 || seq_len < 1) return nullptr;
-  return std::make_unique<MetaInput>(batch_size, seq_len);
+  const Value* pairs = config.fields().find("next_sentence");
+  return std::make_unique<MetaInput>(
+      batch_size, seq_len, pairs != nullptr && pairs->is_boolean() && pairs->as_boolean());
 }
 
 }  // namespace trivet::lm

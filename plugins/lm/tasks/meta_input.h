@@ -14,7 +14,8 @@ namespace trivet::lm {
 
 class MetaInput final : public Input {
  public:
-  MetaInput(std::int64_t batch_size, std::int64_t seq_len);
+  // With `next_sentence` batches have "next_sentence_label", too.
+  MetaInput(std::int64_t batch_size, std::int64_t seq_len, bool next_sentence);
 
   std::optional<Batch> get_next() override { return batch_; }
   void reset() override {}

@@ -50,11 +50,11 @@ Tensor FourierMixing::fprop(const Tensor& x, FpropContext& context) {
   refuse_packed("nn/FourierMixing", path_, context);
   const Transform features(input_dims_, x.device()), positions(x.dim(1), x.device());
   const Tensor cosines = ops::matmul(x, features.cosines), sines = ops::matmul(x, features.sines);
-  const Tensor real = ops::sub(ops::matmul(positions.cosines, cosines),
-                               ops::matmul(positions.sines, sines));
+  const Tensor real =
+      ops::sub(ops::matmul(positions.cosines, cosines), ops::matmul(positions.sines, sines));
   if (transform_ == MixingTransform::fourier) return real;
-  const Tensor imaginary = ops::neg(ops::add(ops::matmul(positions.cosines, sines),
-                                             ops::matmul(positions.sines, cosines)));
+  const Tensor imaginary = ops::neg(
+      ops::add(ops::matmul(positions.cosines, sines), ops::matmul(positions.sines, cosines)));
   return ops::sub(real, imaginary);
 }
 

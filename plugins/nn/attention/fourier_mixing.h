@@ -4,8 +4,8 @@
 //
 //   y = Re(F_T x F_D),   F_n[j, k] = exp(-2 pi i j k / n)
 //
-// the discrete Fourier transforms over the positions and over the features, not normalized; or, with
-// transform = "hartley", their Re - Im (Lee-Thorp and Ainslie 2022, "Sparse Mixers"). They are
+// the discrete Fourier transforms over the positions and over the features, not normalized; or,
+// with transform = "hartley", their Re - Im (Lee-Thorp and Ainslie 2022, "Sparse Mixers"). They are
 // products with the matrices of cosines and sines, of T D (T + D) multiplications each.
 //
 //   block_tpl = { type = "nn/TransformerBlock", attention_tpl = "nn/FourierMixing" }

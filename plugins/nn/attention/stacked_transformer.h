@@ -5,8 +5,9 @@
 //
 // dropout_prob sets atten_dropout, residual_dropout and relu_dropout of the template if they are
 // unset (and it has no `dropout`). The blocks in moe_layers use moe_layer_tpl as their ffn_tpl,
-// those in attention_layers attention_layer_tpl as their attention_tpl: a stack that mixes positions
-// in other ways below and attends at the top (Lee-Thorp and Ainslie 2022, "Sparse Mixers").
+// those in attention_layers attention_layer_tpl as their attention_tpl: a stack that mixes
+// positions in other ways below and attends at the top (Lee-Thorp and Ainslie 2022, "Sparse
+// Mixers").
 //
 // Decodes with a cache if the blocks do (trivet/layer/extend_step.h).
 #pragma once

@@ -23,14 +23,15 @@ struct AttentionProductsConfig : LayerConfig {
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(
-    AttentionProductsConfig, trivet::LayerConfig,
-    (input_dims, "Depth of the input and of the output; 0 in a template: as the layer around it.",
-     at_least(0)),
-    (num_heads, "Heads of the queries; 0 in a template: as the layer around it says.", at_least(0)),
-    (has_bias, "Adds bias vectors to the four products."),
-    (init, "Initializer of the weights. Default: that of nn/Linear."),
-    (output_init, "Initializer of the output projection. Default: init."))
+TRIVET_CONFIG(AttentionProductsConfig, trivet::LayerConfig,
+              (input_dims,
+               "Depth of the input and of the output; 0 in a template: as the layer around it.",
+               at_least(0)),
+              (num_heads, "Heads of the queries; 0 in a template: as the layer around it says.",
+               at_least(0)),
+              (has_bias, "Adds bias vectors to the four products."),
+              (init, "Initializer of the weights. Default: that of nn/Linear."),
+              (output_init, "Initializer of the output projection. Default: init."))
 
 class AttentionProducts {
  public:
@@ -42,9 +43,13 @@ class AttentionProducts {
 
   // Throws Error unless x is [B, T, input_dims].
   void check(const Tensor& x) const;
-  Tensor queries(const Tensor& x, FpropContext& context) const { return by_head(*query_, x, context); }
+  Tensor queries(const Tensor& x, FpropContext& context) const {
+    return by_head(*query_, x, context);
+  }
   Tensor keys(const Tensor& x, FpropContext& context) const { return by_head(*key_, x, context); }
-  Tensor values(const Tensor& x, FpropContext& context) const { return by_head(*value_, x, context); }
+  Tensor values(const Tensor& x, FpropContext& context) const {
+    return by_head(*value_, x, context);
+  }
   // mixed [B, T, H, D] -> [B, T, input_dims].
   Tensor output(const Tensor& mixed, FpropContext& context) const;
 

@@ -54,8 +54,8 @@ std::vector<std::int32_t> BigBirdAttention::seen(std::int64_t blocks, std::int64
     for (std::int64_t other = 0; other < blocks; ++other) add(other);
     return list;
   }
-  const RngKey key = key_.fold(static_cast<std::uint64_t>(head)).fold(
-      static_cast<std::uint64_t>(block));
+  const RngKey key =
+      key_.fold(static_cast<std::uint64_t>(head)).fold(static_cast<std::uint64_t>(block));
   std::uint32_t bits[1];
   const std::int64_t wanted = std::ssize(list) + random_;
   for (std::int64_t draw = 0; std::ssize(list) < wanted; ++draw) {
@@ -140,23 +140,23 @@ Tensor BigBirdAttention::between(const Blocks& all, FpropContext& context) const
   ops::AttentionOptions options;
   {
     const NoGrad no_grad;
-    const Tensor of_blocks = ops::cast(
-        ops::reshape(all.segments, {batch * all.blocks, block_size_}), DType::f32);
+    const Tensor of_blocks =
+        ops::cast(ops::reshape(all.segments, {batch * all.blocks, block_size_}), DType::f32);
     const Tensor rows[] = {of_blocks, filled(device, {1, block_size_}, kNoBlock)};
     const Tensor at = Tensor::from<std::int32_t>(device, of_segments, {queries, most});
-    options.kv_segments = ops::cast(ops::reshape(ops::gather_rows(ops::concat(rows, 0), at),
-                                                 {queries, most * block_size_}),
-                                    DType::i32);
-    const Tensor inner = ops::slice(
-        ops::reshape(all.segments, {batch, 1, all.blocks, block_size_}), 2, 1, middle + 1);
-    options.q_segments = ops::reshape(
-        ops::contiguous(ops::expand(inner, {batch, heads, middle, block_size_})),
-        {queries, block_size_});
+    options.kv_segments = ops::cast(
+        ops::reshape(ops::gather_rows(ops::concat(rows, 0), at), {queries, most * block_size_}),
+        DType::i32);
+    const Tensor inner = ops::slice(ops::reshape(all.segments, {batch, 1, all.blocks, block_size_}),
+                                    2, 1, middle + 1);
+    options.q_segments =
+        ops::reshape(ops::contiguous(ops::expand(inner, {batch, heads, middle, block_size_})),
+                     {queries, block_size_});
   }
   set_dropout(options, "atten_dropout", context);
-  const Tensor q = ops::slice(
-      ops::reshape(by_block(all.q), {batch, heads, all.blocks, block_size_ * dims}), 2, 1,
-      middle + 1);
+  const Tensor q =
+      ops::slice(ops::reshape(by_block(all.q), {batch, heads, all.blocks, block_size_ * dims}), 2,
+                 1, middle + 1);
   const Tensor mixed =
       ops::attention(ops::reshape(ops::contiguous(q), {queries, block_size_, 1, dims}),
                      gathered(all.k), gathered(all.v), options);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // BigBirdAttention: attention between some blocks of positions only (Zaheer et al. 2020, "Big
-// Bird", section 2 and appendix D), x [B, T, input_dims] -> the same shape. The positions are blocks
-// of block_size; the last may be shorter. The queries of a block see
+// Bird", section 2 and appendix D), x [B, T, input_dims] -> the same shape. The positions are
+// blocks of block_size; the last may be shorter. The queries of a block see
 //
 //   global   the first and the last block; and those two see all blocks
 //   window   the block itself and its two neighbors
@@ -38,7 +38,8 @@ struct BigBirdAttentionConfig : AttentionProductsConfig {
 };
 TRIVET_CONFIG(BigBirdAttentionConfig, AttentionProductsConfig,
               (block_size, "Positions in a block.", between(1, 1000000)),
-              (num_rand_blocks, "Blocks that each block sees at random, by head.", between(0, 1000)),
+              (num_rand_blocks, "Blocks that each block sees at random, by head.",
+               between(0, 1000)),
               (seed, "Seed of the draw of blocks."),
               (atten_dropout, "Share of the attention weights dropped in training.", at_least(0),
                less_than(1), adjustable))

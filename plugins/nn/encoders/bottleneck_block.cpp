@@ -10,6 +10,7 @@ namespace trivet::nn {
 namespace {
 
 constexpr const char* kBottleneckBlock = "nn/BottleneckBlock";
+constexpr bool kHasBias = true;
 
 Tensor through_norm(const std::shared_ptr<Layer>& norm, const Tensor& x, FpropContext& context) {
   return norm ? norm->fprop(x, context) : x;
@@ -34,7 +35,7 @@ BottleneckBlock::BottleneckBlock(const Config& config, Scope& scope)
       atten_dropout_(static_cast<float>(config.atten_dropout)) {
   const auto product = [&](Scope& in, const char* name, std::int64_t from, std::int64_t to,
                            const ConfigOf<Layer>& activation = {}) {
-    return in.layer(name, linear(from, to, true, config.init, {}, activation));
+    return in.layer(name, linear(from, to, kHasBias, config.init, {}, activation));
   };
   const auto norm = [&](const std::string& name, std::int64_t dims) {
     ConfigOf<Layer> layer = config.norm_tpl;
@@ -66,10 +67,9 @@ BottleneckBlock::BottleneckBlock(const Config& config, Scope& scope)
 
 Tensor BottleneckBlock::attend(const Tensor& x, const Tensor& b, FpropContext& context) const {
   const Tensor values = of_bottleneck_ ? b : x;
-  const Tensor shared =
-      shared_.linear
-          ? through_norm(shared_.norm, shared_.linear->fprop(x, context), context)
-          : values;
+  const Tensor shared = shared_.linear
+                            ? through_norm(shared_.norm, shared_.linear->fprop(x, context), context)
+                            : values;
   const auto by_head = [&](const std::shared_ptr<Layer>& layer, const Tensor& of) {
     return ops::reshape(layer->fprop(of, context), {x.dim(0), x.dim(1), heads_, dims_ / heads_});
   };

@@ -9,9 +9,9 @@
 //   h = ffn_i_norm(h + ffn_i_out(activation(ffn_i_in(h))))        i = 0 .. num_feedforward_networks
 //   y = output_norm(x + dropout(h output + b))
 //
-// With use_bottleneck_attention, queries, keys and values are of b, and there is no s; else, without
-// key_query_shared_bottleneck, all three are of x. The norms are nn/NoNorm, the paper's for the
-// small model, unless norm_tpl says otherwise.
+// With use_bottleneck_attention, queries, keys and values are of b, and there is no s; else,
+// without key_query_shared_bottleneck, all three are of x. The norms are nn/NoNorm, the paper's for
+// the small model, unless norm_tpl says otherwise.
 //
 //   block_tpl = { type = "nn/BottleneckBlock" }
 //
@@ -50,8 +50,7 @@ TRIVET_CONFIG(
     BottleneckBlockConfig, trivet::LayerConfig,
     (input_dims, "Depth of the input and of the output; 0 in a template: as the model around it.",
      at_least(0)),
-    (hidden_dims,
-     "Depth between the two layers of a feed-forward network; 0: 4 * bottleneck_dims.",
+    (hidden_dims, "Depth between the two layers of a feed-forward network; 0: 4 * bottleneck_dims.",
      at_least(0)),
     (num_heads, "Heads of the attention; 0 in a template: as the model around it.", at_least(0)),
     (bottleneck_dims, "Depth of attention and feed-forward networks.", at_least(1)),

@@ -105,16 +105,14 @@ std::vector<float> KernelAttention::random_products(std::int64_t features, std::
 
 // The exponents of exp and expplus, up to what cancels.
 Tensor KernelAttention::exponents(const Side& side, const Tensor& w) const {
-  const Tensor u =
-      w.defined() ? ops::matmul(side.x, w, {.transpose_b = true}) : side.x;
+  const Tensor u = w.defined() ? ops::matmul(side.x, w, {.transpose_b = true}) : side.x;
   const Tensor half = ops::mul(squared_length(side.x), -0.5F);
   if (transform_ == FeatureTransform::exp) return ops::add(u, half);
   // Theorem 3.3: phi is the mean of |q + k|^2, rho the ratio that makes the variance least.
   const auto dims = static_cast<float>(heads_.head_dims());
   const Tensor x = ops::stop_gradient(side.x), other = ops::stop_gradient(side.other);
-  const Tensor product = ops::sum(ops::mul(mean_of_positions(x, side.mask),
-                                           mean_of_positions(other, side.mask)),
-                                  -1, kKeep);
+  const Tensor product = ops::sum(
+      ops::mul(mean_of_positions(x, side.mask), mean_of_positions(other, side.mask)), -1, kKeep);
   const Tensor phi = ops::add(ops::add(mean_of_positions(squared_length(x), side.mask),
                                        mean_of_positions(squared_length(other), side.mask)),
                               ops::mul(product, 2));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // KernelAttention: attention by products of features instead of a softmax (Katharopoulos et al.
-// 2020; Choromanski et al. 2020, "Performers"), x [B, T, input_dims] -> the same shape. By head, with
-// q and k divided by D^(1/4),
+// 2020; Choromanski et al. 2020, "Performers"), x [B, T, input_dims] -> the same shape. By head,
+// with q and k divided by D^(1/4),
 //
 //   y_i = phi(q_i) sum_j phi(k_j)^T v_j / (phi(q_i) sum_j phi(k_j)^T + 1e-6)
 //

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LinearMixing: mixes positions and features by two learned matrices, instead of attention
-// (Lee-Thorp and Ainslie 2022, "Sparse Mixers", section 3.2; Model Garden's linear mixing), x [B, T,
-// D] -> the same shape:
+// (Lee-Thorp and Ainslie 2022, "Sparse Mixers", section 3.2; Model Garden's linear mixing), x [B,
+// T, D] -> the same shape:
 //
 //   y = positions x features
 //

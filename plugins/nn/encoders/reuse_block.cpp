@@ -15,6 +15,7 @@ namespace trivet::nn {
 namespace {
 
 constexpr const char* kReuseBlock = "nn/ReuseBlock";
+constexpr bool kBias = true;
 constexpr float kUnseen = -1e30F;
 
 // [B, T, heads * D] -> [B, heads, T, D].
@@ -28,8 +29,8 @@ Tensor unseen(const Tensor& segments) {
   const NoGrad no_grad;
   const std::int64_t rows = segments.dim(0), length = segments.dim(1);
   const Tensor ids = ops::cast(segments, DType::f32);
-  const Tensor distance = ops::abs(ops::sub(ops::reshape(ids, {rows, 1, length, 1}),
-                                            ops::reshape(ids, {rows, 1, 1, length})));
+  const Tensor distance = ops::abs(
+      ops::sub(ops::reshape(ids, {rows, 1, length, 1}), ops::reshape(ids, {rows, 1, 1, length})));
   const Tensor ones = ops::add(Tensor::zeros(segments.device(), distance.shape()), 1.0F);
   return ops::mul(ops::min(distance, ones), kUnseen);  // ids are integers
 }
@@ -67,7 +68,7 @@ ReuseBlock::ReuseBlock(const Config& config, Scope& scope)
   attention_norm_ = norm("attention_norm");
   Scope attention = scope.child("attention");
   const auto product = [&](const char* name, std::int64_t dims) {
-    return attention.layer(name, linear(input_dims_, dims, true, config.init, {}));
+    return attention.layer(name, linear(input_dims_, dims, kBias, config.init, {}));
   };
   const std::int64_t computed = (heads_ - reused_) * (input_dims_ / heads_);
   if (computed > 0) {
@@ -92,7 +93,8 @@ Tensor ReuseBlock::new_weights(const Tensor& x, FpropContext& context) const {
   const std::int64_t heads = heads_ - reused_;
   const float root = std::sqrt(static_cast<float>(input_dims_ / heads_));
   const Tensor q = split_heads(ops::mul(query_->fprop(x, context), 1 / root), heads);
-  Tensor scores = ops::matmul(q, split_heads(key_->fprop(x, context), heads), {.transpose_b = true});
+  Tensor scores =
+      ops::matmul(q, split_heads(key_->fprop(x, context), heads), {.transpose_b = true});
   const Tensor segments =
       segments_of(fitting(context.segment_ids, x), fitting(context.paddings, x));
   if (segments.defined()) scores = ops::add(scores, unseen(segments));
@@ -128,15 +130,19 @@ Tensor ReuseBlock::fprop(const Tensor& x, Tensor& weights, FpropContext& context
   if (x.rank() != 3 || x.dim(2) != input_dims_) {
     wrong_input(kReuseBlock, path_, "[B, T, " + std::to_string(input_dims_) + "]", x);
   }
-  const auto through = [&](const std::shared_ptr<Layer>& layer, bool is_used, const Tensor& of) {
-    return layer && is_used ? layer->fprop(of, context) : of;
+  const auto through = [&](const std::shared_ptr<Layer>& layer, const Tensor& of) {
+    return layer ? layer->fprop(of, context) : of;
   };
-  Tensor inner = attend(through(attention_norm_, norm_first_, x), weights, context);
-  Tensor h = ops::add(x, through(dropout_, true, inner));
-  h = through(attention_norm_, !norm_first_, h);
-  inner = mlp_->fprop(through(mlp_norm_, norm_first_, h), context);
-  h = ops::add(h, through(mlp_dropout_, true, inner));
-  return through(mlp_norm_, !norm_first_, h);
+  const auto before = [&](const std::shared_ptr<Layer>& norm, const Tensor& of) {
+    return norm_first_ ? through(norm, of) : of;
+  };
+  const auto after = [&](const std::shared_ptr<Layer>& norm, const Tensor& of) {
+    return norm_first_ ? of : through(norm, of);
+  };
+  const Tensor mixed = attend(before(attention_norm_, x), weights, context);
+  const Tensor h = after(attention_norm_, ops::add(x, through(dropout_, mixed)));
+  const Tensor mlp = mlp_->fprop(before(mlp_norm_, h), context);
+  return after(mlp_norm_, ops::add(h, through(mlp_dropout_, mlp)));
 }
 
 const void* ReuseBlock::extension(std::string_view id) const noexcept {

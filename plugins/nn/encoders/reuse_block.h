@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReuseBlock: a transformer block some of whose heads take the attention weights of the block below
-// (Bhojanapalli et al. 2021, "Leveraging redundancy in attention with Reuse Transformers"), x [B, T,
-// input_dims] -> the same shape. With H heads, K = reuse_heads of which reuse,
+// (Bhojanapalli et al. 2021, "Leveraging redundancy in attention with Reuse Transformers"), x [B,
+// T, input_dims] -> the same shape. With H heads, K = reuse_heads of which reuse,
 //
 //   P = [softmax(q k^T / sqrt(D)) of H - K heads; heads 0 to K - 1 of the P below]   [B, H, T, T]
 //   attention(x) = (P v of each head, side by side) output + b

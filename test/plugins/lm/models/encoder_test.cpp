@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The projections of embeddings in encoders, and MobileBERT: formulas in double, ends of texts, and the
-// published number of weights.
+// The projections of embeddings in encoders, and MobileBERT: formulas in double, ends of texts, and
+// the published number of weights.
 #include "lm/models/encoder.h"
 
 #include <catch2/catch.hpp>
@@ -112,11 +112,11 @@ TEST_CASE("a trigram embedding ends with its text", "[lm-encoder]") {
   Tokens packed = first;
   packed.insert(packed.end(), second.begin(), second.end());
   packed.push_back(5);
-  const std::vector<float> both = fixture.values(
-      {{"ids", fixture.ids(packed, {1, 8})},
-       {"segment_ids", fixture.ids({1, 1, 1, 2, 2, 2, 2, 0}, {1, 8})},
-       {"segment_pos", fixture.ids({0, 1, 2, 0, 1, 2, 3, 0}, {1, 8})},
-       {"paddings", fixture.numbers({0, 0, 0, 0, 0, 0, 0, 1}, {1, 8})}});
+  const std::vector<float> both =
+      fixture.values({{"ids", fixture.ids(packed, {1, 8})},
+                      {"segment_ids", fixture.ids({1, 1, 1, 2, 2, 2, 2, 0}, {1, 8})},
+                      {"segment_pos", fixture.ids({0, 1, 2, 0, 1, 2, 3, 0}, {1, 8})},
+                      {"paddings", fixture.numbers({0, 0, 0, 0, 0, 0, 0, 1}, {1, 8})}});
   std::vector<float> want = alone(first);
   const std::vector<float> behind = alone(second);
   want.insert(want.end(), behind.begin(), behind.end());
@@ -131,8 +131,8 @@ TEST_CASE("a trigram embedding ends with its text", "[lm-encoder]") {
 }
 
 TEST_CASE("MobileBERT has the published number of weights", "[lm-encoder]") {
-  // Sun et al. 2020, table 1: 25.3M with the heads of pretraining, of 24 blocks in 512 features with
-  // bottlenecks of 128. The authors' file has 24,581,888 weights without these heads.
+  // Sun et al. 2020, table 1: 25.3M with the heads of pretraining, of 24 blocks in 512 features
+  // with bottlenecks of 128. The authors' file has 24,581,888 weights without these heads.
   lm::BertConfig config = trigram_config();
   config.vocab_size = 30522;
   config.embedding_dims = 128;
@@ -155,12 +155,11 @@ TEST_CASE("MobileBERT has the published number of weights", "[lm-encoder]") {
     encoder += parameter->shape().size();
   }
   const auto dense = [](std::int64_t in, std::int64_t out) { return in * out + out; };
-  const std::int64_t embeddings =
-      30522 * 128 + dense(3 * 128, 512) + 2 * 512 + 512 * 512 + 2 * 512;
+  const std::int64_t embeddings = 30522 * 128 + dense(3 * 128, 512) + 2 * 512 + 512 * 512 + 2 * 512;
   const std::int64_t attention = 2 * dense(128, 128) + dense(512, 128) + dense(128, 128);
   const std::int64_t block = 2 * (dense(512, 128) + 2 * 128) + attention + 2 * 128 +
-                             4 * (dense(128, 512) + dense(512, 128) + 2 * 128) +
-                             dense(128, 512) + 2 * 512;
+                             4 * (dense(128, 512) + dense(512, 128) + 2 * 128) + dense(128, 512) +
+                             2 * 512;
   CHECK(encoder == embeddings + 24 * block);
   CHECK(encoder == 24'581'888);
 }

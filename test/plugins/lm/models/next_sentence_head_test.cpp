@@ -118,9 +118,10 @@ TEST_CASE("next-sentence scores are means over the rows", "[lm]") {
   const auto seen = [&](const std::vector<float>& z, const Tokens& labels,
                         const std::vector<float>& weights, lm::NextSentenceScores& scores) {
     const std::int64_t rows = std::ssize(labels);
-    scores.update_state({{"weight", Tensor::from<float>(*device, weights, {rows})},
-                         {"next_sentence_label", Tensor::from<std::int32_t>(*device, labels, {rows})}},
-                        {{"next_sentence_logits", Tensor::from<float>(*device, z, {rows, 2})}});
+    scores.update_state(
+        {{"weight", Tensor::from<float>(*device, weights, {rows})},
+         {"next_sentence_label", Tensor::from<std::int32_t>(*device, labels, {rows})}},
+        {{"next_sentence_logits", Tensor::from<float>(*device, z, {rows, 2})}});
   };
   lm::NextSentenceScores scores, other, restored;
   CHECK(scores.result().empty());

@@ -35,10 +35,10 @@ struct Sparse : LayerFixture {
   Sparse(const std::string& backend, std::int64_t block_size, std::int64_t random,
          std::int64_t seed = 0)
       : LayerFixture(backend, {"nn/BigBirdAttention", Value::table({{"input_dims", kDims},
-                                                                   {"num_heads", kHeads},
-                                                                   {"block_size", block_size},
-                                                                   {"num_rand_blocks", random},
-                                                                   {"seed", seed}})}),
+                                                                    {"num_heads", kHeads},
+                                                                    {"block_size", block_size},
+                                                                    {"num_rand_blocks", random},
+                                                                    {"seed", seed}})}),
         size(block_size),
         store_of_twin(device(), trivet::RngKey(7)),
         twin(twin_config(block_size, random, seed), twin_scope()) {
@@ -65,20 +65,19 @@ struct Sparse : LayerFixture {
   // Full attention under the mask of the blocks and of `segments`, in double.
   Rows reference(const Rows& x, const std::vector<std::int32_t>& segments) const {
     const auto blocks = static_cast<std::int64_t>((x.size() + size - 1) / size);
-    const Heads heads{.heads = kHeads,
-                      .kv_heads = kHeads,
-                      .scored = [&](double score, std::size_t head, std::size_t i, std::size_t j) {
-                        const Blocks seen = attention().seen(
-                            blocks, static_cast<std::int64_t>(head),
-                            static_cast<std::int64_t>(i / size));
-                        const auto block = static_cast<std::int32_t>(j / size);
-                        const bool sees = std::ranges::find(seen, block) != seen.end();
-                        return sees && segments[i] == segments[j]
-                                   ? score
-                                   : -std::numeric_limits<double>::infinity();
-                      }};
-    return trivet::test::attention(x, [this](const std::string& path) { return values(path); },
-                                   heads);
+    const Heads heads{
+        .heads = kHeads,
+        .kv_heads = kHeads,
+        .scored = [&](double score, std::size_t head, std::size_t i, std::size_t j) {
+          const Blocks seen = attention().seen(blocks, static_cast<std::int64_t>(head),
+                                               static_cast<std::int64_t>(i / size));
+          const auto block = static_cast<std::int32_t>(j / size);
+          const bool sees = std::ranges::find(seen, block) != seen.end();
+          return sees && segments[i] == segments[j] ? score
+                                                    : -std::numeric_limits<double>::infinity();
+        }};
+    return trivet::test::attention(
+        x, [this](const std::string& path) { return values(path); }, heads);
   }
   std::size_t size;
   trivet::ParameterStore store_of_twin;
@@ -109,10 +108,13 @@ TEST_CASE("a block of Big Bird sees global, near and drawn blocks, each once", "
     }
     // The ends are neighbors of the second block and of the last but one.
     CHECK(seen.size() == (block == 1 || block == 18 ? 4U : 5U) + 3U);
-    for (const std::int64_t sight : {std::int64_t{0}, std::int64_t{19}, block - 1, block, block + 1}) {
+    for (const std::int64_t sight :
+         {std::int64_t{0}, std::int64_t{19}, block - 1, block, block + 1}) {
       CHECK(std::ranges::find(seen, static_cast<std::int32_t>(sight)) != seen.end());
     }
-    for (std::size_t i = seen.size() - 3; i < seen.size(); ++i) ++drawn[static_cast<std::size_t>(seen[i])];
+    for (std::size_t i = seen.size() - 3; i < seen.size(); ++i) {
+      ++drawn[static_cast<std::size_t>(seen[i])];
+    }
     heads_differ = heads_differ || seen != layer.attention().seen(20, 1, block);
     seeds_differ = seeds_differ || seen != other.attention().seen(20, 0, block);
   }
@@ -154,8 +156,7 @@ TEST_CASE("Big Bird's positions see neither padding nor other segments", "[nn]")
   context.segment_ids = Tensor::from<std::int32_t>(layer.device(), ids, {1, 15});
   context.paddings = layer.tensor(paddings, {1, 15});
   const std::vector<float> x = random_values(15 * kDims, 3);
-  const auto got =
-      layer.layer().fprop(layer.tensor(x, {1, 15, kDims}), context).to_host<float>();
+  const auto got = layer.layer().fprop(layer.tensor(x, {1, 15, kDims}), context).to_host<float>();
   const auto want = flattened({layer.reference(sequences(x, 15, kDims)[0], ids)});
   CHECK(largest_error(got, want) < 2e-5);
 }

@@ -35,7 +35,8 @@ trivet::ConfigOf<trivet::Layer> config(Value fields) {
 
 // Scales of 1 and biases of 0 would hide where they are.
 struct Block : LayerFixture {
-  Block(const std::string& backend, Value fields) : LayerFixture(backend, config(std::move(fields))) {
+  Block(const std::string& backend, Value fields)
+      : LayerFixture(backend, config(std::move(fields))) {
     std::uint64_t seed = 20;
     for (const auto& parameter : store().parameters()) {
       if (parameter->shape().rank() > 1) continue;
@@ -47,7 +48,8 @@ struct Block : LayerFixture {
 };
 
 Rows scaled(Rows x, const LayerFixture& layer, const std::string& norm) {
-  const std::vector<float> scale = layer.values(norm + "/scale"), bias = layer.values(norm + "/bias");
+  const std::vector<float> scale = layer.values(norm + "/scale"),
+                           bias = layer.values(norm + "/bias");
   for (Row& row : x) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       row[i] = row[i] * static_cast<double>(scale[i]) + static_cast<double>(bias[i]);
@@ -68,10 +70,9 @@ Rows reference(const Rows& x, const LayerFixture& layer, Source source, int netw
   Rows keys = source == Source::bottleneck ? b : x;
   const Rows values = keys;
   if (source == Source::shared) keys = scaled(linear(x, layer, "shared"), layer, "shared_norm");
-  const Rows mixed = mixed_values(linear(keys, layer, "attention/query"),
-                                  linear(keys, layer, "attention/key"),
-                                  linear(values, layer, "attention/value"),
-                                  {.heads = 2, .kv_heads = 2});
+  const Rows mixed =
+      mixed_values(linear(keys, layer, "attention/query"), linear(keys, layer, "attention/key"),
+                   linear(values, layer, "attention/value"), {.heads = 2, .kv_heads = 2});
   Rows h = scaled(sum(b, linear(mixed, layer, "attention/output")), layer, "attention_norm");
   for (int i = 0; i < networks; ++i) {
     const std::string name = "ffn_" + std::to_string(i);
@@ -94,8 +95,8 @@ TEST_CASE("MobileBERT's block matches its published formulas in float64", "[nn]"
                                    {"num_feedforward_networks", 1},
                                    {"hidden_dims", 5}}),
                      Source::bottleneck, 1},
-          std::tuple{Value::table({{"key_query_shared_bottleneck", false},
-                                   {"num_feedforward_networks", 2}}),
+          std::tuple{Value::table(
+                         {{"key_query_shared_bottleneck", false}, {"num_feedforward_networks", 2}}),
                      Source::input, 2}}) {
       const Block layer(backend, fields);
       const std::vector<float> x = random_values(2 * 5 * kDims, 3);
@@ -111,9 +112,9 @@ TEST_CASE("MobileBERT's block matches its published formulas in float64", "[nn]"
       Value smooth = fields;  // differences do not fit at the kink of relu
       smooth.set("activation", "nn/Tanh");
       const Block other(backend, smooth);
-      CHECK(trivet::testing::check_layer_gradients(other.layer(), other.store(),
-                                                   other.tensor(random_values(3 * kDims, 4),
-                                                                {1, 3, kDims})) == "");
+      CHECK(trivet::testing::check_layer_gradients(
+                other.layer(), other.store(),
+                other.tensor(random_values(3 * kDims, 4), {1, 3, kDims})) == "");
     }
   }
 }
@@ -136,16 +137,15 @@ TEST_CASE("positions of MobileBERT's block see their own segment only", "[nn]") 
 }
 
 TEST_CASE("MobileBERT's block has other norms, and reports wrong sizes", "[nn]") {
-  const Block layer("tiny/Backend",
-                    Value::table({{"norm_tpl", "nn/LayerNorm"}, {"dropout", 0.5}}));
+  const Block layer("tiny/Backend", Value::table({{"norm_tpl", "nn/LayerNorm"}, {"dropout", 0.5}}));
   const Tensor x = layer.tensor(random_values(3 * kDims, 4), {1, 3, kDims});
   CHECK(layer.fprop(x).to_host<float>() != layer.fprop(x, true).to_host<float>());
   CHECK_THROWS_WITH(layer.fprop(Tensor::zeros(layer.device(), {1, 3, 5})),
                     Contains("'layer': expected [B, T, 6]"));
   CHECK_THROWS_WITH(
-      LayerFixture("tiny/Backend", {"nn/BottleneckBlock", Value::table({{"input_dims", 6},
-                                                                        {"num_heads", 3},
-                                                                        {"bottleneck_dims", 4}})}),
+      LayerFixture("tiny/Backend",
+                   {"nn/BottleneckBlock",
+                    Value::table({{"input_dims", 6}, {"num_heads", 3}, {"bottleneck_dims", 4}})}),
       Contains("bottleneck_dims") && Contains("which num_heads = 3 does not divide"));
   const Block none("tiny/Backend", Value::table({{"norm_tpl", "none"}}));
   CHECK_NOTHROW(none.fprop(none.tensor(random_values(3 * kDims, 4), {1, 3, kDims})));

@@ -13,6 +13,7 @@
 #include <catch2/catch.hpp>
 
 #include "plugins/lm/transformer_reference.h"
+#include "plugins/training_step.h"
 #include "support/layer_fixture.h"
 #include "support/plugins.h"
 #include "trivet/error.h"
@@ -108,7 +109,9 @@ Row features(const Row& x, const std::string& transform, const std::vector<float
   return u;
 }
 
-Rows reference(const Rows& x, const Kernel& layer, const std::string& transform) {
+// `a` by head, where it is not that of x.
+Rows reference(const Rows& x, const Kernel& layer, const std::string& transform,
+               const std::vector<double>& fixed = {}) {
   const Weights weight = layer.weights();
   const Rows q = affine(x, weight("query/w"), weight("query/b")),
              k = affine(x, weight("key/w"), weight("key/b")),
@@ -116,7 +119,8 @@ Rows reference(const Rows& x, const Kernel& layer, const std::string& transform)
   Rows mixed(x.size(), Row(kDims, 0.0));
   for (std::size_t h = 0; h < kHeads; ++h) {
     const Rows asking = head(q, h), asked = head(k, h);
-    const double a = transform == "expplus" ? a_of(asking, asked) : 0;
+    double a = transform == "expplus" ? a_of(asking, asked) : 0;
+    if (!fixed.empty()) a = fixed[h];
     for (std::size_t i = 0; i < x.size(); ++i) {
       const Row f = features(asking[i], transform, layer.w, a);
       double total = transform.starts_with("exp") ? 0 : 1e-6;
@@ -221,8 +225,7 @@ TEST_CASE("attention by features leaves padding out, and never overflows", "[nn]
     for (std::size_t i = 3 * kDims; i < x.size(); ++i) x[i] *= 50;
     FpropContext context;
     context.paddings = layer.tensor({0, 0, 0, 1, 1}, {1, 5});
-    const auto got =
-        layer.layer().fprop(layer.tensor(x, {1, 5, kDims}), context).to_host<float>();
+    const auto got = layer.layer().fprop(layer.tensor(x, {1, 5, kDims}), context).to_host<float>();
     INFO(transform);
     CHECK(largest_error(std::vector<float>(got.begin(), got.begin() + 3 * kDims), alone) < 1e-5);
     for (float& v : x) v *= 100;
@@ -249,6 +252,37 @@ TEST_CASE("the gradients of attention by features match central differences", "[
                 layer.layer(), layer.store(),
                 layer.tensor(random_values(3 * kDims, 11, 0.5), {1, 3, kDims}), options) == "");
     }
+  }
+}
+
+TEST_CASE("the gradient of expplus takes its a for a constant", "[nn]") {
+  for (const std::string& backend : backends()) {
+    const Kernel layer(backend, "expplus", 5);
+    const std::vector<float> x = random_values(3 * kDims, 11, 0.5);
+    Rows rows = sequences(x, 3, kDims)[0];
+    const Rows q = affine(rows, layer.values("query/w"), layer.values("query/b")),
+               k = affine(rows, layer.values("key/w"), layer.values("key/b"));
+    std::vector<double> fixed;
+    for (std::size_t h = 0; h < kHeads; ++h) fixed.push_back(a_of(head(q, h), head(k, h)));
+    const auto loss = [&] {
+      double sum = 0;
+      for (const Row& row : reference(rows, layer, "expplus", fixed)) sum += product(row, row);
+      return sum;
+    };
+    std::vector<double> want;
+    for (Row& row : rows) {
+      for (double& v : row) {
+        constexpr double kStep = 1e-5;
+        v += kStep;
+        const double above = loss();
+        v -= 2 * kStep;
+        want.push_back((above - loss()) / (2 * kStep));
+        v += kStep;
+      }
+    }
+    const Step step = step_of(layer.layer(), layer.store(), layer.tensor(x, {1, 3, kDims}));
+    INFO(backend);
+    CHECK(largest_error(step.input_gradient, want) < 1e-4);
   }
 }
 

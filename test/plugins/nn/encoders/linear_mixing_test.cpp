@@ -33,8 +33,9 @@ Value mixing() {
 
 TEST_CASE("linear mixing multiplies by a matrix on each side", "[nn]") {
   for (const std::string& backend : backends()) {
-    const LayerFixture layer(backend, {"nn/LinearMixing", Value::table({{"input_dims", kDims},
-                                                                       {"max_seq_length", kLongest}})});
+    const LayerFixture layer(
+        backend,
+        {"nn/LinearMixing", Value::table({{"input_dims", kDims}, {"max_seq_length", kLongest}})});
     const std::vector<float> p = layer.values("positions"), f = layer.values("features");
     REQUIRE(p.size() == kLongest * kLongest);
     REQUIRE(f.size() == kDims * kDims);
@@ -108,12 +109,11 @@ TEST_CASE("a stack mixes below, attends at the top and has experts between", "[n
   };
   const LayerFixture layer(
       "tiny/Backend",
-      stack(Value::table(
-          {{"attention_layers", Value::array({2, 3})},
-           {"moe_layers", Value::array({1, 2})},
-           {"moe_layer_tpl", Value::table({{"type", "nn/MoeFeedForward"},
-                                           {"num_experts", 2},
-                                           {"gating_func", "expert_choice"}})}})));
+      stack(Value::table({{"attention_layers", Value::array({2, 3})},
+                          {"moe_layers", Value::array({1, 2})},
+                          {"moe_layer_tpl", Value::table({{"type", "nn/MoeFeedForward"},
+                                                          {"num_experts", 2},
+                                                          {"gating_func", "expert_choice"}})}})));
   for (int i = 0; i < 4; ++i) {
     const std::string path = "layer/layer_" + std::to_string(i);
     CHECK((layer.store().find(path + "/attention/features") != nullptr) == (i < 2));
@@ -124,10 +124,10 @@ TEST_CASE("a stack mixes below, attends at the top and has experts between", "[n
   CHECK_THROWS_WITH(
       LayerFixture("tiny/Backend", stack(Value::table({{"attention_layers", Value::array({4})}}))),
       Contains("attention_layers: has 4, but the last of the 4 blocks is 3"));
-  CHECK_THROWS_WITH(LayerFixture("tiny/Backend",
-                                 stack(Value::table({{"attention_layers", Value::array({0})},
-                                                     {"attention_layer_tpl", "none"}}))),
-                    Contains("attention_layer_tpl"));
+  CHECK_THROWS_WITH(
+      LayerFixture("tiny/Backend", stack(Value::table({{"attention_layers", Value::array({0})},
+                                                       {"attention_layer_tpl", "none"}}))),
+      Contains("attention_layer_tpl"));
 }
 
 }  // namespace linear_mixing_test

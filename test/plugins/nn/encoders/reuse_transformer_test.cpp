@@ -40,8 +40,8 @@ struct Stack : LayerFixture {
     std::uint64_t seed = 30;
     for (const auto& parameter : store().parameters()) {
       if (!parameter->path().ends_with("/b")) continue;
-      parameter->assign(tensor(random_values(parameter->shape().size(), ++seed, 0.3),
-                               parameter->shape()));
+      parameter->assign(
+          tensor(random_values(parameter->shape().size(), ++seed, 0.3), parameter->shape()));
     }
   }
   bool has(const std::string& path) const { return store().find("layer/" + path) != nullptr; }
@@ -78,7 +78,8 @@ Rows reference(Rows x, const Stack& stack, const std::vector<std::size_t>& reuse
       return affine(of, stack.values(path + name + "/w"), stack.values(path + name + "/b"));
     };
     const auto norm = [&](const Rows& of, const std::string& name) {
-      return layer_norm(of, stack.values(path + name + "/scale"), stack.values(path + name + "/bias"));
+      return layer_norm(of, stack.values(path + name + "/scale"),
+                        stack.values(path + name + "/bias"));
     };
     const Rows in = post ? x : norm(x, "attention_norm");
     Matrices p;
@@ -92,7 +93,9 @@ Rows reference(Rows x, const Stack& stack, const std::vector<std::size_t>& reuse
     for (std::size_t h = 0; h < kHeads; ++h) {
       for (std::size_t a = 0; a < x.size(); ++a) {
         for (std::size_t b = 0; b < x.size(); ++b) {
-          for (std::size_t d = h * kDepth; d < (h + 1) * kDepth; ++d) mixed[a][d] += p[h][a][b] * v[b][d];
+          for (std::size_t d = h * kDepth; d < (h + 1) * kDepth; ++d) {
+            mixed[a][d] += p[h][a][b] * v[b][d];
+          }
         }
       }
     }
@@ -169,15 +172,15 @@ TEST_CASE("a reuse transformer has dropout, and reports what it cannot stack", "
                     Contains("expected [B, T, 6]"));
   CHECK_THROWS_WITH(Stack("tiny/Backend", Value::table({{"reuse_attention", 4}})),
                     Contains("reuse_heads: is 4, but there are 3 heads"));
-  CHECK_THROWS_WITH(Stack("tiny/Backend", Value::table({}),
-                          Value::table({{"norm_policy", "primer_hybrid"}})),
-                    Contains("norm_policy: must be pre or post_skip"));
+  CHECK_THROWS_WITH(
+      Stack("tiny/Backend", Value::table({}), Value::table({{"norm_policy", "primer_hybrid"}})),
+      Contains("norm_policy: must be pre or post_skip"));
   CHECK_THROWS_WITH(
       Stack("tiny/Backend", Value::table({}), Value::table({{"type", "nn/TransformerBlock"}})),
       Contains("stacks nn/ReuseBlock, not nn/TransformerBlock"));
-  const LayerFixture block("tiny/Backend", {"nn/ReuseBlock", Value::table({{"input_dims", 6},
-                                                                           {"num_heads", 3},
-                                                                           {"reuse_heads", 1}})});
+  const LayerFixture block(
+      "tiny/Backend",
+      {"nn/ReuseBlock", Value::table({{"input_dims", 6}, {"num_heads", 3}, {"reuse_heads", 1}})});
   CHECK_THROWS_WITH(block.fprop(block.tensor(random_values(12, 4), {1, 2, 6})),
                     Contains("has reuse_heads, but no block is below it"));
 }
