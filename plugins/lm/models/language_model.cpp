@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lm/models/language_model.h"
 
+#include <cmath>
 #include <utility>
 
+#include "lm/metrics/logit_rows.h"
+#include "lm/metrics/token_entropy.h"
 #include "lm/metrics/token_losses.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
@@ -12,10 +15,20 @@ namespace trivet::lm {
 namespace {
 
 constexpr const char* kLanguageModel = "lm/LanguageModel";
+constexpr const char* kEntropyLoss = "avg_entropy_loss";
 
 }  // namespace
 
-LanguageModel::LanguageModel(const Config& config, Scope& scope) : model_type_(config.model_type) {
+void LanguageModelConfig::validate(Diagnostics& diagnostics) const {
+  TransformerConfig::validate(diagnostics);
+  if (!std::isfinite(entropy_loss_weight)) {
+    diagnostics.add("entropy_loss_weight", "must be finite");
+  }
+}
+
+LanguageModel::LanguageModel(const Config& config, Scope& scope)
+    : model_type_(config.model_type),
+      entropy_loss_weight_(static_cast<float>(config.entropy_loss_weight)) {
   check_vocabulary(config);
   auto embedding =
       scope.layer("embedding", table_of(config.embedding_tpl, config.vocab_size, config));
@@ -31,6 +44,7 @@ const void* LanguageModel::extension(std::string_view id) const noexcept {
   if (id == kModelNextToken && model_type_ != ModelType::bidirectional) {
     return static_cast<const NextToken*>(this);
   }
+  if (id == kModelLabelScores) return static_cast<const LabelScores*>(this);
   return Model::extension(id);
 }
 
@@ -39,12 +53,27 @@ Tensor LanguageModel::hidden(const Tensor& ids, LayerCache* cache, FpropContext&
   return decoder_->fprop(embedding_->fprop(ids, context), cache, context);
 }
 
-NestedMap LanguageModel::fprop(const Batch& batch, FpropContext& context) {
+Tensor LanguageModel::hidden_of(const Batch& batch, FpropContext& context) const {
   set_sequence_context(context, batch);
   if (model_type_ == ModelType::prefix) {
     context.inputs_indicator = ops::cast(batch.at("inputs_indicator"), DType::f32);
   }
-  return token_losses(*head_, hidden(batch.at("ids"), nullptr, context), batch, context);
+  return hidden(batch.at("ids"), nullptr, context);
+}
+
+Tensor LanguageModel::label_log_probabilities(const Batch& batch, FpropContext& context) {
+  return lm::label_log_probabilities(*head_, hidden_of(batch, context), batch.at("labels"));
+}
+
+NestedMap LanguageModel::fprop(const Batch& batch, FpropContext& context) {
+  const Tensor h = hidden_of(batch, context);
+  NestedMap outputs = token_losses(*head_, h, batch, context);
+  if (entropy_loss_weight_ != 0 && batch.contains("labels")) {
+    const Tensor entropy = negative_entropy(*head_, h, batch.at("weights"));
+    context.aux_losses.set(kEntropyLoss, ops::mul(entropy, entropy_loss_weight_));
+    outputs.set(kEntropyLoss, entropy);
+  }
+  return outputs;
 }
 
 std::unique_ptr<LayerCache> LanguageModel::make_cache(std::int64_t batch,

@@ -8,6 +8,10 @@
 // "avg_xent" and "total_weight" (scalars) and "per_example_xent" f32 [B, T]; outside training also
 // "per_example_argmax" i32 [B, T]. Without labels it returns "logits" [B, T, vocab_size].
 //
+// With entropy_loss_weight c and labels, the auxiliary loss "avg_entropy_loss" is c * E, and E is an
+// output of that name: the mean over the tokens, by their weights, of sum_c p_c log p_c, which is the
+// negative entropy of a prediction (Praxis). c > 0 flattens the predictions, c < 0 sharpens them.
+//
 // Templates (_tpl) inherit the dimensions and options of the model that they do not set. Children:
 // "embedding", "position_emb", "transformer", "final_norm", "softmax".
 #pragma once
@@ -17,6 +21,7 @@
 #include <optional>
 
 #include "lm/models/decoder.h"
+#include "lm/models/label_scores.h"
 #include "lm/models/token_embedding.h"
 #include "trivet/extensions/next_token.h"
 #include "trivet/layer/softmax_head.h"
@@ -37,6 +42,9 @@ struct LanguageModelConfig : TransformerConfig {
   ConfigOf<Layer> embedding_tpl;
   ConfigOf<Layer> position_emb_tpl;
   ConfigOf<Layer> softmax_tpl = "nn/SharedEmbeddingSoftmax";
+  double entropy_loss_weight = 0;
+
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(LanguageModelConfig, TransformerConfig,
               (model_type, "Positions that a position attends to."),
@@ -47,15 +55,20 @@ TRIVET_CONFIG(LanguageModelConfig, TransformerConfig,
                "nn/PositionalEmbedding. none: rotary positions in the blocks, or no positions."),
               (softmax_tpl,
                "Logits and loss: nn/SharedEmbeddingSoftmax, nn/FullSoftmax or "
-               "nn/GShardSharedEmbeddingSoftmax."))
+               "nn/GShardSharedEmbeddingSoftmax."),
+              (entropy_loss_weight,
+               "Factor of the mean negative entropy of the predictions in the loss, in nats per "
+               "token. Above 0 it flattens the predictions, below 0 it sharpens them. 0: off.",
+               adjustable))
 
-class LanguageModel final : public Model, public NextToken {
+class LanguageModel final : public Model, public NextToken, public LabelScores {
  public:
   using Config = LanguageModelConfig;
   LanguageModel(const Config& config, Scope& scope);
 
   NestedMap fprop(const Batch& batch, FpropContext& context) override;
   const void* extension(std::string_view id) const noexcept override;
+  Tensor label_log_probabilities(const Batch& batch, FpropContext& context) override;
 
   std::int64_t vocabulary_size() const override { return head_->num_classes(); }
   std::int64_t longest_sequence() const override { return decoder_->longest_sequence(); }
@@ -65,9 +78,11 @@ class LanguageModel final : public Model, public NextToken {
   Tensor next_logits(const Tensor& ids, LayerCache* cache, FpropContext& context) const override;
 
  private:
+  Tensor hidden_of(const Batch& batch, FpropContext& context) const;
   Tensor hidden(const Tensor& ids, LayerCache* cache, FpropContext& context) const;
 
   ModelType model_type_;
+  float entropy_loss_weight_;
   std::optional<TokenEmbedding> embedding_;
   std::optional<Decoder> decoder_;
   std::shared_ptr<Layer> softmax_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lm/tasks/language_modeling.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -8,11 +9,15 @@
 #include "lm/metrics/real_rows.h"
 #include "lm/metrics/token_metrics.h"
 #include "lm/tasks/batch_decoding.h"
+#include "lm/tasks/model_fields.h"
 #include "trivet/error.h"
 #include "trivet/ops/host_array.h"
 
 namespace trivet::lm {
 namespace {
+
+constexpr const char* kEntropyLoss = "avg_entropy_loss";  // as lm/LanguageModel names it
+constexpr const char* kEntropyWeight = "entropy_loss_weight";
 
 const NextToken& next_token_of(const Model& model) {
   const auto* next = static_cast<const NextToken*>(model.extension(kModelNextToken));
@@ -65,7 +70,26 @@ bool LanguageModeling::has_start_token() const {
 Metrics LanguageModeling::build_metrics(Phase) {
   Metrics metrics;
   metrics.push_back(std::make_unique<TokenMetrics>(TokenMetricsConfig{}));
+  if (entropy_loss_weight() != 0) {
+    metrics.push_back(std::make_unique<LossTermMeans>(std::vector<LossTerm>{{kEntropyLoss}}));
+  }
   return with_losses(std::move(metrics));
+}
+
+double LanguageModeling::entropy_loss_weight() const {
+  return config().model ? config().model.fields().float_or(kEntropyWeight, 0) : 0;
+}
+
+ExpectedInitialLoss::Range LanguageModeling::expected_initial_loss() const {
+  Range range = TextTask::expected_initial_loss();
+  const double weight = entropy_loss_weight();
+  if (weight == 0) return range;
+  // The entropy lies below that of chance by as much as the cross entropy lies above it.
+  const double chance = 2 * range.low, least = chance - 2;
+  range.low -= std::max(weight * chance, weight * least);
+  range.high -= std::min(weight * chance, weight * least);
+  range.reason += ", and entropy_loss_weight times as much negative entropy";
+  return range;
 }
 
 StepOutput LanguageModeling::validation_step(const Batch& batch, StepState& state) {

@@ -39,10 +39,10 @@ TRIVET_CONFIG(
     (sample_prompts, "Prompts to continue after each evaluation. The texts go to samples.jsonl.",
      adjustable))
 
-class LanguageModeling final : public TextTask,
-                               public TextGenerator,
-                               public BatchDecoder,
-                               public Predictor {
+class LanguageModeling : public TextTask,
+                         public TextGenerator,
+                         public BatchDecoder,
+                         public Predictor {
  public:
   using Config = LanguageModelingConfig;
   LanguageModeling(const Config& config, TaskContext& context);
@@ -59,6 +59,8 @@ class LanguageModeling final : public TextTask,
   // Prompts are the ids of a row up to its first label that counts.
   std::vector<std::optional<DecodedExample>> decode(
       const Batch& batch, Model& model, const BatchDecodeOptions& options) const override;
+  // That of guessing by chance, with the model's entropy_loss_weight.
+  Range expected_initial_loss() const override;
   // How likely a row is: "tokens" (the sum of their weights), their "log_probability" in nats, and
   // "log_pplx", the loss per token.
   std::vector<Value> predictions(const Batch& batch, const NestedMap& outputs) const override;
@@ -67,6 +69,8 @@ class LanguageModeling final : public TextTask,
   // `options` must outlive it.
   Generation generation_of(const Model& model, const GenerateOptions& options) const;
   bool has_start_token() const;
+
+  double entropy_loss_weight() const;
 
   DecodeConfig decode_;
   bool add_bos_;
