@@ -15,6 +15,7 @@
 #include "data/multi/multi_input.h"
 #include "data/sequences/language_model_input.h"
 #include "data/sequences/masked_language_model_input.h"
+#include "data/sequences/preference_pairs_input.h"
 #include "data/sequences/sequence_to_sequence_input.h"
 #include "data/sequences/text_files_input.h"
 #include "data/sequences/tokens_input.h"
@@ -43,6 +44,8 @@ TRIVET_PLUGIN(
         "MaskedLanguageModel", "Rows of a source's texts with masks, for encoders."),
     trivet::input<data::MultiInput>("Multi", "Several inputs that are read together."),
     trivet::input<data::NpyInput>("Npy", "Examples and labels from NumPy files."),
+    trivet::input<data::PreferencePairsInput>(
+        "PreferencePairs", "Prompts with a preferred and another answer, for language models."),
     trivet::input<data::RecordsInput>("Records", "Numbers and images of tf.Example records."),
     trivet::input<data::SentencePairsInput>("SentencePairs",
                                             "Rows of sentences with a label, for encoders."),

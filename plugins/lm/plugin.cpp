@@ -17,6 +17,7 @@
 #include "lm/tasks/language_modeling.h"
 #include "lm/tasks/masked_lm.h"
 #include "lm/tasks/ngram_baselines.h"
+#include "lm/tasks/preference_optimization.h"
 #include "lm/tasks/replaced_token_detection.h"
 #include "lm/tasks/retrieval.h"
 #include "lm/tasks/sentence_prediction.h"
@@ -34,6 +35,8 @@ TRIVET_PLUGIN(
     trivet::task<lm::LanguageModeling>("LanguageModeling",
                                        "Predicts each token of a text from those before it."),
     trivet::task<lm::MaskedLm>("MaskedLm", "Predicts masked tokens."),
+    trivet::task<lm::PreferenceOptimization>(
+        "PreferenceOptimization", "Learns which of two answers to a prompt is preferred (DPO)."),
     trivet::task<lm::QuestionAnswering>("QuestionAnswering",
                                         "Finds the answer to a question in a text (SQuAD)."),
     trivet::task<lm::ReplacedTokenDetection>("ReplacedTokenDetection",

@@ -18,23 +18,11 @@ Tensor fill_tensor(std::int64_t batch_size, std::int64_t seq_len, T value) {
 
 }  // namespace
 
-MetaInput::MetaInput(std::int64_t batch_size, std::int64_t seq_len, bool next_sentence) {
-  Tensor positions = fill_tensor<std::int32_t>(batch_size, seq_len, 0);
-  const auto position = positions.mutable_span<std::int32_t>();
-  for (std::size_t i = 0; i < position.size(); ++i) {
-    position[i] = static_cast<std::int32_t>(i % static_cast<std::size_t>(seq_len));
-  }
+MetaInput::MetaInput(std::int64_t batch_size, std::int64_t seq_len,
+                     const std::vector<std::string>& prefixes, bool next_sentence) {
+  for (const std::string& prefix : prefixes) add_rows(batch_size, seq_len, prefix);
   Tensor weight = Tensor::host({batch_size}, DType::f32);
   std::ranges::fill(weight.mutable_span<float>(), 1.0F);
-  for (const char* zeros : {"ids", "labels", "inputs_indicator"}) {
-    batch_.set(zeros, fill_tensor<std::int32_t>(batch_size, seq_len, 0));
-  }
-  for (const char* ones : {"segment_ids", "label_bytes"}) {
-    batch_.set(ones, fill_tensor<std::int32_t>(batch_size, seq_len, 1));
-  }
-  batch_.set("weights", fill_tensor<float>(batch_size, seq_len, 1));
-  batch_.set("paddings", fill_tensor<float>(batch_size, seq_len, 0));
-  batch_.set("segment_pos", std::move(positions));
   batch_.set("weight", std::move(weight));
   if (!next_sentence) return;
   Tensor labels = Tensor::host({batch_size}, DType::i32);
@@ -42,13 +30,32 @@ MetaInput::MetaInput(std::int64_t batch_size, std::int64_t seq_len, bool next_se
   batch_.set("next_sentence_label", std::move(labels));
 }
 
-std::unique_ptr<Input> meta_input(const ConfigOf<Input>& config) {
+void MetaInput::add_rows(std::int64_t batch_size, std::int64_t seq_len,
+                         const std::string& prefix) {
+  Tensor positions = fill_tensor<std::int32_t>(batch_size, seq_len, 0);
+  const auto position = positions.mutable_span<std::int32_t>();
+  for (std::size_t i = 0; i < position.size(); ++i) {
+    position[i] = static_cast<std::int32_t>(i % static_cast<std::size_t>(seq_len));
+  }
+  for (const char* zeros : {"ids", "labels", "inputs_indicator"}) {
+    batch_.set(prefix + zeros, fill_tensor<std::int32_t>(batch_size, seq_len, 0));
+  }
+  for (const char* ones : {"segment_ids", "label_bytes"}) {
+    batch_.set(prefix + ones, fill_tensor<std::int32_t>(batch_size, seq_len, 1));
+  }
+  batch_.set(prefix + "weights", fill_tensor<float>(batch_size, seq_len, 1));
+  batch_.set(prefix + "paddings", fill_tensor<float>(batch_size, seq_len, 0));
+  batch_.set(prefix + "segment_pos", std::move(positions));
+}
+
+std::unique_ptr<Input> meta_input(const ConfigOf<Input>& config,
+                                  const std::vector<std::string>& prefixes) {
   const std::int64_t batch_size = config.fields().integer_or("batch_size", 0);
   const std::int64_t seq_len = config.fields().integer_or("seq_len", 0);
   if (batch_size < 1 || seq_len < 1) return nullptr;
   const Value* pairs = config.fields().find("next_sentence");
-  return std::make_unique<MetaInput>(
-      batch_size, seq_len, pairs != nullptr && pairs->is_boolean() && pairs->as_boolean());
+  const bool next_sentence = pairs != nullptr && pairs->is_boolean() && pairs->as_boolean();
+  return std::make_unique<MetaInput>(batch_size, seq_len, prefixes, next_sentence);
 }
 
 }  // namespace trivet::lm

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "trivet/config/config_of.h"
 #include "trivet/input.h"
@@ -14,8 +16,10 @@ namespace trivet::lm {
 
 class MetaInput final : public Input {
  public:
-  // With `next_sentence` batches have "next_sentence_label", too.
-  MetaInput(std::int64_t batch_size, std::int64_t seq_len, bool next_sentence);
+  // Rows with each of the prefixes before the names of their fields. With `next_sentence` batches
+  // have "next_sentence_label", too.
+  MetaInput(std::int64_t batch_size, std::int64_t seq_len,
+            const std::vector<std::string>& prefixes, bool next_sentence);
 
   std::optional<Batch> get_next() override { return batch_; }
   void reset() override {}
@@ -23,11 +27,14 @@ class MetaInput final : public Input {
   void restore_state(const Value&) override {}
 
  private:
+  void add_rows(std::int64_t batch_size, std::int64_t seq_len, const std::string& prefix);
+
   Batch batch_;
 };
 
 // Replaces the input that `config` describes. Returns null if its fields do not set batch_size and
 // seq_len.
-std::unique_ptr<Input> meta_input(const ConfigOf<Input>& config);
+std::unique_ptr<Input> meta_input(const ConfigOf<Input>& config,
+                                  const std::vector<std::string>& prefixes = {""});
 
 }  // namespace trivet::lm

@@ -84,6 +84,10 @@ std::unique_ptr<Model> TextTask::build_model(const ConfigOf<Model>& config, Scop
 
 void TextTask::initialize(ParameterStore& store) {
   Task::initialize(store);
+  check_loaded_embeddings();
+}
+
+void TextTask::check_loaded_embeddings() const {
   if (!init_report() || !tokenizer_) return;
   // Names of layers of this plugin's models that have a row per token; the sources' first.
   constexpr std::array<std::string_view, 4> kLayers = {"encoder_embedding", "decoder_embedding",
@@ -97,7 +101,7 @@ std::unique_ptr<Input> TextTask::build_inputs(const ConfigOf<Input>& config,
                                               InputContext& context) {
   context.tokenizer = tokenizer_;
   if (is_meta(device())) {
-    if (std::unique_ptr<Input> input = meta_input(config)) return input;
+    if (std::unique_ptr<Input> input = meta_input(config, row_prefixes())) return input;
   }
   std::unique_ptr<Input> input = Task::build_inputs(config, context);
   for (const auto side : {TextInput::Side::only, TextInput::Side::target}) {
@@ -120,7 +124,8 @@ const void* TextTask::extension(std::string_view id) const noexcept {
 
 std::int64_t TextTask::tokens(const Batch& batch) const {
   std::int64_t tokens = 0;
-  for (const char* ids : {"ids", "src/ids", "tgt/ids", "left/ids", "right/ids"}) {
+  for (const char* ids : {"ids", "src/ids", "tgt/ids", "left/ids", "right/ids", "chosen/ids",
+                          "rejected/ids"}) {
     if (const Tensor* found = batch.find(ids)) tokens += found->size();
   }
   return tokens;

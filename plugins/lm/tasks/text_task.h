@@ -65,6 +65,10 @@ class TextTask : public Task, public ExpectedInitialLoss, public TokenCount {
   Metrics with_losses(Metrics metrics) const;
   const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; }  // may be null
   std::int64_t vocabulary_size() const { return vocabulary_size_; }  // of the model; 0: unknown
+  // Throws ConfigError if what init_report() says was loaded has embeddings of another tokenizer.
+  void check_loaded_embeddings() const;
+  // Of the fields of a batch's rows. Here one without a name: "ids".
+  virtual std::vector<std::string> row_prefixes() const { return {""}; }
   // The tokenizer of the ids that the model predicts and vocab_size counts. Here tokenizer().
   virtual const Tokenizer* told_tokenizer() const { return tokenizer_.get(); }
 

@@ -35,9 +35,10 @@ std::vector<fs::path> shipped() {
   return files;
 }
 
-// Only the user has the data of some configs.
+// Only the user has the data of some configs, or the checkpoint that they start from.
 const char* option_of(const std::string& config) {
-  return config == "gpt2_124m" || config == "kjv" ? " --abstract" : "";
+  const bool misses = config == "gpt2_124m" || config == "kjv" || config == "preferences";
+  return misses ? " --abstract" : "";
 }
 
 }  // namespace
