@@ -19,6 +19,9 @@ constexpr float kEpsilon = 1e-9F;  // Praxis': for division by gates of 0
 // Empty: positions are routed independently.
 struct NoCache final : LayerCache {
   void reorder(std::span<const std::int32_t>) override {}
+  bool can_append_rows() const override { return true; }
+  void align(std::int64_t) override {}
+  void append_rows(const LayerCache&) override {}
 };
 
 std::int64_t hidden_dims(const MoeFeedForwardConfig& config) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention with a cache of keys and values.
+#include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "nn/attention/multi_head_attention.h"
 #include "nn/basic/checks.h"
@@ -23,6 +25,43 @@ struct SelfCache final : LayerCache {
       buffer->reorder(rows);
     }
     convolutions.reorder(rows);
+  }
+
+  // The positions of Transformer-XL are known for all distances so far, so none may be removed.
+  bool can_append_rows() const override { return !relative && convolutions.can_append_rows(); }
+
+  void align(std::int64_t length) override {
+    const std::int64_t added = length - keys.length();
+    for (SequenceBuffer* buffer : {&keys, &values, &segments, &positions, &prefix}) {
+      buffer->align(length);
+    }
+    convolutions.align(length);
+    if (added > 0) hide_first(added);
+  }
+
+  void append_rows(const LayerCache& other) override {
+    const auto& more = static_cast<const SelfCache&>(other);
+    keys.append_rows(more.keys);
+    values.append_rows(more.values);
+    segments.append_rows(more.segments);
+    positions.append_rows(more.positions);
+    prefix.append_rows(more.prefix);
+    convolutions.append_rows(more.convolutions);
+    segmented = segmented || more.segmented;
+    prefixed = prefixed || more.prefixed;
+    placed = true;
+  }
+
+  // Puts the first positions into the segment of padding (segments_of), which no other sees.
+  void hide_first(std::int64_t count) {
+    const Tensor all = segments.values();
+    std::vector<std::int32_t> ids = all.to_host<std::int32_t>();
+    for (std::int64_t row = 0; row < all.dim(0); ++row) {
+      std::fill_n(ids.begin() + row * all.dim(1), count, -1);
+    }
+    segments.align(0);
+    segments.append(Tensor::from<std::int32_t>(all.device(), ids, all.shape()));
+    segmented = true;
   }
 
   SequenceBuffer keys, values, segments, positions, prefix;

@@ -14,6 +14,9 @@ namespace {
 // The number of earlier positions.
 struct PositionCount final : LayerCache {
   void reorder(std::span<const std::int32_t>) override {}
+  bool can_append_rows() const override { return true; }
+  void align(std::int64_t length) override { positions = length; }
+  void append_rows(const LayerCache&) override {}
   std::int64_t positions = 0;
 };
 

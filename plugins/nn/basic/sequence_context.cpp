@@ -21,6 +21,10 @@ Tensor reordered(const Tensor& x, std::span<const std::int32_t> rows) {
   return parts.empty() ? ops::slice(x, 0, 0, 0) : ops::concat(parts, 0);
 }
 
+Tensor with_rows(const Tensor& x, const Tensor& more) {
+  return x.defined() ? ops::concat(std::vector<Tensor>{x, more}, 0) : more;
+}
+
 Tensor fitting(const Tensor& positions, const Tensor& x) {
   const bool fits = positions.defined() && positions.rank() == 2 && x.rank() >= 2 &&
                     positions.dim(0) == x.dim(0) && positions.dim(1) == x.dim(1);

@@ -13,6 +13,9 @@ namespace trivet::nn {
 // Returns x [B, ..] with row rows[i] as row i, for caches. Throws Error for an invalid row.
 Tensor reordered(const Tensor& x, std::span<const std::int32_t> rows);
 
+// Returns the rows of x [A, ..], then those of more [B, ..], for caches. Undefined ones have none.
+Tensor with_rows(const Tensor& x, const Tensor& more);
+
 // Returns a tensor of the context if it fits x [B, T, ..], else an undefined one.
 Tensor fitting(const Tensor& positions, const Tensor& x);
 

@@ -14,6 +14,11 @@ struct Conv1d::Cache final : LayerCache {
   void reorder(std::span<const std::int32_t> rows) override {
     if (before.defined()) before = reordered(before, rows);
   }
+  bool can_append_rows() const override { return true; }
+  void align(std::int64_t) override {}
+  void append_rows(const LayerCache& other) override {
+    before = with_rows(before, static_cast<const Cache&>(other).before);
+  }
   Tensor before;  // the last positions so far, as many as the kernel reaches back
 };
 

@@ -57,6 +57,16 @@ struct Recurrent::Cache final : LayerCache {
     for (Tensor& each : state) each = reordered(each, rows);
     if (segment.defined()) segment = reordered(segment, rows);
   }
+  bool can_append_rows() const override { return true; }
+  void align(std::int64_t positions) override { length = positions; }
+  void append_rows(const LayerCache& other) override {
+    const auto& more = static_cast<const Cache&>(other);
+    if (segment.defined() != more.segment.defined()) {
+      throw Error("[extend_step] expected rows with segments where the others have them");
+    }
+    for (std::size_t i = 0; i < state.size(); ++i) state[i] = with_rows(state[i], more.state[i]);
+    segment = with_rows(segment, more.segment);
+  }
   State state;              // empty before the first position
   Tensor segment;           // i32 [B, 1] of the last position, if any
   std::int64_t length = 0;  // positions read so far

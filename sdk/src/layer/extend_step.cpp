@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/layer/extend_step.h"
 
+#include <algorithm>
 #include <string>
 
 #include "ops/op_support.h"
@@ -16,6 +17,18 @@ ExtendStep* stepping(const Layer& layer) {
 }  // namespace
 
 LayerCache::~LayerCache() = default;
+
+bool LayerCache::can_append_rows() const {
+  return false;
+}
+
+void LayerCache::align(std::int64_t) {
+  throw Error("[extend_step] the cache of a layer cannot take further rows");
+}
+
+void LayerCache::append_rows(const LayerCache&) {
+  throw Error("[extend_step] the cache of a layer cannot take further rows");
+}
 
 const void* DecodingLayer::extension(std::string_view id) const noexcept {
   return id == kLayerExtendStep ? static_cast<const ExtendStep*>(this) : nullptr;
@@ -48,6 +61,28 @@ void LayerCaches::add(const Layer* layer, std::string_view name, std::int64_t ba
 void LayerCaches::reorder(std::span<const std::int32_t> rows) {
   for (const auto& cache : caches_) {
     if (cache) cache->reorder(rows);
+  }
+}
+
+bool LayerCaches::can_append_rows() const {
+  return std::all_of(caches_.begin(), caches_.end(),
+                     [](const auto& cache) { return !cache || cache->can_append_rows(); });
+}
+
+void LayerCaches::align(std::int64_t length) {
+  for (const auto& cache : caches_) {
+    if (cache) cache->align(length);
+  }
+}
+
+void LayerCaches::append_rows(const LayerCache& other) {
+  const auto& others = static_cast<const LayerCaches&>(other).caches_;
+  if (others.size() != caches_.size()) {
+    throw Error("[extend_step] expected rows of a cache of " + std::to_string(caches_.size()) +
+                " layers, got " + std::to_string(others.size()));
+  }
+  for (std::size_t i = 0; i < caches_.size(); ++i) {
+    if (caches_[i]) caches_[i]->append_rows(*others[i]);
   }
 }
 
@@ -116,6 +151,46 @@ void SequenceBuffer::reorder(std::span<const std::int32_t> rows) {
                     "row " + std::to_string(row));
     }
     detail::copy_into(ops::slice(to, 0, i, i + 1).view(), ops::slice(from, 0, row, row + 1));
+  }
+  values_ = next;
+}
+
+void SequenceBuffer::align(std::int64_t length) {
+  if (length == length_) return;
+  NoGrad no_grad;
+  const Shape& room = values_.shape();
+  if (length < 0 || length > room[1]) {
+    detail::wrong("extend_step", "at most " + std::to_string(room[1]) + " positions in a cache",
+                  std::to_string(length));
+  }
+  Tensor next = Tensor::zeros(values_.device(), room, values_.dtype());
+  const std::int64_t kept = std::min(length, length_);
+  if (kept > 0) {
+    detail::copy_into(ops::slice(next, 1, length - kept, length).view(),
+                      ops::slice(values_, 1, length_ - kept, length_));
+  }
+  values_ = next;
+  length_ = length;
+}
+
+void SequenceBuffer::append_rows(const SequenceBuffer& other) {
+  NoGrad no_grad;
+  const Shape &room = values_.shape(), &more = other.values_.shape();
+  const std::int64_t rows = room[0] + more[0];
+  if (other.length_ != length_ || other.values_.dtype() != values_.dtype() ||
+      extended(rows, room[1], per_position(room)) !=
+          extended(rows, room[1], per_position(more))) {
+    detail::wrong("extend_step",
+                  "rows of " + std::to_string(length_) + " positions for a cache " +
+                      room.to_string(),
+                  std::to_string(other.length_) + " of " + more.to_string());
+  }
+  Tensor next = Tensor::zeros(values_.device(), extended(rows, room[1], per_position(room)),
+                              values_.dtype());
+  if (length_ > 0) {
+    const Tensor to = ops::slice(next, 1, 0, length_);
+    detail::copy_into(ops::slice(to, 0, 0, room[0]).view(), values());
+    detail::copy_into(ops::slice(to, 0, room[0], rows).view(), other.values());
   }
   values_ = next;
 }

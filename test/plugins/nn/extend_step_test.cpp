@@ -228,6 +228,83 @@ TEST_CASE("a cache's rows may be reordered, repeated and left out") {
   CHECK_THROWS_WITH(cache->reorder(wrong), Contains("rows of a cache of 3") && Contains("row 3"));
 }
 
+TEST_CASE("rows that are appended to a cache give the results of each alone") {
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  std::vector<Value> configs = layers();
+  configs.push_back(with("nn/Lstm", {{"input_dims", kDims}, {"output_dims", kDims}}));
+  configs.push_back(with("nn/Conv1d", {{"input_dims", kDims},
+                                       {"output_dims", kDims},
+                                       {"kernel", 3},
+                                       {"causal", true}}));
+  std::size_t checked = 0;
+  for (const Value& config : configs) {
+    INFO(backend << " " << trivet::to_toml(config));
+    const LayerFixture fixture = made(backend, config);
+    const auto first = trivet::make_cache(fixture.layer(), "layer", 2, 8);
+    const auto second = trivet::make_cache(fixture.layer(), "layer", 1, 8);
+    if (!first || !first->can_append_rows()) continue;
+    ++checked;
+    // Two rows of five positions, of which the second starts with two of padding, and one of two.
+    const Tensor x = fixture.tensor(random_values(2 * 6 * kDims, 5), {2, 6, kDims});
+    const Tensor z = fixture.tensor(random_values(3 * kDims, 6), {1, 3, kDims});
+    FpropContext context;
+    context.paddings = fixture.tensor({0, 0, 0, 0, 0, 1, 1, 0, 0, 0}, {2, 5});
+    const std::vector<std::int32_t> at{0, 1, 2, 3, 4, 0, 0, 0, 1, 2};
+    context.positions = Tensor::from<std::int32_t>(fixture.device(), at, {2, 5});
+    trivet::extend_step(fixture.layer(), trivet::ops::slice(x, 1, 0, 5), first.get(), context);
+    FpropContext own;
+    trivet::extend_step(fixture.layer(), trivet::ops::slice(z, 1, 0, 2), second.get(), own);
+    const auto same = [&](const std::vector<std::int32_t>& rows,
+                          const std::vector<std::int32_t>& position) {
+      first->reorder(rows);
+      FpropContext next;
+      next.positions = Tensor::from<std::int32_t>(
+          fixture.device(), position, {static_cast<std::int64_t>(position.size()), 1});
+      const Tensor wholes[] = {trivet::ops::slice(x, 0, 0, 1),
+                               trivet::ops::slice(trivet::ops::slice(x, 0, 1, 2), 1, 2, 6), z};
+      std::vector<Tensor> last;
+      std::vector<float> want;
+      for (const std::int32_t row : rows) {
+        const Tensor whole = trivet::ops::contiguous(wholes[row]);
+        const std::int64_t end = whole.dim(1);
+        last.push_back(trivet::ops::slice(whole, 1, end - 1, end));
+        const std::vector<float> y =
+            trivet::ops::slice(fixture.fprop(whole), 1, end - 1, end).to_host<float>();
+        want.insert(want.end(), y.begin(), y.end());
+      }
+      const Tensor y =
+          trivet::extend_step(fixture.layer(), trivet::ops::concat(last, 0), first.get(), next);
+      CHECK(largest_error(y.to_host<float>(), want) < kTolerance);
+    };
+    if (checked % 2 == 0) {  // all three
+      second->align(5);
+      first->append_rows(*second);
+      same({0, 1, 2}, {5, 3, 2});
+    } else {  // the long one has left, so two positions are not needed any more
+      first->reorder(std::vector<std::int32_t>{1, 1});
+      first->align(3);
+      second->align(3);
+      first->append_rows(*second);
+      first->reorder(std::vector<std::int32_t>{0, 0, 2});
+      same({1, 2}, {3, 2});
+    }
+  }
+  CHECK(checked > 15);
+}
+
+TEST_CASE("rows that a cache cannot take are errors") {
+  const LayerFixture fixture = made("tiny/Backend", block({}));
+  const auto cache = trivet::make_cache(fixture.layer(), "layer", 1, 4);
+  FpropContext context;
+  trivet::extend_step(fixture.layer(), Tensor::zeros(fixture.device(), {1, 2, kDims}), cache.get(),
+                      context);
+  const auto empty = trivet::make_cache(fixture.layer(), "layer", 1, 4);
+  CHECK_THROWS_WITH(cache->append_rows(*empty), Contains("rows of 2 positions"));
+  CHECK_THROWS_WITH(cache->align(5), Contains("at most 4 positions"));
+  const LayerFixture cross = made("tiny/Backend", block({{"cross_attention", true}}));
+  CHECK_FALSE(trivet::make_cache(cross.layer(), "layer", 1, 4)->can_append_rows());
+}
+
 TEST_CASE("cross-attention makes keys and values of the encoder's output once") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const LayerFixture fixture = made(backend, block({{"cross_attention", true}}));

@@ -50,12 +50,23 @@ class TRIVET_API LayerCache {
   // row that does not exist. [run-thread]
   virtual void reorder(std::span<const std::int32_t> rows) = 0;
 
+  // For rows that join a batch while others continue (continuous batching, Yu et al. 2022): whether
+  // the next two are there. Default: false, and they throw Error. [run-thread]
+  virtual bool can_append_rows() const;
+  // Brings all rows to `length` positions, aligned at the right: removes the first ones, which the
+  // rows must not need any more, or adds some at the left that no other position ever sees. Throws
+  // Error where there is no room. [run-thread]
+  virtual void align(std::int64_t length);
+  // Appends the rows of another cache of the layer, which has as many positions. From then on
+  // FpropContext::positions must be given. [run-thread]
+  virtual void append_rows(const LayerCache& other);
+
  protected:
   LayerCache() = default;
 };
 
 // Id for Layer::extension; what it returns points to an ExtendStep.
-inline constexpr std::string_view kLayerExtendStep = "trivet.layer.extend_step/1";
+inline constexpr std::string_view kLayerExtendStep = "trivet.layer.extend_step/2";
 // Id for Layer::extension; not null: outside training, fprop computes each position of [B, T, ..]
 // (or of ids [B, T]) from that position alone.
 inline constexpr std::string_view kLayerLocalInTime = "trivet.layer.local_in_time/1";
@@ -103,6 +114,9 @@ class TRIVET_API LayerCaches final : public LayerCache {
   void add(const Layer* layer, std::string_view name, std::int64_t batch, std::int64_t max_length);
   LayerCache* at(std::size_t i) const { return caches_[i].get(); }
   void reorder(std::span<const std::int32_t> rows) override;
+  bool can_append_rows() const override;
+  void align(std::int64_t length) override;
+  void append_rows(const LayerCache& other) override;
 
  private:
   std::vector<std::unique_ptr<LayerCache>> caches_;
@@ -122,6 +136,9 @@ class TRIVET_API SequenceBuffer {
   void append_zeros(std::int64_t n);  // the same for n positions of zeros
   Tensor values() const;              // [rows, length, extents..], a view
   void reorder(std::span<const std::int32_t> rows);
+  // As LayerCache has them. Added positions are zeros.
+  void align(std::int64_t length);
+  void append_rows(const SequenceBuffer& other);
 
  private:
   void expect_room(std::int64_t n) const;
