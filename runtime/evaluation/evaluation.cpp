@@ -7,9 +7,13 @@
 #include "step/batch_size.h"
 #include "step/step_parts.h"
 #include "trivet/error.h"
+#include "trivet/extensions/passthrough.h"
 
 namespace trivet {
 namespace {
+
+// The column of the texts that an input passes through.
+constexpr std::string_view kFeatures = "features";
 
 // The task's name for the set, while the set is evaluated.
 class EvalSetScope {
@@ -76,8 +80,12 @@ Logs Evaluation::run(Model& model, ParameterStore& store, const FpropContext& co
   used_ = true;
   program_->begin();
   if (outputs_) outputs_->begin(context.step);
+  const Batch* current = nullptr;
+  std::int64_t first = 0;
   const TakeOutput take_output =
-      !outputs_ ? TakeOutput() : [this](std::int64_t example, const Value& columns) {
+      !outputs_ ? TakeOutput() : [&](std::int64_t example, Value columns) {
+        Value texts = passthrough_of(*current, example - first);
+        if (!texts.is_null()) columns.set(kFeatures, std::move(texts));
         outputs_->add(example, columns);
       };
   Device& device = store.device();
@@ -91,7 +99,9 @@ Logs Evaluation::run(Model& model, ParameterStore& store, const FpropContext& co
     in_step("evaluation", done + 1, [&] {
       FpropContext own = context;
       if (done > 0) own.summaries = {};
-      program_->add(*batch, {model, store, own, first_example(*batch, done), take_output});
+      current = &*batch;
+      first = first_example(*batch, done);
+      program_->add(*batch, {model, store, own, first, take_output});
       if (done == 0) summaries = std::move(own.summaries);
     });
     device.end_step();

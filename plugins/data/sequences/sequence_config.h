@@ -128,12 +128,20 @@ TRIVET_CONFIG(TextConfig, TextSequenceConfig,
 // 1 where the id is BOS or a token of the inputs. weights_on_targets_only looks at labels: weights
 // are 0 where the label is a token of the inputs, which is one position less.
 //
+// With `suffixes` a text follows the targets, and weights are 0 but for its labels (SeqIO's
+// target_has_suffix): the model scores it after inputs and targets.
+//
+// passthrough_features names features of the source that evaluations write into their outputs
+// (trivet/extensions/passthrough.h). Batches of training do not have them.
+//
 // With inputs_eos the inputs end with EOS, as in SeqIO, also if inputs_len cuts them. Otherwise
 // targets follow the last token of the inputs.
 struct LanguageModelConfig : TextSequenceConfig {
   ConfigOf<DataSource> source;
   std::string inputs;
   std::string targets = "{text}";
+  std::string suffixes;
+  std::vector<std::string> passthrough_features;
   std::int64_t inputs_len = 0;
   bool inputs_eos = false;
   bool weights_on_targets_only = false;
@@ -144,6 +152,11 @@ TRIVET_CONFIG(
     LanguageModelConfig, TextSequenceConfig, (source, "Where examples come from.", required),
     (inputs, "Text before the targets, such as \"{question} \"; empty: none."),
     (targets, "Text of the targets, such as \"{answer}\"."),
+    (suffixes,
+     "Text after the targets, such as \" {verdict}\"; the loss is of its tokens alone. Empty: none."),
+    (passthrough_features,
+     "Features of the source that come back in the outputs of evaluations and of `trivet predict`, "
+     "as texts. Needs pack = false."),
     (inputs_len, "Maximum number of tokens of the inputs; the rest is dropped. 0: no limit.",
      at_least(0)),
     (inputs_eos, "Ends inputs with EOS, which counts in inputs_len and stays when inputs are cut."),

@@ -60,6 +60,7 @@ struct SequenceInput::RowMaker {
   TextSide side;
   DocumentSpecialTokens special;
   bool shifted, indicate_inputs, weights_on_targets_only;
+  std::vector<std::string> features;
 
   SequenceRules rules_of(std::shared_ptr<const TokenStore> tokens,
                          const SequenceConfig& config) const {
@@ -71,6 +72,7 @@ struct SequenceInput::RowMaker {
     if (side.tokenizer) rules.bytes_of_id = bytes_of_ids(*side.tokenizer);
     rules.indicate_inputs = indicate_inputs;
     rules.weights_on_targets_only = weights_on_targets_only;
+    rules.features = features;
     if (config.random_offsets) {
       rules.random_offsets = RngKey(static_cast<std::uint64_t>(config.seed)).fold("offsets");
     }
@@ -100,7 +102,8 @@ SequenceInput::SequenceInput(const SequenceConfig& config, const InputContext& c
                              const Options& options, const LoadExampleTokens& load_examples)
     : SequenceInput(config, context, data, side, load, options, load_examples,
                     RowMaker{side, special_tokens_of(config, side, context.name), options.shifted,
-                             options.indicate_inputs, options.weights_on_targets_only}) {}
+                             options.indicate_inputs, options.weights_on_targets_only,
+                             options.features}) {}
 
 SequenceInput::SequenceInput(const SequenceConfig& config, const InputContext& context,
                              const std::string& data, const TextSide& side, const LoadTokens& load,

@@ -33,6 +33,7 @@ class SequenceInput : public RowsInput {
     bool indicate_inputs = false;
     bool weights_on_targets_only = false;
     MakeRows make_rows = {};
+    std::vector<std::string> features = {};  // texts to pass through
     Wrap wrap = {};
     Wrap wrap_examples = {};  // the rows of examples that a user gives, one for each
   };

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "trivet/config/digest.h"
+#include "trivet/extensions/passthrough.h"
 
 namespace trivet::data {
 namespace {
@@ -121,13 +122,14 @@ void SequenceRows::fill(const Row& row, std::size_t at, Fields& fields) {
     const std::int64_t first_label =
         piece.begin + std::ssize(ids_) - piece.length - (rules_.special.bos.has_value() ? 1 : 0);
     const std::int64_t inputs = rules_.tokens->inputs(piece.document) - first_label;
+    const std::int64_t unweighted = rules_.tokens->unweighted(piece.document) - first_label;
     for (std::size_t i = 0; i + shift < ids_.size(); ++i, ++at) {
       const std::int32_t label = ids_[i + shift];
-      const bool label_is_input = std::cmp_less(i, inputs);
+      const bool is_unweighted = std::cmp_less(i, unweighted);
       // An id is the label of the position before it.
       const bool id_is_input = std::cmp_less(i, inputs + static_cast<std::int64_t>(shift));
       const bool counts = row.real && std::cmp_greater_equal(i, piece.repeated) &&
-                          !(label_is_input && rules_.weights_on_targets_only);
+                          !(is_unweighted && rules_.weights_on_targets_only);
       const bool is_special = ends_with_special_token_ && i + shift + 1 == ids_.size();
       fields.id[at] = ids_[i];
       fields.label[at] = label;
@@ -143,6 +145,15 @@ void SequenceRows::fill(const Row& row, std::size_t at, Fields& fields) {
   }
 }
 
+std::vector<std::string> SequenceRows::feature_of(std::span<const Row> rows, std::size_t feature) {
+  std::vector<std::string> texts;
+  for (const Row& row : rows) {
+    layout_.pieces_of(row.row, 0, pieces_);
+    texts.push_back(rules_.tokens->features(pieces_.front().document)[feature]);
+  }
+  return texts;
+}
+
 Batch SequenceRows::batch(std::span<const Row> rows) {
   Fields fields({std::ssize(rows), rules_.seq_len});
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -156,6 +167,10 @@ Batch SequenceRows::batch(std::span<const Row> rows) {
                  {"segment_pos", std::move(fields.segment_pos)}};
   if (!rules_.bytes_of_id.empty()) batch.set("label_bytes", std::move(fields.label_bytes));
   if (rules_.indicate_inputs) batch.set("inputs_indicator", std::move(fields.inputs_indicator));
+  for (std::size_t i = 0; i < rules_.features.size(); ++i) {
+    batch.set(std::string(kPassthrough) + "/" + rules_.features[i],
+              passthrough_texts(feature_of(rows, i)));
+  }
   return batch;
 }
 

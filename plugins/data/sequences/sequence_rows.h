@@ -33,7 +33,8 @@ struct SequenceRules {
   // Bytes of text of each id. Empty if unknown: batches then have no "label_bytes".
   std::vector<std::int32_t> bytes_of_id;
   bool indicate_inputs = false;          // adds "inputs_indicator", by ids
-  bool weights_on_targets_only = false;  // labels that are inputs get weight 0
+  bool weights_on_targets_only = false;  // labels that are TokenStore::unweighted get weight 0
+  std::vector<std::string> features{};   // names of the tokens' texts that batches have
   // Draws where rows that are cut from all documents start in each epoch but the first. Empty:
   // always at 0.
   std::optional<RngKey> random_offsets;
@@ -57,6 +58,8 @@ class SequenceRows final : public SequenceDataset {
   void fill(const Row& row, std::size_t at, Fields& fields);
   std::int64_t offset_in(std::int64_t epoch) const;
   void read(const Piece& piece);
+  // Of each row's document. Rows have one.
+  std::vector<std::string> feature_of(std::span<const Row> rows, std::size_t feature);
 
   SequenceRules rules_;
   bool trim_;

@@ -166,9 +166,13 @@ Index make_index(Index index, const TextPipeline& pipeline, const fs::path& dire
 PreparedData prepare_tokens(const TextPipeline& pipeline, const fs::path& directory,
                             std::uint64_t shard_bytes) {
   const std::string& name = pipeline.source->name();
-  if (!pipeline.inputs.empty()) {
+  if (!pipeline.inputs.empty() || !pipeline.suffixes.empty()) {
     throw InputError(name + ": token files do not record which tokens are inputs",
-                     {.hint = "prepare an input without `inputs`"});
+                     {.hint = "prepare an input without `inputs` and `suffixes`"});
+  }
+  if (!pipeline.features.empty()) {
+    throw InputError(name + ": token files do not hold passthrough_features",
+                     {.hint = "prepare an input without them"});
   }
   const Texts texts = look_at(pipeline);
   if (texts.bytes == 0) throw InputError(name + ": the source has no text");

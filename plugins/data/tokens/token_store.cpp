@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "trivet/config/digest.h"
 
@@ -20,7 +21,13 @@ MemoryTokens::MemoryTokens(std::int64_t vocabulary_size) {
   if (vocabulary_size > std::int64_t{1} << 16) ids_ = std::vector<std::int32_t>();
 }
 
-void MemoryTokens::add(std::span<const std::int32_t> ids, std::int64_t inputs) {
+void MemoryTokens::add(std::span<const std::int32_t> ids, std::int64_t inputs, std::int64_t suffix,
+                       std::vector<std::string> features) {
+  if (suffix > 0 || !suffixes_.empty()) {
+    suffixes_.resize(ends_.size());
+    suffixes_.push_back(suffix);
+  }
+  if (!features.empty()) features_.push_back(std::move(features));
   if (inputs > 0 || !inputs_.empty()) {
     inputs_.resize(ends_.size());
     inputs_.push_back(inputs);
@@ -42,6 +49,16 @@ std::int64_t MemoryTokens::inputs(std::int64_t document) const {
   return inputs_.empty() ? 0 : inputs_[static_cast<std::size_t>(document)];
 }
 
+std::int64_t MemoryTokens::unweighted(std::int64_t document) const {
+  if (suffixes_.empty()) return inputs(document);
+  return length(document) - suffixes_[static_cast<std::size_t>(document)];
+}
+
+std::span<const std::string> MemoryTokens::features(std::int64_t document) const {
+  if (features_.empty()) return {};
+  return features_[static_cast<std::size_t>(document)];
+}
+
 std::int64_t MemoryTokens::length(std::int64_t document) const {
   return ends_[static_cast<std::size_t>(document)] - start(document);
 }
@@ -57,7 +74,8 @@ void MemoryTokens::read(std::int64_t document, std::int64_t begin,
 
 std::string MemoryTokens::fingerprint() const {
   return digest(std::visit([](const auto& all) { return digest_of(all); }, ids_) +
-                digest_of(ends_) + digest_of(inputs_));
+                digest_of(ends_) + digest_of(inputs_) +
+                (suffixes_.empty() ? "" : digest_of(suffixes_)));
 }
 
 }  // namespace trivet::data

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "trivet/error.h"
+#include "trivet/text/utf8.h"
 
 namespace trivet::data {
 
@@ -113,6 +114,23 @@ std::vector<std::int32_t> encode_masked(const Tokenizer& tokenizer, std::int32_t
   return ids;
 }
 
+// Throws InputError for what outputs cannot hold.
+std::string feature_text(const std::string& name, const SourceExample& example) {
+  const auto found =
+      std::ranges::find(example.features, std::string_view(name), &SourceExample::Feature::name);
+  if (found == example.features.end()) {
+    std::vector<std::string> names;
+    for (const SourceExample::Feature& feature : example.features) names.emplace_back(feature.name);
+    throw InputError(example.location + ": has no feature '" + name + "' to pass through",
+                     {.hint = suggestion(name, names)});
+  }
+  if (found->text.find('\0') != std::string_view::npos || find_invalid_utf8(found->text)) {
+    throw InputError(example.location + ": the feature '" + name +
+                     "' to pass through is not UTF-8 without NUL");
+  }
+  return std::string(found->text);
+}
+
 TokenizedExample tokenize_example(const TextPipeline& pipeline, const SourceExample& example) {
   TokenizedExample made;
   made.ids = encode_checked(*pipeline.tokenizer, pipeline.inputs.fill(example), example.location);
@@ -128,6 +146,13 @@ TokenizedExample tokenize_example(const TextPipeline& pipeline, const SourceExam
           ? encode_masked(*pipeline.tokenizer, *pipeline.mask_id, text, example.location)
           : encode_checked(*pipeline.tokenizer, text, example.location);
   made.ids.insert(made.ids.end(), targets.begin(), targets.end());
+  const std::vector<std::int32_t> suffix =
+      encode_checked(*pipeline.tokenizer, pipeline.suffixes.fill(example), example.location);
+  made.ids.insert(made.ids.end(), suffix.begin(), suffix.end());
+  made.suffix = std::ssize(suffix);
+  for (const std::string& name : pipeline.features) {
+    made.features.push_back(feature_text(name, example));
+  }
   return made;
 }
 
@@ -143,8 +168,8 @@ std::unique_ptr<MemoryTokens> tokenize(const TextPipeline& pipeline, DataSource&
                                        std::int64_t limit) {
   auto tokens = std::make_unique<MemoryTokens>(pipeline.tokenizer->vocabulary_size());
   read_limited(source, limit, [&](const SourceExample& example) {
-    const TokenizedExample made = tokenize_example(pipeline, example);
-    tokens->add(made.ids, made.inputs);
+    TokenizedExample made = tokenize_example(pipeline, example);
+    tokens->add(made.ids, made.inputs, made.suffix, std::move(made.features));
   });
   return tokens;
 }

@@ -24,6 +24,8 @@ struct TextPipeline {
   std::shared_ptr<const Tokenizer> tokenizer;
   TextTemplate inputs{""};
   TextTemplate targets{"{text}"};
+  TextTemplate suffixes{""};            // after targets
+  std::vector<std::string> features{};  // names of those to keep as texts
   std::int64_t inputs_len = 0;  // limit on tokens of inputs, inputs_end included; 0: none
   std::optional<std::int32_t> inputs_end{};  // appended to inputs, also if they are cut
   // The token that [MASK] and <mask> mean in targets, which need one. Empty: they are text.
@@ -42,8 +44,10 @@ std::shared_ptr<const Tokenizer> required_tokenizer(const ConfigOf<Tokenizer>& o
                                                     const InputContext& context);
 
 struct TokenizedExample {
-  std::vector<std::int32_t> ids;  // inputs, then targets
+  std::vector<std::int32_t> ids;  // inputs, then targets and their suffix
   std::int64_t inputs = 0;        // the number of ids of the inputs
+  std::int64_t suffix = 0;        // and of the suffix
+  std::vector<std::string> features{};
 };
 
 // Returns the ids of a text. Throws InputError with `location` if the tokenizer refuses it or makes

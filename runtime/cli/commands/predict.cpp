@@ -25,6 +25,7 @@
 #include "trivet/error.h"
 #include "trivet/extensions/batch_decoder.h"
 #include "trivet/extensions/example_locations.h"
+#include "trivet/extensions/passthrough.h"
 #include "trivet/extensions/predictor.h"
 #include "trivet/extensions/subtasks.h"
 #include "trivet/plugin/plugin_call.h"
@@ -137,9 +138,11 @@ class PredictCommand {
     std::int64_t example = 0;
     while (const std::optional<Batch> batch = next()) {
       const std::vector<std::string> locations = reader_->locations();
-      const std::vector<Value> rows = predict(*batch, example);
+      std::vector<Value> rows = predict(*batch, example);
       for (std::size_t i = 0; i < rows.size(); ++i) {
         if (rows[i].is_null()) continue;
+        Value texts = passthrough_of(*batch, static_cast<std::int64_t>(i));
+        if (!texts.is_null()) rows[i].set("features", std::move(texts));
         print_out(text.line(example, i < locations.size() ? locations[i] : "", rows[i]));
         ++example;
       }

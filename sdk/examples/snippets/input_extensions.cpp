@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include <trivet/extensions/example_locations.h>
+#include <trivet/extensions/passthrough.h>
 #include <trivet/input.h>
 #include <trivet/os/line_stream.h>
 
@@ -50,6 +51,17 @@ class Lengths final : public Input, public ExampleLocations {
 };
 
 }  // namespace
+
+TEST_CASE("example: texts pass through a batch") {
+  const std::vector<std::string> ids = {"a-1", ""};
+  Batch batch;
+  // [passthrough]
+  batch.set(std::string(kPassthrough) + "/id", passthrough_texts(ids));  // one text a row
+  // [/passthrough]
+  CHECK(*passthrough_of(batch, 0).find("id") == "a-1");
+  CHECK(*passthrough_of(batch, 1).find("id") == "");
+  CHECK(passthrough_of({}, 0).is_null());
+}
 
 TEST_CASE("example: an input reads examples that it is given") {
   const snippets::Folder folder;

@@ -47,18 +47,18 @@ std::vector<std::int32_t> indicator(const Batch& batch) {
 
 TEST_CASE("each answer is a row with its prompt", "[data-sequences]") {
   const Preferences pairs(R"({"prompt": "ab", "chosen": "xy", "rejected": "z"}
-{"prompt": "", "chosen": "", "rejected": "klmnopqrst"}
+{"prompt": "", "chosen": "q", "rejected": "klmnopqrst"}
 {"prompt": "c", "chosen": "d", "rejected": "e"}
 )");
   auto input = pairs.input();
   const Batch batch = *input.get_next();
   const auto chosen = rows_of(batch.child("chosen")), rejected = rows_of(batch.child("rejected"));
-  CHECK(chosen.ids == Texts{"^abxy.", "^....."});
-  CHECK(chosen.labels == Texts{"abxy$.", "$....."});
-  CHECK(chosen.weights == Texts{"001110", "100000"});
-  CHECK(chosen.paddings == Texts{"000001", "011111"});
-  CHECK(chosen.segment_ids == Texts{"111110", "100000"});
-  CHECK(chosen.segment_pos == Texts{"012340", "000000"});
+  CHECK(chosen.ids == Texts{"^abxy.", "^q...."});
+  CHECK(chosen.labels == Texts{"abxy$.", "q$...."});
+  CHECK(chosen.weights == Texts{"001110", "110000"});
+  CHECK(chosen.paddings == Texts{"000001", "001111"});
+  CHECK(chosen.segment_ids == Texts{"111110", "110000"});
+  CHECK(chosen.segment_pos == Texts{"012340", "010000"});
   CHECK(indicator(batch.child("chosen")) ==
         std::vector<std::int32_t>{1, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0});
   CHECK(rejected.labels == Texts{"abz$..", "klmno$"});  // the cut one keeps EOS
@@ -94,7 +94,8 @@ TEST_CASE("pairs continue where they stopped, and know other answers", "[data-se
   CHECK(rows_of(second.get_next()->child("rejected")).labels[0] == "gi$...");
   std::string changed = lines;
   changed.replace(changed.find("\"f\""), 3, "\"x\"");
-  auto other = Preferences(changed).input();
+  const Preferences altered(changed);
+  auto other = altered.input();
   CHECK(input_error([&] { other.restore_state(first.save_state()); }).find("different text") !=
         std::string::npos);
 }
@@ -108,7 +109,7 @@ TEST_CASE("pairs to score come from a user", "[data-sequences]") {
   CHECK_FALSE(input.get_next().has_value());
 }
 
-TEST_CASE("wrong pairs are refused", "[data-sequences]") {
+TEST_CASE("wrong pairs of answers are refused", "[data-sequences]") {
   const auto refused = [](const std::string& lines, bool special_tokens = true) {
     Preferences pairs(lines);
     pairs.config.tokenizer = letters(special_tokens);
