@@ -3,6 +3,7 @@
 #include "trivet/plugin.h"
 
 #include "lm/answers/question_answering.h"
+#include "lm/decoding/choices.h"
 #include "lm/huggingface/export_command.h"
 #include "lm/huggingface/import_command.h"
 #include "lm/metrics/strict_accuracy.h"
@@ -70,4 +71,5 @@ TRIVET_PLUGIN(
     trivet::text_metric<lm::ExactMatch>("ExactMatch", "Share of texts that equal a reference."),
     trivet::text_metric<lm::RougeL>("RougeL",
                                     "F-measure of the longest common subsequence of words."),
-    trivet::text_metric<lm::TokenF1>("TokenF1", "F-measure of shared words, as in SQuAD."))
+    trivet::text_metric<lm::TokenF1>("TokenF1", "F-measure of shared words, as in SQuAD."),
+    trivet::token_constraint<lm::Choices>("Choices", "Generated texts are those of a list."))

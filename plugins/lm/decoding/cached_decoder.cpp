@@ -11,11 +11,17 @@
 namespace trivet::lm {
 
 CachedDecoder::CachedDecoder(const NextToken& model, Device& device, std::int64_t max_steps,
-                             std::int64_t tokens)
+                             std::int64_t tokens, std::int64_t longest_prompt)
     : model_(model),
       device_(device),
       max_steps_(max_steps),
-      tokens_(std::min(tokens, model.vocabulary_size())) {}
+      tokens_(std::min(tokens, model.vocabulary_size())),
+      longest_prompt_(longest_prompt) {}
+
+bool CachedDecoder::can_insert_into(const NextToken& model) {
+  const std::unique_ptr<LayerCache> cache = model.make_cache(1, 1);
+  return !cache || cache->can_append_rows();
+}
 
 std::vector<float> CachedDecoder::start(std::span<const std::vector<std::int32_t>> prompts) {
   std::int64_t longest = 0;
@@ -24,7 +30,9 @@ std::vector<float> CachedDecoder::start(std::span<const std::vector<std::int32_t
     rows_.push_back({.prompt = std::ssize(prompt), .length = std::ssize(prompt)});
     longest = std::max(longest, std::ssize(prompt));
   }
-  cache_ = model_.make_cache(std::ssize(prompts), longest + max_steps_);
+  room_ = std::max(longest, longest_prompt_) + max_steps_;
+  cache_ = model_.make_cache(std::ssize(prompts), room_);
+  columns_ = longest;
   if (cache_) return padded(prompts, longest);
   for (std::size_t row = 0; row < rows_.size(); ++row) rows_[row].ids = prompts[row];
   return from_the_start();
@@ -68,6 +76,11 @@ std::vector<float> CachedDecoder::extend(std::span<const std::int32_t> ids) {
     }
     return from_the_start();
   }
+  if (columns_ == room_) {  // of rows that have left
+    columns_ = longest_row();
+    cache_->align(columns_);
+  }
+  ++columns_;
   std::vector<std::int32_t> positions;
   for (Row& row : rows_) positions.push_back(static_cast<std::int32_t>(row.length++));
   FpropContext context;
@@ -103,7 +116,30 @@ std::vector<float> CachedDecoder::logits_of(std::span<const std::int32_t> ids, s
   return logits.to_host<float>();
 }
 
+std::int64_t CachedDecoder::longest_row() const {
+  return std::ranges::max_element(rows_, {}, &Row::length)->length;
+}
+
+std::vector<float> CachedDecoder::insert(std::span<const std::vector<std::int32_t>> prompts) {
+  if (rows_.empty()) return start(prompts);
+  CachedDecoder fresh(model_, device_, max_steps_, tokens_, longest_prompt_);
+  std::vector<float> logits = fresh.start(prompts);
+  rows_.insert(rows_.end(), fresh.rows_.begin(), fresh.rows_.end());
+  if (!cache_) return logits;
+  columns_ = longest_row();
+  cache_->align(columns_);
+  fresh.cache_->align(columns_);
+  cache_->append_rows(*fresh.cache_);
+  padded_ = true;
+  return logits;
+}
+
 void CachedDecoder::reorder(std::span<const std::int32_t> rows) {
+  if (rows.empty()) {  // the next rows start with a new cache
+    rows_.clear();
+    cache_.reset();
+    return;
+  }
   std::vector<Row> reordered;
   for (const std::int32_t row : rows) reordered.push_back(rows_.at(static_cast<std::size_t>(row)));
   rows_ = std::move(reordered);

@@ -4,6 +4,9 @@
 //
 // With a cache, prompts of different lengths are padded at the left to one length and keep their
 // own positions (trivet/layer/extend_step.h). Without one, each row is computed separately.
+//
+// Rows that are inserted get a cache of their own for their prompts, and join the others then: all
+// rows are aligned at their ends. So a row costs the same, whatever the rows before it in its slot.
 #pragma once
 
 #include <memory>
@@ -18,13 +21,19 @@ class CachedDecoder final : public DecoderState {
   // For sequences of at most `max_steps` tokens after their prompts. Both references must outlive
   // it. A model may have more logits than `tokens` (its vocabulary was rounded up): the excess is
   // ignored.
+  // `longest_prompt` is that of rows to insert; 0: none is longer than those at the start.
   CachedDecoder(const NextToken& model, Device& device, std::int64_t max_steps,
-                std::int64_t tokens);
+                std::int64_t tokens, std::int64_t longest_prompt = 0);
+
+  // Whether can_insert() will be true for decoders of this model.
+  static bool can_insert_into(const NextToken& model);
 
   std::int64_t vocabulary_size() const override { return tokens_; }
   std::vector<float> start(std::span<const std::vector<std::int32_t>> prompts) override;
   std::vector<float> extend(std::span<const std::int32_t> ids) override;
   void reorder(std::span<const std::int32_t> rows) override;
+  bool can_insert() const override { return !cache_ || cache_->can_append_rows(); }
+  std::vector<float> insert(std::span<const std::vector<std::int32_t>> prompts) override;
 
  private:
   struct Row {
@@ -38,9 +47,12 @@ class CachedDecoder final : public DecoderState {
   std::vector<float> logits_of(std::span<const std::int32_t> ids, std::int64_t rows,
                                FpropContext& context);
 
+  std::int64_t longest_row() const;
+
   const NextToken& model_;
   Device& device_;
-  std::int64_t max_steps_, tokens_;
+  std::int64_t max_steps_, tokens_, longest_prompt_;
+  std::int64_t room_ = 0, columns_ = 0;  // positions that the cache can hold, and holds
   std::unique_ptr<LayerCache> cache_;
   bool padded_ = false;
   std::vector<Row> rows_;

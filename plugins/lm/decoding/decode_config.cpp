@@ -29,6 +29,11 @@ void check_used(const DecodeConfig& decode, Diagnostics& diagnostics) {
     refuse(decode.repetition_penalty != 1, "repetition_penalty", "beam_size > 1");
     refuse(decode.cf_guidance_scale != 1, "cf_guidance_scale", "beam_size > 1");
     refuse(decode.optimize_eos, "optimize_eos", "beam_size > 1");
+    refuse(decode.global_normalize, "global_normalize", "beam_size > 1");
+    refuse(bool(decode.sample_constraint), "sample_constraint", "beam_size > 1");
+  }
+  if (decode.optimize_eos) {
+    refuse(bool(decode.sample_constraint), "sample_constraint", "optimize_eos");
   }
   if (decode.cf_guidance_scale == 1) {
     refuse(!decode.unconditional_prompt.empty(), "unconditional_prompt", "cf_guidance_scale = 1");

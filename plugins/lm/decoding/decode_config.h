@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trivet/config.h"
+#include "trivet/extensions/token_constraint.h"
 
 namespace trivet::lm {
 
@@ -23,11 +24,14 @@ struct DecodeConfig {
   std::string unconditional_prompt;
   std::vector<std::int32_t> eos_ids;
   bool optimize_eos = false;
+  bool global_normalize = false;
+  ConfigOf<TokenConstraint> sample_constraint{};
   std::int64_t beam_size = 1;
   std::int64_t tokens_per_beam = 0;
   bool early_exit = false;
   bool flat_beam = false;
   double length_norm_alpha = 0.8;
+  std::int64_t num_cache_slots = 16;
 };
 TRIVET_CONFIG(
     DecodeConfig, trivet::NoBase,
@@ -58,6 +62,12 @@ TRIVET_CONFIG(
     (eos_ids, "Tokens that end a text, beside the end token of the tokenizer.", at_least(0)),
     (optimize_eos,
      "Samples without end tokens, then ends each sequence where that has the largest probability."),
+    (global_normalize,
+     "Nucleus sampling compares p with sums of probabilities of all tokens, not with those of the k "
+     "largest alone. Where these do not reach p, all k stay."),
+    (sample_constraint,
+     "What may be sampled, such as \"lm/Choices\". none: every token. Of a plugin's own: "
+     "trivet/extensions/token_constraint.h."),
     (beam_size, "Number of sequences that beam search keeps. 1: samples tokens instead.",
      at_least(1)),
     (tokens_per_beam, "Number of continuations per sequence of the beam. 0: beam_size.",
@@ -66,7 +76,12 @@ TRIVET_CONFIG(
     (flat_beam,
      "Beam search adds up logits instead of log probabilities, as Praxis' flat beam search."),
     (length_norm_alpha, "Beam search divides scores by ((length + 5) / 5) to this power.",
-     between(-100, 100)))
+     between(-100, 100)),
+    (num_cache_slots,
+     "Number of texts that are sampled at once. When one ends, the next prompt takes its slot, or, "
+     "for encoder-decoders and the positions of Transformer-XL, when all have ended. No text "
+     "depends on it.",
+     at_least(1)))
 
 // For configs of tasks that have a field "decode".
 void check_decode(const DecodeConfig& decode, Diagnostics& diagnostics);

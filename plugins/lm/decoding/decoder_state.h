@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "trivet/error.h"
+
 namespace trivet::lm {
 
 class DecoderState {
@@ -21,6 +23,15 @@ class DecoderState {
   virtual std::vector<float> extend(std::span<const std::int32_t> ids) = 0;
   // Moves row rows[i] to row i. The number of rows may change.
   virtual void reorder(std::span<const std::int32_t> rows) = 0;
+  // Whether rows can be added after start().
+  virtual bool can_insert() const { return false; }
+  // Adds a row behind the others for each prompt, as start() takes them; returns the logits after
+  // these prompts alone.
+  virtual std::vector<float> insert(std::span<const std::vector<std::int32_t>> prompts);
 };
+
+inline std::vector<float> DecoderState::insert(std::span<const std::vector<std::int32_t>>) {
+  throw Error("this model cannot take rows while others are decoded");
+}
 
 }  // namespace trivet::lm

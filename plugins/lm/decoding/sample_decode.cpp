@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "lm/decoding/token_sampler.h"
 #include "trivet/error.h"
@@ -13,12 +14,16 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
+constexpr float kExcluded = -std::numeric_limits<float>::infinity();
+
 // The most likely end of a row so far.
 struct BestEnd {
   std::size_t step = 0;
   std::int32_t id = 0;
   double log_prob = 0;
   double total = 0;  // of the sequence that ends there
+  std::vector<TokenProbability> top{};
+  double entropy = 0;
 };
 
 class SampleDecoder {
@@ -48,21 +53,19 @@ class SampleDecoder {
   }
 
   std::vector<DecodedRow> decode() {
-    std::vector<Tokens> prompts;
     for (std::size_t row = 0; row < rows_.size(); ++row) {
-      if (!is_at_work(row)) continue;
-      at_work_.push_back(row);
-      prompts.push_back(batch_.prompts[row]);
+      if (is_at_work(row)) waiting_.push_back(row);
     }
-    if (prompts.empty()) return std::move(rows_);
-    if (is_guided()) {
-      for (const std::size_t row : at_work_) prompts.push_back(batch_.unconditional[row]);
-    }
-    std::vector<float> logits = model_.start(prompts);
+    if (waiting_.empty()) return std::move(rows_);
+    const std::vector<std::size_t> first = take(waiting_.size());
+    std::vector<float> logits = model_.start(prompts_of(first));
+    at_work_ = first;
+    Tokens next = choose_all(logits);
     for (;;) {
-      const Tokens next = choose_all(logits);
+      while (!waiting_.empty() && std::cmp_less(at_work_.size(), batch_.slots)) fill(next);
       if (next.empty()) return std::move(rows_);
-      logits = model_.extend(next);
+      logits = model_.extend(with_unconditional(next));
+      next = choose_all(logits);
     }
   }
 
@@ -88,10 +91,62 @@ class SampleDecoder {
     return !ends_[row] || sums_[row] > ends_[row]->total;
   }
 
-  // Chooses a token for each active row, and returns those of the model's rows that continue.
-  Tokens choose_all(std::span<const float> logits) {
-    Tokens next, kept;
-    std::vector<std::size_t> still;
+  // The next of the rows that wait, at most as many as there are free slots.
+  std::vector<std::size_t> take(std::size_t most) {
+    const std::size_t slots = batch_.slots == 0 ? waiting_.size() : batch_.slots;
+    const auto count = static_cast<std::ptrdiff_t>(
+        std::min({most, waiting_.size(), slots - std::min(slots, at_work_.size())}));
+    const std::vector<std::size_t> taken(waiting_.begin(), waiting_.begin() + count);
+    waiting_.erase(waiting_.begin(), waiting_.begin() + count);
+    return taken;
+  }
+
+  // For the model: the prompts of the rows, then their unconditional ones.
+  std::vector<Tokens> prompts_of(const std::vector<std::size_t>& rows) const {
+    std::vector<Tokens> prompts;
+    for (const std::size_t row : rows) prompts.push_back(batch_.prompts[row]);
+    if (!is_guided()) return prompts;
+    for (const std::size_t row : rows) prompts.push_back(batch_.unconditional[row]);
+    return prompts;
+  }
+
+  Tokens with_unconditional(const Tokens& next) const {
+    Tokens all = next;
+    if (is_guided()) all.insert(all.end(), next.begin(), next.end());
+    return all;
+  }
+
+  // Lets rows that wait take the free slots, and appends the first token of each to `next`.
+  void fill(Tokens& next) {
+    const std::vector<std::size_t> joining = take(waiting_.size());
+    const std::vector<std::size_t> before = std::move(at_work_);
+    const std::vector<float> logits = model_.insert(prompts_of(joining));
+    if (is_guided()) {
+      // The model has old rows, their unconditional ones, new rows, their unconditional ones.
+      Tokens order;
+      const std::size_t old = before.size(), fresh = joining.size();
+      const auto add = [&](std::size_t first, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) {
+          order.push_back(static_cast<std::int32_t>(first + i));
+        }
+      };
+      add(0, old);
+      add(2 * old, fresh);
+      add(old, old);
+      add(2 * old + fresh, fresh);
+      model_.reorder(order);
+    }
+    at_work_ = joining;
+    const Tokens chosen = choose_all(logits, before.size());
+    next.insert(next.end(), chosen.begin(), chosen.end());
+    at_work_.insert(at_work_.begin(), before.begin(), before.end());
+  }
+
+  // Chooses a token for each row at work, and returns those of the rows that continue, which stay
+  // at work. The model has `before` rows before these.
+  Tokens choose_all(std::span<const float> logits, std::size_t before = 0) {
+    Tokens next;
+    std::vector<std::size_t> still, kept;
     const std::size_t count = at_work_.size();
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t row = at_work_[i];
@@ -106,19 +161,26 @@ class SampleDecoder {
         continue;
       }
       next.push_back(id);
-      kept.push_back(static_cast<std::int32_t>(i));
+      kept.push_back(i);
       still.push_back(row);
     }
-    if (is_guided()) {
-      const std::size_t chosen = next.size();
-      for (std::size_t i = 0; i < chosen; ++i) {
-        next.push_back(next[i]);
-        kept.push_back(kept[i] + static_cast<std::int32_t>(count));
-      }
-    }
-    if (!next.empty() && still.size() < count) model_.reorder(kept);
+    const bool is_over = before + still.size() == 0 && waiting_.empty();
+    if (still.size() < count && !is_over) keep(kept, before, count);
     at_work_ = std::move(still);
     return next;
+  }
+
+  // Of the model's rows, `before` and then `count`, keeps the former and some of the latter.
+  void keep(const std::vector<std::size_t>& kept, std::size_t before, std::size_t count) {
+    Tokens rows;
+    for (std::size_t half = 0; half < (is_guided() ? 2U : 1U); ++half) {
+      const std::size_t first = half * (before + count);
+      for (std::size_t i = 0; i < before; ++i) rows.push_back(static_cast<std::int32_t>(first + i));
+      for (const std::size_t i : kept) {
+        rows.push_back(static_cast<std::int32_t>(first + before + i));
+      }
+    }
+    model_.reorder(rows);
   }
 
   std::int32_t choose(std::size_t row, std::vector<float> logits) {
@@ -129,19 +191,38 @@ class SampleDecoder {
     if (config.optimize_eos && may_end) note_end(row, logits);
     const std::vector<float> as_given = logits;
     penalize(logits, present_[row], config.repetition_penalty);
+    if (batch_.constraint != nullptr) {
+      batch_.constraint->adjust(batch_.prompts[row], decoded.ids, logits);
+    }
     if (config.optimize_eos || !may_end) {
       for (const std::int32_t end : limits_.end_tokens) {
         logits[static_cast<std::size_t>(end)] = -std::numeric_limits<float>::infinity();
       }
     }
+    check_left(row, logits);
     const std::int32_t id = choose_token(logits, config, batch_.keys[row].fold(step));
     decoded.ids.push_back(id);
     decoded.log_probs.push_back(log_probability(as_given, id));
     sums_[row] += decoded.log_probs.back();
+    if (batch_.top > 0) {
+      decoded.top.push_back(top_log_probabilities(as_given, batch_.top));
+      decoded.entropies.push_back(entropy(as_given));
+    }
     if (config.repetition_penalty != 1) note(row, id);
     if (config.optimize_eos) return id;
     if (is_end(id) || (on_token_ && !on_token_(row, id))) decoded.ended = true;
     return id;
+  }
+
+  // Without a constraint there is always a token left, the likeliest.
+  void check_left(std::size_t row, std::span<const float> logits) const {
+    if (batch_.constraint == nullptr) return;
+    const bool any = std::ranges::any_of(logits, [](float logit) { return logit > kExcluded; });
+    if (any) return;
+    throw UsageError("task.decode.sample_constraint leaves no token after " +
+                         std::to_string(rows_[row].ids.size()) + " generated ones",
+                     {.hint = "it may need another end token (task.decode.eos_ids), or fewer "
+                              "min_decode_steps"});
   }
 
   void note(std::size_t row, std::int32_t id) {
@@ -161,26 +242,38 @@ class SampleDecoder {
     const double total = sums_[row] + log_prob;
     if (ends_[row] && total <= ends_[row]->total) return;
     ends_[row] = {.step = rows_[row].ids.size(), .id = best, .log_prob = log_prob, .total = total};
+    if (batch_.top == 0) return;
+    ends_[row]->top = top_log_probabilities(logits, batch_.top);
+    ends_[row]->entropy = entropy(logits);
   }
 
   // Without an end, because of min_decode_steps, the row stays as it is.
   void end_where_likeliest(std::size_t row) {
     DecodedRow& decoded = rows_[row];
     if (ends_[row]) {
-      decoded.ids.resize(ends_[row]->step);
-      decoded.log_probs.resize(ends_[row]->step);
+      cut(decoded, ends_[row]->step);
     }
     for (std::size_t i = 0; on_token_ && i < decoded.ids.size(); ++i) {
       if (on_token_(row, decoded.ids[i])) continue;
-      decoded.ids.resize(i + 1);
-      decoded.log_probs.resize(i + 1);
+      cut(decoded, i + 1);
       decoded.ended = true;
       return;
     }
     if (!ends_[row]) return;
     decoded.ids.push_back(ends_[row]->id);
     decoded.log_probs.push_back(ends_[row]->log_prob);
+    if (batch_.top > 0) {
+      decoded.top.push_back(std::move(ends_[row]->top));
+      decoded.entropies.push_back(ends_[row]->entropy);
+    }
     decoded.ended = true;
+  }
+
+  static void cut(DecodedRow& decoded, std::size_t tokens) {
+    decoded.ids.resize(tokens);
+    decoded.log_probs.resize(tokens);
+    decoded.top.resize(std::min(decoded.top.size(), tokens));
+    decoded.entropies.resize(std::min(decoded.entropies.size(), tokens));
   }
 
   DecoderState& model_;
@@ -193,6 +286,7 @@ class SampleDecoder {
   std::vector<std::optional<BestEnd>> ends_;
   std::vector<Tokens> present_;       // tokens to penalize, each once
   std::vector<std::size_t> at_work_;  // row i of the model is this row
+  std::vector<std::size_t> waiting_;  // for a slot, in order
 };
 
 }  // namespace

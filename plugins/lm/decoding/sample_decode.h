@@ -2,9 +2,11 @@
 // Continues sequences token by token, each independently of the others.
 //
 // The prompts of a batch are read at once, then every row gets one token at a time. A finished row
-// leaves the batch. After Praxis' sample_decode. A token is chosen from logits in this order:
-// classifier-free guidance, the penalty of tokens that the sequence has, end tokens that are not
-// allowed yet, then choose_token (token_sampler.h).
+// leaves the batch, and the next prompt takes its slot if the model can insert rows (continuous
+// batching, Yu et al. 2022; Praxis' LanguageModelContinuousBatching). After Praxis' sample_decode. A
+// token is chosen from logits in this order:
+// classifier-free guidance, the penalty of tokens that the sequence has, the constraint, end tokens
+// that are not allowed yet, then choose_token (token_sampler.h).
 //
 // With optimize_eos no end token is chosen. Each step notes the probability of ending there, and
 // the result is the sequence of the most likely end, the earliest of equal ones. A row finishes
@@ -18,6 +20,7 @@
 
 #include "lm/decoding/decode_config.h"
 #include "lm/decoding/decoder_state.h"
+#include "trivet/extensions/text_generator.h"
 #include "trivet/tensor/random.h"
 
 namespace trivet::lm {
@@ -26,6 +29,9 @@ struct DecodedRow {
   std::vector<std::int32_t> ids;  // after the prompt, with the end token if one was chosen
   std::vector<double> log_probs;  // per token, of the logits after guidance alone
   bool ended = false;             // by an end token, or by the observer
+  // For each token where SampleBatch::top asks for them: of the same logits as log_probs.
+  std::vector<std::vector<TokenProbability>> top{};
+  std::vector<double> entropies{};
 };
 
 struct DecodeLimits {
@@ -40,6 +46,12 @@ struct SampleBatch {
   // One for each row, or none. With some, the model has twice as many rows: first the prompts',
   // then these. Rows that guidance changes need them.
   std::span<const std::vector<std::int32_t>> unconditional{};
+  // Rows of the model at once, without the unconditional ones; 0: all. Fewer than there are prompts
+  // need a model that can insert.
+  std::size_t slots = 0;
+  // Of the tokens that may come next, beside those of the configs; null: none.
+  const TokenConstraint* constraint = nullptr;
+  std::int64_t top = 0;  // likeliest tokens to note at each step
 };
 
 // Called with each chosen token other than an end token; returning false ends the row. With

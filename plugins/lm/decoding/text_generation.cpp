@@ -86,6 +86,11 @@ class Generator {
       });
     }
     if (std::ranges::any_of(configs_, is_guided)) add_unconditional(tokens_.size());
+    if (generation.config.sample_constraint) {
+      TokenConstraintContext context{.tokenizer = generation.tokenizer,
+                                     .end_tokens = limits_.end_tokens};
+      constraint_ = make(generation.config.sample_constraint, context);
+    }
     results_.resize(tokens_.size());
   }
 
@@ -93,8 +98,12 @@ class Generator {
     if (!configs_.empty() && configs_[0].beam_size > 1) {
       for (std::size_t i = 0; i < tokens_.size(); ++i) search(i);
     } else {
-      for (std::size_t i = 0; i < tokens_.size(); i += kDecodeBatch) {
-        sample(i, std::min(kDecodeBatch, tokens_.size() - i));
+      const auto slots = static_cast<std::size_t>(generation_.config.num_cache_slots);
+      const bool at_once =
+          tokens_.size() <= slots || CachedDecoder::can_insert_into(generation_.model);
+      const std::size_t most = at_once ? tokens_.size() : slots;
+      for (std::size_t i = 0; i < tokens_.size(); i += most) {
+        sample(i, std::min(most, tokens_.size() - i));
       }
     }
     return std::move(results_);
@@ -127,15 +136,18 @@ class Generator {
   }
 
   CachedDecoder decoder_of(std::size_t first, std::size_t count) const {
-    std::int64_t wanted = 0;
+    std::int64_t wanted = 0, longest = 0;
     std::vector<Tokens> prompts;
     for (std::size_t i = first; i < first + count; ++i) {
       wanted = std::max(wanted, configs_[i].max_decode_steps);
+      longest = std::max(longest, std::ssize(tokens_[i]));
       prompts.push_back(tokens_[i]);
       if (!unconditional_.empty()) prompts.push_back(unconditional_[i]);
     }
     const std::int64_t steps = most_steps(prompts, limits_.longest, wanted);
-    return {generation_.model, generation_.device, steps, generation_.tokenizer.vocabulary_size()};
+    if (!unconditional_.empty()) longest = std::max(longest, std::ssize(unconditional_[first]));
+    return {generation_.model, generation_.device, steps, generation_.tokenizer.vocabulary_size(),
+            longest};
   }
 
   void sample(std::size_t first, std::size_t count) {
@@ -144,16 +156,22 @@ class Generator {
     for (std::size_t i = first; i < first + count; ++i) keys.push_back(key_of(i));
     SampleBatch batch{.prompts = std::span(tokens_).subspan(first, count),
                       .configs = std::span(configs_).subspan(first, count),
-                      .keys = keys};
+                      .keys = keys,
+                      .unconditional = {},
+                      .slots = static_cast<std::size_t>(generation_.config.num_cache_slots),
+                      .constraint = constraint_.get(),
+                      .top = generation_.options.top_log_probabilities};
     if (!unconditional_.empty()) {
       batch.unconditional = std::span(unconditional_).subspan(first, count);
     }
-    const std::vector<DecodedRow> rows = sample_decode(
+    std::vector<DecodedRow> rows = sample_decode(
         steps, batch, limits_,
         [&](std::size_t row, std::int32_t id) { return texts_[first + row].push(id); });
     for (std::size_t row = 0; row < count; ++row) {
       finish(first + row, rows[row].ids, rows[row].log_probs);
       results_[first + row].score = results_[first + row].log_probability;
+      results_[first + row].top_log_probabilities = std::move(rows[row].top);
+      results_[first + row].entropies = std::move(rows[row].entropies);
     }
   }
 
@@ -209,6 +227,7 @@ class Generator {
   const DecodeLimits limits_;
   const TextGenerator::OnText& on_text_;
   std::vector<DecodeConfig> configs_;
+  std::unique_ptr<TokenConstraint> constraint_;  // may be null
   std::vector<Tokens> tokens_, unconditional_;  // the latter is empty without guidance
   std::deque<StopTextStream> texts_;
   std::vector<Beam> beams_;  // of the last search
@@ -235,6 +254,7 @@ void refuse_draws(const GenerateOptions& options, std::int64_t beam_size) {
   refuse(options.temperature.has_value(), "a temperature");
   refuse(options.top_k.has_value(), "top-k");
   refuse(options.top_p.has_value(), "top-p");
+  refuse(options.top_log_probabilities > 0, "the likeliest tokens of each step");
   const auto beams = static_cast<std::uint64_t>(beam_size);
   for (const GenerateOptions::Draw& draw : options.draws) {
     if (draw.sample < beams) continue;
@@ -279,6 +299,10 @@ DecodeConfig with_options(DecodeConfig config, const GenerateOptions& options) {
   set(config.beam_size, options.beam_size, 1, "the beam size");
   if (config.beam_size > 1) {
     refuse_draws(options, config.beam_size);
+    if (config.sample_constraint) {
+      throw UsageError("task.decode.sample_constraint applies to sampling only",
+                       {.hint = "use a beam size of 1"});
+    }
     config.cf_guidance_scale = 1;  // of samples, as the config says
     config.optimize_eos = false;
   }
@@ -293,6 +317,9 @@ DecodeConfig with_options(DecodeConfig config, const GenerateOptions& options) {
       throw UsageError("top-p must be above 0 and at most 1");
     }
     config.p = *options.top_p;
+  }
+  if (options.top_log_probabilities < 0) {
+    throw UsageError("the number of likeliest tokens must be at least 0");
   }
   config.min_decode_steps = std::min(config.min_decode_steps, config.max_decode_steps);
   return config;

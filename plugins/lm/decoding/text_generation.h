@@ -15,9 +15,6 @@
 
 namespace trivet::lm {
 
-// Rows per batch; more rows are decoded in several batches.
-inline constexpr std::size_t kDecodeBatch = 16;
-
 struct Generation {
   const NextToken& model;
   Device& device;

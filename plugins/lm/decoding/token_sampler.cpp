@@ -55,8 +55,9 @@ void drop_from(std::vector<std::int32_t>& ids, std::span<const float> logits, do
   ids.erase(first, ids.end());
 }
 
-// The same for the likeliest whose probabilities, of those in `ids`, add up to p.
-void keep_likeliest(std::vector<std::int32_t>& ids, std::span<const float> logits, double p) {
+// The same for the likeliest whose probabilities, of those in `ids` or of all, add up to p.
+void keep_likeliest(std::vector<std::int32_t>& ids, std::span<const float> logits, double p,
+                    bool of_all) {
   if (p >= 1) return;
   const auto weight = [&](std::int32_t id) {
     return std::exp(double{logits[static_cast<std::size_t>(id)]} -
@@ -64,6 +65,9 @@ void keep_likeliest(std::vector<std::int32_t>& ids, std::span<const float> logit
   };
   double total = 0;
   for (const std::int32_t id : ids) total += weight(id);
+  if (of_all) {
+    total = std::exp(log_sum_exp(logits) - double{logits[static_cast<std::size_t>(ids[0])]});
+  }
   double sum = 0;
   std::size_t kept = 0;
   while (kept < ids.size() && (kept == 0 || sum < p * total)) sum += weight(ids[kept++]);
@@ -80,7 +84,7 @@ std::vector<std::int32_t> candidates(std::span<const float> logits, const Decode
     drop_from(ids, logits,
               double{logits[static_cast<std::size_t>(ids[0])]} + std::log(config.min_p));
   }
-  keep_likeliest(ids, logits, config.p);
+  keep_likeliest(ids, logits, config.p, config.global_normalize);
   return ids;
 }
 
@@ -123,6 +127,27 @@ void penalize(std::span<float> logits, std::span<const std::int32_t> ids, double
 
 double log_probability(std::span<const float> logits, std::int32_t token) {
   return double{logits[static_cast<std::size_t>(token)]} - log_sum_exp(logits);
+}
+
+std::vector<TokenProbability> top_log_probabilities(std::span<const float> logits, std::int64_t n) {
+  std::vector<TokenProbability> top;
+  if (n < 1) return top;
+  const double sum = log_sum_exp(logits);
+  for (const std::int32_t id : largest_ids(logits, n)) {
+    top.push_back({.id = id, .log_probability = double{logits[static_cast<std::size_t>(id)]} - sum});
+  }
+  return top;
+}
+
+double entropy(std::span<const float> logits) {
+  const double sum = log_sum_exp(logits);
+  double total = 0;
+  for (const float logit : logits) {
+    if (std::isnan(logit) || std::isinf(logit)) continue;
+    const double log_p = double{logit} - sum;
+    total -= std::exp(log_p) * log_p;
+  }
+  return total;
 }
 
 void to_log_probabilities(std::span<const float> logits, std::span<double> out) {

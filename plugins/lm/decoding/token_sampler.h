@@ -6,7 +6,8 @@
 //   1. tokens with a probability of at least epsilon_p (Hewitt et al. 2022)
 //   2. those with at least min_p times the largest probability (Nguyen et al. 2024)
 //   3. of these the k with the largest logits
-//   4. of these the likeliest whose sum reaches p of the sum of all k (Holtzman et al. 2020)
+//   4. of these the likeliest whose sum reaches p of the sum of all k (Holtzman et al. 2020), or,
+//      with global_normalize, p of the sum of all tokens that have a logit
 // One of them is drawn as argmax(logit / temperature + Gumbel noise), which samples by probability
 // (Gumbel 1954). The noise of a token depends only on the key and its id.
 //
@@ -16,8 +17,10 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "lm/decoding/decode_config.h"
+#include "trivet/extensions/text_generator.h"
 #include "trivet/tensor/random.h"
 
 namespace trivet::lm {
@@ -35,6 +38,11 @@ void penalize(std::span<float> logits, std::span<const std::int32_t> ids, double
 
 // log softmax(logits)[token], in double precision.
 double log_probability(std::span<const float> logits, std::int32_t token);
+// The n largest log probabilities with their tokens, or all where there are fewer, the largest
+// first; ties: the lowest id first.
+std::vector<TokenProbability> top_log_probabilities(std::span<const float> logits, std::int64_t n);
+// -sum p log p of softmax(logits), in nats.
+double entropy(std::span<const float> logits);
 // log softmax(logits).
 void to_log_probabilities(std::span<const float> logits, std::span<double> out);
 

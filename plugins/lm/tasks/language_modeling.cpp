@@ -16,7 +16,7 @@
 namespace trivet::lm {
 namespace {
 
-constexpr const char* kEntropyLoss = "avg_entropy_loss";  // as lm/LanguageModel names it
+constexpr const char* kEntropyMean = "avg_entropy_loss";  // as lm/LanguageModel names it
 constexpr const char* kEntropyWeight = "entropy_loss_weight";
 
 const NextToken& next_token_of(const Model& model) {
@@ -71,7 +71,7 @@ Metrics LanguageModeling::build_metrics(Phase) {
   Metrics metrics;
   metrics.push_back(std::make_unique<TokenMetrics>(TokenMetricsConfig{}));
   if (entropy_loss_weight() != 0) {
-    metrics.push_back(std::make_unique<LossTermMeans>(std::vector<LossTerm>{{kEntropyLoss}}));
+    metrics.push_back(std::make_unique<LossTermMeans>(std::vector<LossTerm>{{kEntropyMean}}));
   }
   return with_losses(std::move(metrics));
 }

@@ -227,7 +227,7 @@ std::vector<GeneratedText> Seq2Seq::write_targets(Model& model, const std::vecto
     for (std::size_t i = 0; i < count; ++i) texts[i].prompt_tokens = all[first + i].dim(1);
     return texts;
   };
-  std::size_t batch = kDecodeBatch;
+  auto batch = static_cast<std::size_t>(config.num_cache_slots);
   if (!all.empty() && !searches && !has_cache(decoding, all[0])) {
     if (guided) {
       throw UsageError(

@@ -63,6 +63,9 @@ constexpr OptionSpec kGenerateOptions[] = {
      .doc = "Read a prompt from each line of a file; -: standard input"},
     {.name = "json", .doc = "Print a line of JSON for each prompt"},
     {.name = "logprobs", .doc = "With --json, also the ids and the log probability of each token"},
+    {.name = "top-logprobs",
+     .value = "N",
+     .doc = "With --logprobs, also the N likeliest tokens at each step, and the entropy of all"},
     {.name = "set",
      .value = "K=V",
      .doc = "Change the run's config, e.g. runtime.threads=1",
@@ -90,7 +93,9 @@ GenerateOptions options_of(const Arguments& arguments) {
           .top_p = optional_number<double>(arguments, "top-p"),
           .beam_size = optional_number<std::int64_t>(arguments, "beams"),
           .stop = arguments.all("stop"),
-          .seed = optional_number<std::uint64_t>(arguments, "seed").value_or(0)};
+          .seed = optional_number<std::uint64_t>(arguments, "seed").value_or(0),
+          .top_log_probabilities =
+              optional_number<std::int64_t>(arguments, "top-logprobs").value_or(0)};
 }
 
 // The option as it was given.
@@ -111,7 +116,8 @@ void refuse_unused(const Arguments& arguments, const GenerateOptions& options,
     }
   };
   if (options.beam_size.value_or(1) > 1) {
-    refuse({"temperature", "top-k", "top-p", "seed"}, "beams", "beam search does not sample");
+    refuse({"temperature", "top-k", "top-p", "seed", "top-logprobs"}, "beams",
+           "beam search does not sample");
     if (samples > static_cast<std::uint64_t>(*options.beam_size)) {
       refuse({"samples"}, "beams", "the search has fewer sequences");
     }
@@ -160,6 +166,10 @@ class GenerateCommand {
     refuse_unused(arguments, options_, samples_);
     if (logprobs_ && !json_) {
       throw UsageError("--logprobs adds to lines of JSON", {.hint = "give --json, too"});
+    }
+    if (arguments.has("top-logprobs") && (!logprobs_ || options_.top_log_probabilities < 1)) {
+      throw UsageError("--top-logprobs takes a number of at least 1 and adds to --logprobs",
+                       {.hint = "give --json --logprobs, too"});
     }
   }
 
@@ -270,6 +280,18 @@ class GenerateCommand {
     if (!logprobs_) return record;
     record.set("ids", Value::array_of(text.ids));
     record.set("log_probabilities", Value::array_of(text.token_log_probabilities));
+    if (options_.top_log_probabilities == 0) return record;
+    Value steps = Value::array();
+    for (const std::vector<TokenProbability>& step : text.top_log_probabilities) {
+      Value tokens = Value::array();
+      for (const TokenProbability& token : step) {
+        tokens.push_back(Value::table(
+            {{"id", token.id}, {"log_probability", token.log_probability}}));
+      }
+      steps.push_back(std::move(tokens));
+    }
+    record.set("top_log_probabilities", std::move(steps));
+    record.set("entropies", Value::array_of(text.entropies));
     return record;
   }
 

@@ -23,7 +23,7 @@
 namespace trivet {
 
 // Id for Task::extension; what it returns points to a TextGenerator.
-inline constexpr std::string_view kTaskTextGenerator = "trivet.task.text_generator/4";
+inline constexpr std::string_view kTaskTextGenerator = "trivet.task.text_generator/5";
 
 // An unset field takes the value of the task's config.
 struct GenerateOptions {
@@ -34,6 +34,7 @@ struct GenerateOptions {
   std::optional<std::int64_t> beam_size{};   // more than 1: beam search
   std::vector<std::string> stop{};           // texts that end a continuation; not part of it
   std::uint64_t seed = 0;
+  std::int64_t top_log_probabilities = 0;  // likeliest tokens of each step; not of beam search
   // Identifies a prompt and a sample. With the seed, it determines the random numbers of the
   // sample, in any batch. With beam search sample n is the n-th best sequence, from 0; equal
   // prompts in a row are searched once.
@@ -58,6 +59,12 @@ struct GenerateOptions {
 enum class FinishReason { end_token, stop_text, max_tokens, model_length };
 TRIVET_ENUM(FinishReason, end_token, stop_text, max_tokens, model_length)
 
+// A token that could have been chosen.
+struct TokenProbability {
+  std::int32_t id = 0;
+  double log_probability = 0;  // nats
+};
+
 // The continuation of a prompt, or the answer to it.
 struct GeneratedText {
   std::string text;                 // without the prompt and special tokens
@@ -68,6 +75,11 @@ struct GeneratedText {
   std::vector<double> token_log_probabilities{};  // of each id, of which it is the sum
   double score = 0;  // by which a search ranks texts; else log_probability
   FinishReason end = FinishReason::max_tokens;
+  // For each of ids where options.top_log_probabilities asks for them: the likeliest tokens at that
+  // step, the likeliest first, and the entropy of all, in nats; by the same probabilities as
+  // token_log_probabilities.
+  std::vector<std::vector<TokenProbability>> top_log_probabilities{};
+  std::vector<double> entropies{};
 };
 
 class TextGenerator {
