@@ -60,10 +60,10 @@ void LanguageModelConfig::validate(Diagnostics& diagnostics) const {
 }
 
 LanguageModelInput::LanguageModelInput(const Config& config, InputContext& context)
-    : TextSequenceInput(config, context, pipeline_of(config, context),
-                        {.indicate_inputs = !config.inputs.empty(),
-                         .weights_on_targets_only =
-                             config.weights_on_targets_only || !config.suffixes.empty(),
-                         .features = features_of(config, context)}) {}
+    : TextSequenceInput(
+          config, context, pipeline_of(config, context),
+          {.indicate_inputs = !config.inputs.empty(),
+           .weights_on_targets_only = config.weights_on_targets_only || !config.suffixes.empty(),
+           .features = features_of(config, context)}) {}
 
 }  // namespace trivet::data

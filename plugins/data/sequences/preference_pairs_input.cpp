@@ -80,9 +80,9 @@ struct PreferencePairsInput::Parts {
     rules.indicate_inputs = true;
     rules.weights_on_targets_only = true;
     if (config.inputs_eos) {
-      prompt_end = special_token({.name = "eos", .add = true, .id = config.eos_id,
-                                  .flag = "inputs_eos"},
-                                 tokenizer->eos_id(), vocabulary, context.name);
+      prompt_end =
+          special_token({.name = "eos", .add = true, .id = config.eos_id, .flag = "inputs_eos"},
+                        tokenizer->eos_id(), vocabulary, context.name);
     }
   }
 

@@ -44,8 +44,9 @@ TRIVET_CONFIG(
     PreferencePairsConfig, trivet::InputConfig, (source, "Where examples come from.", required),
     (tokenizer, "Tokenizer of the texts. Default: that of the task."),
     (prompt, "The prompt, with names of the source's features in braces. Empty: none."),
-    (chosen, "The preferred answer, which follows the prompt at once: \" {chosen}\" puts a blank "
-             "between them."),
+    (chosen,
+     "The preferred answer, which follows the prompt at once: \" {chosen}\" puts a blank "
+     "between them."),
     (rejected, "The other answer."),
     (seq_len, "Positions in a row: a prompt with an answer. Longer answers are cut.", required,
      at_least(2)),

@@ -153,7 +153,8 @@ TRIVET_CONFIG(
     (inputs, "Text before the targets, such as \"{question} \"; empty: none."),
     (targets, "Text of the targets, such as \"{answer}\"."),
     (suffixes,
-     "Text after the targets, such as \" {verdict}\"; the loss is of its tokens alone. Empty: none."),
+     "Text after the targets, such as \" {verdict}\"; the loss is of its tokens alone. Empty: "
+     "none."),
     (passthrough_features,
      "Features of the source that come back in the outputs of evaluations and of `trivet predict`, "
      "as texts. Needs pack = false."),

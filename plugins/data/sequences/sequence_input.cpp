@@ -100,10 +100,10 @@ void SequenceConfig::validate(Diagnostics& diagnostics) const {
 SequenceInput::SequenceInput(const SequenceConfig& config, const InputContext& context,
                              const std::string& data, const TextSide& side, const LoadTokens& load,
                              const Options& options, const LoadExampleTokens& load_examples)
-    : SequenceInput(config, context, data, side, load, options, load_examples,
-                    RowMaker{side, special_tokens_of(config, side, context.name), options.shifted,
-                             options.indicate_inputs, options.weights_on_targets_only,
-                             options.features}) {}
+    : SequenceInput(
+          config, context, data, side, load, options, load_examples,
+          RowMaker{side, special_tokens_of(config, side, context.name), options.shifted,
+                   options.indicate_inputs, options.weights_on_targets_only, options.features}) {}
 
 SequenceInput::SequenceInput(const SequenceConfig& config, const InputContext& context,
                              const std::string& data, const TextSide& side, const LoadTokens& load,

@@ -57,8 +57,8 @@ class MemoryTokens final : public TokenStore {
   std::int64_t start(std::int64_t document) const;
 
   std::variant<std::vector<std::uint16_t>, std::vector<std::int32_t>> ids_;
-  std::vector<std::int64_t> ends_;    // of documents, in ids_
-  std::vector<std::int64_t> inputs_;  // of documents; empty while all are 0
+  std::vector<std::int64_t> ends_;      // of documents, in ids_
+  std::vector<std::int64_t> inputs_;    // of documents; empty while all are 0
   std::vector<std::int64_t> suffixes_;  // the same for the number of ids of a suffix
   std::vector<std::vector<std::string>> features_;
 };

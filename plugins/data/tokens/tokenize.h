@@ -26,7 +26,7 @@ struct TextPipeline {
   TextTemplate targets{"{text}"};
   TextTemplate suffixes{""};            // after targets
   std::vector<std::string> features{};  // names of those to keep as texts
-  std::int64_t inputs_len = 0;  // limit on tokens of inputs, inputs_end included; 0: none
+  std::int64_t inputs_len = 0;          // limit on tokens of inputs, inputs_end included; 0: none
   std::optional<std::int32_t> inputs_end{};  // appended to inputs, also if they are cut
   // The token that [MASK] and <mask> mean in targets, which need one. Empty: they are text.
   std::optional<std::int32_t> mask_id{};

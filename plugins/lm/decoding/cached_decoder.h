@@ -22,8 +22,8 @@ class CachedDecoder final : public DecoderState {
   // it. A model may have more logits than `tokens` (its vocabulary was rounded up): the excess is
   // ignored.
   // `longest_prompt` is that of rows to insert; 0: none is longer than those at the start.
-  CachedDecoder(const NextToken& model, Device& device, std::int64_t max_steps,
-                std::int64_t tokens, std::int64_t longest_prompt = 0);
+  CachedDecoder(const NextToken& model, Device& device, std::int64_t max_steps, std::int64_t tokens,
+                std::int64_t longest_prompt = 0);
 
   // Whether can_insert() will be true for decoders of this model.
   static bool can_insert_into(const NextToken& model);

@@ -63,7 +63,8 @@ TRIVET_CONFIG(
     (optimize_eos,
      "Samples without end tokens, then ends each sequence where that has the largest probability."),
     (global_normalize,
-     "Nucleus sampling compares p with sums of probabilities of all tokens, not with those of the k "
+     "Nucleus sampling compares p with sums of probabilities of all tokens, not with those of the "
+     "k "
      "largest alone. Where these do not reach p, all k stay."),
     (sample_constraint,
      "What may be sampled, such as \"lm/Choices\". none: every token. Of a plugin's own: "

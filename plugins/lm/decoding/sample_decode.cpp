@@ -219,10 +219,11 @@ class SampleDecoder {
     if (batch_.constraint == nullptr) return;
     const bool any = std::ranges::any_of(logits, [](float logit) { return logit > kExcluded; });
     if (any) return;
-    throw UsageError("task.decode.sample_constraint leaves no token after " +
-                         std::to_string(rows_[row].ids.size()) + " generated ones",
-                     {.hint = "it may need another end token (task.decode.eos_ids), or fewer "
-                              "min_decode_steps"});
+    throw UsageError(
+        "task.decode.sample_constraint leaves no token after " +
+            std::to_string(rows_[row].ids.size()) + " generated ones",
+        {.hint = "the constraint may need another end token (task.decode.eos_ids), or fewer "
+                 "min_decode_steps"});
   }
 
   void note(std::size_t row, std::int32_t id) {

@@ -3,10 +3,10 @@
 //
 // The prompts of a batch are read at once, then every row gets one token at a time. A finished row
 // leaves the batch, and the next prompt takes its slot if the model can insert rows (continuous
-// batching, Yu et al. 2022; Praxis' LanguageModelContinuousBatching). After Praxis' sample_decode. A
-// token is chosen from logits in this order:
-// classifier-free guidance, the penalty of tokens that the sequence has, the constraint, end tokens
-// that are not allowed yet, then choose_token (token_sampler.h).
+// batching, Yu et al. 2022; Praxis' LanguageModelContinuousBatching). After Praxis' sample_decode.
+// A token is chosen from logits in this order: classifier-free guidance, the penalty of tokens that
+// the sequence has, the constraint, end tokens that are not allowed yet, then choose_token
+// (token_sampler.h).
 //
 // With optimize_eos no end token is chosen. Each step notes the probability of ending there, and
 // the result is the sequence of the most likely end, the earliest of equal ones. A row finishes

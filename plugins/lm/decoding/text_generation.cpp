@@ -228,7 +228,7 @@ class Generator {
   const TextGenerator::OnText& on_text_;
   std::vector<DecodeConfig> configs_;
   std::unique_ptr<TokenConstraint> constraint_;  // may be null
-  std::vector<Tokens> tokens_, unconditional_;  // the latter is empty without guidance
+  std::vector<Tokens> tokens_, unconditional_;   // the latter is empty without guidance
   std::deque<StopTextStream> texts_;
   std::vector<Beam> beams_;  // of the last search
   std::vector<GeneratedText> results_;

@@ -134,7 +134,8 @@ std::vector<TokenProbability> top_log_probabilities(std::span<const float> logit
   if (n < 1) return top;
   const double sum = log_sum_exp(logits);
   for (const std::int32_t id : largest_ids(logits, n)) {
-    top.push_back({.id = id, .log_probability = double{logits[static_cast<std::size_t>(id)]} - sum});
+    top.push_back(
+        {.id = id, .log_probability = double{logits[static_cast<std::size_t>(id)]} - sum});
   }
   return top;
 }

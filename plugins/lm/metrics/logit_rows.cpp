@@ -34,8 +34,8 @@ Tensor of_logit_rows(SoftmaxHead& head, const Tensor& h, const OfLogits& of_logi
 Tensor label_log_probabilities(SoftmaxHead& head, const Tensor& h, const Tensor& labels) {
   const Tensor flat = ops::reshape(labels, {labels.size()});
   const auto of_logits = [flat](const Tensor& logits, std::int64_t begin) {
-    return ops::neg(ops::softmax_cross_entropy(
-        logits, ops::slice(flat, 0, begin, begin + logits.dim(0))));
+    return ops::neg(
+        ops::softmax_cross_entropy(logits, ops::slice(flat, 0, begin, begin + logits.dim(0))));
   };
   return ops::reshape(of_logit_rows(head, h, of_logits), labels.shape());
 }

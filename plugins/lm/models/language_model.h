@@ -8,9 +8,10 @@
 // "avg_xent" and "total_weight" (scalars) and "per_example_xent" f32 [B, T]; outside training also
 // "per_example_argmax" i32 [B, T]. Without labels it returns "logits" [B, T, vocab_size].
 //
-// With entropy_loss_weight c and labels, the auxiliary loss "avg_entropy_loss" is c * E, and E is an
-// output of that name: the mean over the tokens, by their weights, of sum_c p_c log p_c, which is the
-// negative entropy of a prediction (Praxis). c > 0 flattens the predictions, c < 0 sharpens them.
+// With entropy_loss_weight c and labels, the auxiliary loss "avg_entropy_loss" is c * E, and E is
+// an output of that name: the mean over the tokens, by their weights, of sum_c p_c log p_c, which
+// is the negative entropy of a prediction (Praxis). c > 0 flattens the predictions, c < 0 sharpens
+// them.
 //
 // Templates (_tpl) inherit the dimensions and options of the model that they do not set. Children:
 // "embedding", "position_emb", "transformer", "final_norm", "softmax".

@@ -30,8 +30,7 @@ MetaInput::MetaInput(std::int64_t batch_size, std::int64_t seq_len,
   batch_.set("next_sentence_label", std::move(labels));
 }
 
-void MetaInput::add_rows(std::int64_t batch_size, std::int64_t seq_len,
-                         const std::string& prefix) {
+void MetaInput::add_rows(std::int64_t batch_size, std::int64_t seq_len, const std::string& prefix) {
   Tensor positions = fill_tensor<std::int32_t>(batch_size, seq_len, 0);
   const auto position = positions.mutable_span<std::int32_t>();
   for (std::size_t i = 0; i < position.size(); ++i) {

@@ -124,8 +124,8 @@ const void* TextTask::extension(std::string_view id) const noexcept {
 
 std::int64_t TextTask::tokens(const Batch& batch) const {
   std::int64_t tokens = 0;
-  for (const char* ids : {"ids", "src/ids", "tgt/ids", "left/ids", "right/ids", "chosen/ids",
-                          "rejected/ids"}) {
+  for (const char* ids :
+       {"ids", "src/ids", "tgt/ids", "left/ids", "right/ids", "chosen/ids", "rejected/ids"}) {
     if (const Tensor* found = batch.find(ids)) tokens += found->size();
   }
   return tokens;

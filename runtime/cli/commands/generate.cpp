@@ -285,8 +285,8 @@ class GenerateCommand {
     for (const std::vector<TokenProbability>& step : text.top_log_probabilities) {
       Value tokens = Value::array();
       for (const TokenProbability& token : step) {
-        tokens.push_back(Value::table(
-            {{"id", token.id}, {"log_probability", token.log_probability}}));
+        tokens.push_back(
+            Value::table({{"id", token.id}, {"log_probability", token.log_probability}}));
       }
       steps.push_back(std::move(tokens));
     }

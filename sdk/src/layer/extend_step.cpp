@@ -178,15 +178,14 @@ void SequenceBuffer::append_rows(const SequenceBuffer& other) {
   const Shape &room = values_.shape(), &more = other.values_.shape();
   const std::int64_t rows = room[0] + more[0];
   if (other.length_ != length_ || other.values_.dtype() != values_.dtype() ||
-      extended(rows, room[1], per_position(room)) !=
-          extended(rows, room[1], per_position(more))) {
-    detail::wrong("extend_step",
-                  "rows of " + std::to_string(length_) + " positions for a cache " +
-                      room.to_string(),
-                  std::to_string(other.length_) + " of " + more.to_string());
+      extended(rows, room[1], per_position(room)) != extended(rows, room[1], per_position(more))) {
+    detail::wrong(
+        "extend_step",
+        "rows of " + std::to_string(length_) + " positions for a cache " + room.to_string(),
+        std::to_string(other.length_) + " of " + more.to_string());
   }
-  Tensor next = Tensor::zeros(values_.device(), extended(rows, room[1], per_position(room)),
-                              values_.dtype());
+  Tensor next =
+      Tensor::zeros(values_.device(), extended(rows, room[1], per_position(room)), values_.dtype());
   if (length_ > 0) {
     const Tensor to = ops::slice(next, 1, 0, length_);
     detail::copy_into(ops::slice(to, 0, 0, room[0]).view(), values());

@@ -232,10 +232,9 @@ TEST_CASE("rows that are appended to a cache give the results of each alone") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   std::vector<Value> configs = layers();
   configs.push_back(with("nn/Lstm", {{"input_dims", kDims}, {"output_dims", kDims}}));
-  configs.push_back(with("nn/Conv1d", {{"input_dims", kDims},
-                                       {"output_dims", kDims},
-                                       {"kernel", 3},
-                                       {"causal", true}}));
+  configs.push_back(
+      with("nn/Conv1d",
+           {{"input_dims", kDims}, {"output_dims", kDims}, {"kernel", 3}, {"causal", true}}));
   std::size_t checked = 0;
   for (const Value& config : configs) {
     INFO(backend << " " << trivet::to_toml(config));
@@ -258,8 +257,8 @@ TEST_CASE("rows that are appended to a cache give the results of each alone") {
                           const std::vector<std::int32_t>& position) {
       first->reorder(rows);
       FpropContext next;
-      next.positions = Tensor::from<std::int32_t>(
-          fixture.device(), position, {static_cast<std::int64_t>(position.size()), 1});
+      next.positions = Tensor::from<std::int32_t>(fixture.device(), position,
+                                                  {static_cast<std::int64_t>(position.size()), 1});
       const Tensor wholes[] = {trivet::ops::slice(x, 0, 0, 1),
                                trivet::ops::slice(trivet::ops::slice(x, 0, 1, 2), 1, 2, 6), z};
       std::vector<Tensor> last;

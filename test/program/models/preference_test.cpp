@@ -27,15 +27,16 @@ const std::string kShort =
 // A model of number words, and the words of a run that continues from it.
 struct Preferences {
   Preferences() {
-    const ShellResult first = run(config("lm/numbers.toml"), dir / "first",
-                                  kShort + "mode=train trainer.train_steps=8");
+    const ShellResult first =
+        run(config("lm/numbers.toml"), dir / "first", kShort + "mode=train trainer.train_steps=8");
     INFO(first.output);
     REQUIRE(first.exit_code == 0);
   }
   ShellResult start(const std::string& name, const std::string& more,
                     const std::string& settings = {}) const {
     return run(config("lm/preferences.toml"), dir / name,
-               kShort + "trainer.train_steps=6 trainer.checkpoint_interval=2 task.init_checkpoint=" +
+               kShort +
+                   "trainer.train_steps=6 trainer.checkpoint_interval=2 task.init_checkpoint=" +
                    path("first") + " " + more,
                settings);
   }
@@ -62,8 +63,8 @@ TEST_CASE("the reference is the model that preferences started from, also after 
     has_learned = has_learned || after.at(name).values != tensor.values;
   }
   CHECK(has_learned);
-  for (const auto& [name, tensor] : read_safetensors(
-           checkpoint_of(preferences.dir / "alone", 6) / "optimizer.safetensors")) {
+  for (const auto& [name, tensor] :
+       read_safetensors(checkpoint_of(preferences.dir / "alone", 6) / "optimizer.safetensors")) {
     CHECK_THAT(name, !Contains("reference/"));
   }
   CHECK(records(preferences.dir / "alone", "train")[0].at("training_loss").get<double>() ==
@@ -106,8 +107,10 @@ TEST_CASE("a model that learned preferences generates, scores pairs, is exported
   CHECK(exported.at("transformer.wte.weight").values ==
         preferences.weights("tuned", 6).at("softmax/table").values);
   const ShellResult next = run(config("lm/numbers.toml"), preferences.dir / "next",
-                               kShort + "mode=train trainer.train_steps=1 trainer.learning_rate=0 "
-                                        "task.init_checkpoint=" + run_path);
+                               kShort +
+                                   "mode=train trainer.train_steps=1 trainer.learning_rate=0 "
+                                   "task.init_checkpoint=" +
+                                   run_path);
   INFO(next.output);
   REQUIRE(next.exit_code == 0);
   CHECK(preferences.weights("next", 1).at("softmax/table").values ==

@@ -84,6 +84,30 @@ std::vector<json> outputs_of(const fs::path& workdir, std::int64_t step,
 
 }  // namespace
 
+TEST_CASE("features of the data come back in the outputs of evaluations and of trivet predict") {
+  const test::TempDir temp;
+  const fs::path file = language_model(temp);
+  const auto result =
+      test::run(file, temp / "run",
+                "trainer.train_steps=20 'task.eval_input.passthrough_features=[\"from\"]' "
+                "'task.eval_inputs=[{name=\"dev\", program=\"decode\", interval=20, "
+                "input=\"${task.eval_input}\"}, {name=\"scored\", outputs=true, interval=20, "
+                "input=\"${task.eval_input}\"}]'");
+  INFO(result.output);
+  REQUIRE(result.exit_code == 0);
+  for (const char* set : {"dev", "scored"}) {
+    const auto lines = outputs_of(temp / "run", 20, set);
+    REQUIRE(lines.size() == 10);
+    CHECK(lines[3].at("features") == json{{"from", "abbab>"}});
+    CHECK(lines[9].at("features").at("from") != lines[3].at("features").at("from"));
+  }
+  const fs::path given = temp.write("given.jsonl", R"({"from": "ab>", "to": "ba"})");
+  const auto predicted = test::trivet("predict " + test::quoted((temp / "run").string()) +
+                                      " --input " + test::quoted(given.string()));
+  INFO(predicted.output);
+  CHECK_THAT(predicted.output, Contains(R"("features":{"from":"ab>"})"));
+}
+
 TEST_CASE("a language model writes the texts that trivet generate prints") {
   const test::TempDir temp;
   const fs::path file = language_model(temp);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // data/LanguageModel: suffixes of targets, and features that pass through. Expected rows are
 // computed by hand; sequences.h describes their notation.
+#include "data/sequences/language_model_input.h"
+
 #include <catch2/catch.hpp>
 
-#include "data/sequences/language_model_input.h"
 #include "plugins/data/jsonl.h"
 #include "plugins/data/sequences.h"
 #include "trivet/error.h"

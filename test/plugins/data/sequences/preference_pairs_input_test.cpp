@@ -103,7 +103,8 @@ TEST_CASE("pairs continue where they stopped, and know other answers", "[data-se
 TEST_CASE("pairs to score come from a user", "[data-sequences]") {
   const Preferences pairs(R"({"prompt": "a", "chosen": "b", "rejected": "c"})");
   auto input = pairs.input(
-      pairs.dir.write("given.jsonl", R"({"prompt": "x", "chosen": "y", "rejected": "z"})").string());
+      pairs.dir.write("given.jsonl", R"({"prompt": "x", "chosen": "y", "rejected": "z"})")
+          .string());
   CHECK(rows_of(input.get_next()->child("chosen")).ids[0] == "^xy...");
   CHECK(input.locations() == Texts{(pairs.dir / "given.jsonl").string() + ":1"});
   CHECK_FALSE(input.get_next().has_value());

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows that take the slots of others while these are decoded: each gets the tokens that it gets
 // alone.
+#include "lm/decoding/cached_decoder.h"
+
 #include <algorithm>
 #include <memory>
 #include <numeric>
 
 #include <catch2/catch.hpp>
 
-#include "lm/decoding/cached_decoder.h"
 #include "lm/decoding/sample_decode.h"
 #include "lm/models/language_model.h"
 #include "lm/tasks/language_modeling.h"
@@ -82,7 +83,8 @@ struct Prompts {
       for (std::size_t t = 0; t < prompt.size(); ++t) {
         prompt[t] = static_cast<std::int32_t>((i * 5 + t * 3) % kVocabulary);
       }
-      DecodeConfig& config = configs.emplace_back(greedy(1 + static_cast<std::int64_t>((i * 5) % 14)));
+      DecodeConfig& config =
+          configs.emplace_back(greedy(1 + static_cast<std::int64_t>((i * 5) % 14)));
       config.temperature = temperature;
       config.cf_guidance_scale = guidance;
       keys.push_back(RngKey(3).fold(i));
@@ -187,8 +189,8 @@ TEST_CASE("models whose caches take no further rows decode in waves", "[lm]") {
     model_config.vocab_size = 256;
     const auto model = task.build_model({"lm/LanguageModel", encode(model_config)}, scope);
     store.build();
-    texts.push_back(task.generate(*model, std::vector<std::string>{"a", "bcd", "ef", "ghijk", "l"},
-                                  {}, {}));
+    texts.push_back(
+        task.generate(*model, std::vector<std::string>{"a", "bcd", "ef", "ghijk", "l"}, {}, {}));
   }
   for (std::size_t i = 0; i < 5; ++i) {
     CHECK(texts[1][i].ids == texts[0][i].ids);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be sampled and what is told of it: constraints, nucleus sampling over all tokens, the
+// The limits of sampling and its report: constraints, nucleus sampling over all tokens, the
 // likeliest tokens of each step and their entropy.
+#include "lm/decoding/choices.h"
+
 #include <cmath>
 #include <limits>
 #include <map>
@@ -8,7 +10,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "lm/decoding/choices.h"
 #include "lm/decoding/token_sampler.h"
 #include "lm/models/language_model.h"
 #include "lm/tasks/language_modeling.h"
@@ -27,7 +28,9 @@ constexpr float kOut = -std::numeric_limits<float>::infinity();
 
 std::map<std::int32_t, int> draws(const std::vector<float>& logits, const DecodeConfig& config) {
   std::map<std::int32_t, int> counts;
-  for (std::uint64_t i = 0; i < 4000; ++i) ++counts[choose_token(logits, config, RngKey(5).fold(i))];
+  for (std::uint64_t i = 0; i < 4000; ++i) {
+    ++counts[choose_token(logits, config, RngKey(5).fold(i))];
+  }
   return counts;
 }
 
@@ -83,10 +86,10 @@ struct Generating {
     TaskContext context{*device, {}};
     task = std::make_unique<LanguageModeling>(config, context);
     Scope scope(store);
-    model = task->build_model({"lm/LanguageModel", Value::table({{"model_dims", 8},
-                                                                {"num_layers", 1},
-                                                                {"num_heads", 2}})},
-                              scope);
+    model =
+        task->build_model({"lm/LanguageModel",
+                           Value::table({{"model_dims", 8}, {"num_layers", 1}, {"num_heads", 2}})},
+                          scope);
     store.build();
   }
   std::vector<GeneratedText> generate(const std::vector<std::string>& prompts,
@@ -193,8 +196,8 @@ TEST_CASE("wrong constraints are refused", "[lm]") {
   CHECK(problems(of_decode).empty());
   decode.beam_size = 2;
   decode.global_normalize = true;
-  CHECK(problems(of_decode) == std::vector<std::string>{"decode.global_normalize",
-                                                        "decode.sample_constraint"});
+  CHECK(problems(of_decode) ==
+        std::vector<std::string>{"decode.global_normalize", "decode.sample_constraint"});
   decode = with_choices({"a"});
   decode.optimize_eos = true;
   CHECK(problems(of_decode) == std::vector<std::string>{"decode.sample_constraint"});

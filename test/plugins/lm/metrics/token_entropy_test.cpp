@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The entropy loss against float64, with its gradients, and in the loss of a language model.
+#include "lm/metrics/token_entropy.h"
+
 #include <cmath>
 #include <limits>
 #include <numeric>
 
 #include <catch2/catch.hpp>
 
-#include "lm/metrics/token_entropy.h"
 #include "lm/models/language_model.h"
 #include "lm/tasks/language_modeling.h"
 #include "support/layer_fixture.h"
@@ -45,13 +46,16 @@ struct Case {
 
 // What negative_entropy of rows h gives with the softmax's weights w [dims, classes].
 void check_case(const std::string& backend, const Case& c) {
-  test::LayerFixture fixture(backend, {"nn/FullSoftmax", Value::table({{"input_dims", c.dims},
-                                                                       {"num_classes", c.classes},
-                                                                       {"has_bias", false}})});
+  test::LayerFixture fixture(
+      backend,
+      {"nn/FullSoftmax",
+       Value::table({{"input_dims", c.dims}, {"num_classes", c.classes}, {"has_bias", false}})});
   const std::vector<float> h = test::random_values(c.rows * c.dims, 5, 2);
   const std::vector<float> w = fixture.values("w");
   std::vector<float> weights;
-  for (std::int64_t t = 0; t < c.rows; ++t) weights.push_back(t % 3 == 2 ? 0 : 1.5F - 0.5F * static_cast<float>(t % 2));
+  for (std::int64_t t = 0; t < c.rows; ++t) {
+    weights.push_back(t % 3 == 2 ? 0 : 1.5F - 0.5F * static_cast<float>(t % 2));
+  }
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
   double want = 0;
   std::vector<double> want_w(w.size(), 0), want_h(h.size(), 0);
@@ -109,7 +113,8 @@ TEST_CASE("the gradient of the negative entropy matches differences", "[lm]") {
   test::use_plugin("nn");
   test::LayerFixture fixture(
       test::backends().back(),
-      {"nn/FullSoftmax", Value::table({{"input_dims", 3}, {"num_classes", 5}, {"soft_cap_logits", 2.0}})});
+      {"nn/FullSoftmax",
+       Value::table({{"input_dims", 3}, {"num_classes", 5}, {"soft_cap_logits", 2.0}})});
   SoftmaxHead& head = softmax_head(fixture.layer(), "softmax");
   const Tensor weights = fixture.tensor({1, 0, 2, 1}, {2, 2});
   const Tensor inputs[] = {fixture.tensor(test::random_values(12, 3), {2, 2, 3})};
@@ -124,7 +129,8 @@ namespace {
 
 // A model with the weight in its config, and the task's loss of one batch.
 struct Trained {
-  explicit Trained(double weight) : device(test::open_device("tiny/Backend")), store(*device, RngKey(7)) {
+  explicit Trained(double weight)
+      : device(test::open_device("tiny/Backend")), store(*device, RngKey(7)) {
     for (const char* name : {"nn", "lm", "tokenizers"}) test::use_plugin(name);
     LanguageModelConfig config;
     config.vocab_size = 256;
@@ -144,10 +150,11 @@ struct Trained {
   }
 
   Batch batch() const {
-    return {{"ids", Tensor::from<std::int32_t>(*device, std::vector<std::int32_t>{1, 2, 3, 4}, {1, 4})},
-            {"labels",
-             Tensor::from<std::int32_t>(*device, std::vector<std::int32_t>{2, 3, 4, 5}, {1, 4})},
-            {"weights", Tensor::from<float>(*device, std::vector<float>{0, 1, 0.5F, 1}, {1, 4})}};
+    return {
+        {"ids", Tensor::from<std::int32_t>(*device, std::vector<std::int32_t>{1, 2, 3, 4}, {1, 4})},
+        {"labels",
+         Tensor::from<std::int32_t>(*device, std::vector<std::int32_t>{2, 3, 4, 5}, {1, 4})},
+        {"weights", Tensor::from<float>(*device, std::vector<float>{0, 1, 0.5F, 1}, {1, 4})}};
   }
 
   std::unique_ptr<Device> device;

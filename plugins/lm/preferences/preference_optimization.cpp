@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lm/tasks/preference_optimization.h"
+#include "lm/preferences/preference_optimization.h"
 
 #include <cmath>
 #include <limits>
 #include <regex>
 #include <utility>
 
-#include "lm/metrics/preference_metrics.h"
 #include "lm/metrics/real_rows.h"
-#include "lm/models/preference_model.h"
+#include "lm/preferences/preference_metrics.h"
+#include "lm/preferences/preference_model.h"
 #include "trivet/error.h"
 #include "trivet/ops/host_array.h"
 #include "trivet/train/init_checkpoint.h"
@@ -31,8 +31,8 @@ Value with_own_shares(const Value& value) {
   for (const Value::Member& field : value.members()) {
     const Value& own = field.value;
     const bool is_share = field.key == "shared" && own.is_string() && !own.as_string().empty();
-    table.set(field.key, is_share ? Value(kReference + ("/" + own.as_string()))
-                                  : with_own_shares(own));
+    table.set(field.key,
+              is_share ? Value(kReference + ("/" + own.as_string())) : with_own_shares(own));
   }
   return table;
 }
@@ -97,8 +97,7 @@ void PreferenceOptimization::initialize(ParameterStore& store) {
 
 WeightedScalar PreferenceOptimization::build_losses(const Batch&, const NestedMap& outputs,
                                                     const FpropContext& context) {
-  Tensor loss =
-      loss_terms().empty() ? outputs.at("dpo_loss") : sum_of(loss_terms(), outputs);
+  Tensor loss = loss_terms().empty() ? outputs.at("dpo_loss") : sum_of(loss_terms(), outputs);
   return {add_aux_losses(std::move(loss), context), outputs.at("total_weight").item()};
 }
 

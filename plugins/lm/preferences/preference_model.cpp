@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lm/models/preference_model.h"
+#include "lm/preferences/preference_model.h"
 
 #include <utility>
 #include <vector>
@@ -27,8 +27,7 @@ Batch both_sides(const Batch& batch) {
 
 // Of each row of [2 B, T]: [2 B].
 Tensor row_scores(LabelScores& model, const Batch& both, FpropContext& context) {
-  return ops::sum(
-      ops::mul(model.label_log_probabilities(both, context), both.at("weights")), -1);
+  return ops::sum(ops::mul(model.label_log_probabilities(both, context), both.at("weights")), -1);
 }
 
 LabelScores* scores_of(Model& model) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lm/metrics/preference_metrics.h"
+#include "lm/preferences/preference_metrics.h"
 
 #include <optional>
 #include <string>
@@ -50,13 +50,14 @@ void PreferenceMetrics::reset_state() {
 }
 
 Value PreferenceMetrics::save_state() const {
-  return Value::table(
-      {{"sums", Value::Array(sums_.begin(), sums_.end())}, {"weight", weight_}});
+  return Value::table({{"sums", Value::Array(sums_.begin(), sums_.end())}, {"weight", weight_}});
 }
 
 void PreferenceMetrics::restore_state(const Value& state) {
   const Value::Array& sums = state.at("sums", kPreferenceState).items();
-  if (sums.size() != sums_.size()) throw Error("preference metrics: the saved state has other sums");
+  if (sums.size() != sums_.size()) {
+    throw Error("preference metrics: the saved state has other sums");
+  }
   for (std::size_t i = 0; i < sums.size(); ++i) sums_[i] = sums[i].as_float();
   weight_ = state.at("weight", kPreferenceState).as_float();
 }

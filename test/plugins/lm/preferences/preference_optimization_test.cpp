@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Preference optimization: the loss of Rafailov et al. 2023 in double precision, its gradients, the
 // reference, metrics by hand, and what the task refuses.
-#include "lm/tasks/preference_optimization.h"
+#include "lm/preferences/preference_optimization.h"
 
 #include <cmath>
 #include <deque>
@@ -9,8 +9,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "lm/metrics/preference_metrics.h"
 #include "lm/models/language_model.h"
+#include "lm/preferences/preference_metrics.h"
 #include "support/layer_fixture.h"
 #include "support/plugins.h"
 #include "support/shell.h"
@@ -71,7 +71,8 @@ struct Fixture {
     };
     batch.set("chosen/weights", weights({0, 1, 1, 1, 1, 0, 0, 1, 1, 1}));
     batch.set("rejected/weights", weights({0, 1, 1, 1, 0, 0, 0, 1, 1, 0}));
-    batch.set("weight", Tensor::from<float>(*device, std::vector<float>{1, one ? 0.0F : 1.0F}, {2}));
+    batch.set("weight",
+              Tensor::from<float>(*device, std::vector<float>{1, one ? 0.0F : 1.0F}, {2}));
     return batch;
   }
 
@@ -147,7 +148,8 @@ double loss_of(Fixture& fixture, bool train = false) {
 
 }  // namespace
 
-TEST_CASE("the loss of preferences is -log sigmoid of the rewards' difference, in float64", "[lm]") {
+TEST_CASE("the loss of preferences is -log sigmoid of the rewards' difference, in float64",
+          "[lm]") {
   PreferenceOptimizationConfig config;
   config.beta = 0.25;
   Fixture fixture(small_model(), config);
@@ -300,11 +302,12 @@ TEST_CASE("metrics of preferences by hand", "[lm]") {
     const auto column = [&](const std::vector<float>& x) {
       return Tensor::from<float>(*device, x, {std::ssize(x)});
     };
-    metrics.update_state({{"weight", column(weight)}},
-                         {{"chosen_reward", column(chosen)},
-                          {"rejected_reward", column(rejected)},
-                          {"chosen_log_probability", column(std::vector<float>(chosen.size(), -3))},
-                          {"rejected_log_probability", column(std::vector<float>(chosen.size(), -5))}});
+    metrics.update_state(
+        {{"weight", column(weight)}},
+        {{"chosen_reward", column(chosen)},
+         {"rejected_reward", column(rejected)},
+         {"chosen_log_probability", column(std::vector<float>(chosen.size(), -3))},
+         {"rejected_log_probability", column(std::vector<float>(chosen.size(), -5))}});
   };
   CHECK(*metrics.result().find("num_pairs") == 0);
   CHECK(metrics.result().find("reward_accuracy") == nullptr);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // PreferenceOptimization: a trained language model learns which of two answers to a prompt is
 // preferred, by direct preference optimization (Rafailov et al. 2023; Praxis' LanguageModelDPO).
-// models/preference_model.h has the loss, and data/PreferencePairs the data.
+// preference_model.h has the loss, and data/PreferencePairs the data.
 //
 // task.init_checkpoint is required: a new run loads the policy from it by the rules of
-// task.init_load, and the reference is a copy of the loaded policy. The variables of the policy have
-// the names of a language model's, those of the reference lie below "reference/". They are states:
-// checkpoints hold them, and no optimizer changes them.
+// task.init_load, and the reference is a copy of the loaded policy. The variables of the policy
+// have the names of a language model's, those of the reference lie below "reference/". They are
+// states: checkpoints hold them, and no optimizer changes them.
 //
 // `losses` may add up "dpo_loss" and "chosen_xent" (Pang et al. 2024); none: dpo_loss alone.
 // Generation is that of LanguageModeling, by the policy.
