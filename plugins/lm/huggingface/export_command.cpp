@@ -80,6 +80,15 @@ RunParts parts_of(const TrainedRun& run) {
   return parts;
 }
 
+// The variables of the model that generates: without the reference of preference optimization.
+NamedTensors variables_of(const TrainedRun& run) {
+  NamedTensors variables = run.weights();
+  const Value* type = run.config().find_path("task.type");
+  if (type == nullptr || !(*type == "lm/PreferenceOptimization")) return variables;
+  std::erase_if(variables, [](const auto& each) { return each.first.starts_with("reference/"); });
+  return variables;
+}
+
 // Returns what it wrote, for the report.
 std::string write_tokenizer(const RunParts& parts, const fs::path& folder) {
   if (parts.tokenizer == nullptr) return "no tokenizer: the run has none";
@@ -103,7 +112,7 @@ void export_model(const std::string& run, const std::string& out, const std::str
   const HfLayout& layout = layout_named(format != nullptr ? *format : likely_layout(parts.model));
   const DecoderShape shape = matching_shape(parts.model, layout, trained->device());
   const Weights weights =
-      published(merged(trained->weights(), parts.model, trained->device()), layout, shape);
+      published(merged(variables_of(*trained), parts.model, trained->device()), layout, shape);
   SpecialTokenIds ids;
   if (parts.tokenizer) ids = {parts.tokenizer->bos_id(), parts.tokenizer->eos_id()};
 

@@ -11,6 +11,7 @@
 #include "lm/preferences/preference_model.h"
 #include "trivet/error.h"
 #include "trivet/ops/host_array.h"
+#include "trivet/tensor/meta_device.h"
 #include "trivet/train/init_checkpoint.h"
 
 namespace trivet::lm {
@@ -72,6 +73,7 @@ std::unique_ptr<Model> PreferenceOptimization::build_model(const ConfigOf<Model>
 }
 
 void PreferenceOptimization::initialize(ParameterStore& store) {
+  if (is_meta(device())) return;
   if (config().init_checkpoint.empty()) {
     throw ConfigError(
         Diagnostic{.path = "task.init_checkpoint",

@@ -31,6 +31,7 @@ struct SelfCache final : LayerCache {
   bool can_append_rows() const override { return !relative && convolutions.can_append_rows(); }
 
   void align(std::int64_t length) override {
+    if (relative) return LayerCache::align(length);
     const std::int64_t added = length - keys.length();
     for (SequenceBuffer* buffer : {&keys, &values, &segments, &positions, &prefix}) {
       buffer->align(length);
@@ -40,6 +41,7 @@ struct SelfCache final : LayerCache {
   }
 
   void append_rows(const LayerCache& other) override {
+    if (relative) return LayerCache::append_rows(other);
     const auto& more = static_cast<const SelfCache&>(other);
     keys.append_rows(more.keys);
     values.append_rows(more.values);
