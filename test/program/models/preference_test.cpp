@@ -67,8 +67,10 @@ TEST_CASE("the reference is the model that preferences started from, also after 
        read_safetensors(checkpoint_of(preferences.dir / "alone", 6) / "optimizer.safetensors")) {
     CHECK_THAT(name, !Contains("reference/"));
   }
-  CHECK(records(preferences.dir / "alone", "train")[0].at("values").at("training_loss").get<double>() ==
-        Approx(std::log(2.0)).epsilon(1e-5));
+  CHECK(records(preferences.dir / "alone", "train")[0]
+            .at("values")
+            .at("training_loss")
+            .get<double>() == Approx(std::log(2.0)).epsilon(1e-5));
 
   const SlowDisk disk{.below = checkpoint_of(preferences.dir / "killed", 4), .kill = 1};
   REQUIRE(preferences.start("killed", "mode=train", disk.prefix()).exit_code == 128 + SIGKILL);
