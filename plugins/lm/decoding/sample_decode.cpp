@@ -62,7 +62,7 @@ class SampleDecoder {
     at_work_ = first;
     Tokens next = choose_all(logits);
     for (;;) {
-      while (!waiting_.empty() && std::cmp_less(at_work_.size(), batch_.slots)) fill(next);
+      while (!waiting_.empty() && has_free_slots()) fill(next);
       if (next.empty()) return std::move(rows_);
       logits = model_.extend(with_unconditional(next));
       next = choose_all(logits);
@@ -89,6 +89,12 @@ class SampleDecoder {
     if (rows_[row].ended || chosen >= config_of(row).max_decode_steps) return false;
     // A log probability is at most 0, so no later end is more likely than the sequence so far.
     return !ends_[row] || sums_[row] > ends_[row]->total;
+  }
+
+  // Rows join in groups, for each time that rows join costs a copy of the caches.
+  bool has_free_slots() const {
+    const std::size_t free = batch_.slots - std::min(batch_.slots, at_work_.size());
+    return free > 0 && (free >= batch_.slots / 4 || at_work_.empty());
   }
 
   // The next of the rows that wait, at most as many as there are free slots.

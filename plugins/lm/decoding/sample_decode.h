@@ -2,7 +2,7 @@
 // Continues sequences token by token, each independently of the others.
 //
 // The prompts of a batch are read at once, then every row gets one token at a time. A finished row
-// leaves the batch, and the next prompt takes its slot if the model can insert rows (continuous
+// leaves the batch, and when a quarter of the slots is free, the next prompts take them (continuous
 // batching, Yu et al. 2022; Praxis' LanguageModelContinuousBatching). After Praxis' sample_decode.
 // A token is chosen from logits in this order: classifier-free guidance, the penalty of tokens that
 // the sequence has, the constraint, end tokens that are not allowed yet, then choose_token
