@@ -79,7 +79,8 @@ TRIVET_CONFIG(
     (length_norm_alpha, "Beam search divides scores by ((length + 5) / 5) to this power.",
      between(-100, 100)),
     (num_cache_slots,
-     "Number of texts that are sampled at once. When a quarter of them have ended, the next prompts "
+     "Number of texts that are sampled at once. When a quarter of them have ended, the next "
+     "prompts "
      "take their slots; for encoder-decoders and the positions of Transformer-XL when all have "
      "ended. No text depends on it.",
      at_least(1)))
