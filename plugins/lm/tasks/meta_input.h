@@ -18,8 +18,8 @@ class MetaInput final : public Input {
  public:
   // Rows with each of the prefixes before the names of their fields. With `next_sentence` batches
   // have "next_sentence_label", too.
-  MetaInput(std::int64_t batch_size, std::int64_t seq_len,
-            const std::vector<std::string>& prefixes, bool next_sentence);
+  MetaInput(std::int64_t batch_size, std::int64_t seq_len, const std::vector<std::string>& prefixes,
+            bool next_sentence);
 
   std::optional<Batch> get_next() override { return batch_; }
   void reset() override {}
