@@ -72,4 +72,4 @@ TRIVET_PLUGIN(
     trivet::text_metric<lm::RougeL>("RougeL",
                                     "F-measure of the longest common subsequence of words."),
     trivet::text_metric<lm::TokenF1>("TokenF1", "F-measure of shared words, as in SQuAD."),
-    trivet::token_constraint<lm::Choices>("Choices", "Generated texts are those of a list."))
+    trivet::token_constraint<lm::Choices>("Choices", "A generated text is one of a list."))

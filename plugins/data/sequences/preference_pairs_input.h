@@ -47,7 +47,7 @@ TRIVET_CONFIG(
     (chosen,
      "The preferred answer, which follows the prompt at once: \" {chosen}\" puts a blank "
      "between them."),
-    (rejected, "The other answer."),
+    (rejected, "Answer that was not preferred."),
     (seq_len, "Positions in a row: a prompt with an answer. Longer answers are cut.", required,
      at_least(2)),
     (inputs_len,

@@ -63,11 +63,11 @@ TRIVET_CONFIG(
     (optimize_eos,
      "Samples without end tokens, then ends each sequence where that has the largest probability."),
     (global_normalize,
-     "Nucleus sampling compares p with sums of probabilities of all tokens, not with those of the "
-     "k "
-     "largest alone. Where these do not reach p, all k stay."),
+     "Nucleus sampling takes p as a share of the probabilities of all tokens, not of the k largest "
+     "alone. Where the k largest do not reach p, all of them stay."),
     (sample_constraint,
-     "What may be sampled, such as \"lm/Choices\". none: every token. Of a plugin's own: "
+     "Rule for what may be sampled, such as \"lm/Choices\". none: every token. A plugin makes its "
+     "own with "
      "trivet/extensions/token_constraint.h."),
     (beam_size, "Number of sequences that beam search keeps. 1: samples tokens instead.",
      at_least(1)),

@@ -66,7 +66,7 @@ TRIVET_CONFIG(
      "Depth of the embeddings, which a linear layer widens to model_dims; 0: model_dims.",
      at_least(0)),
     (embedding_projection,
-     "What is projected to model_dims: the sum of the embeddings, those of the tokens, or "
+     "Vectors that are projected to model_dims: the sum of the embeddings, those of the tokens, or "
      "those of three tokens side by side, as in MobileBERT."),
     (position_emb_tpl,
      "Layer that adds positions to the embedding. none: the blocks handle positions."),

@@ -83,7 +83,7 @@ TRIVET_CONFIG(
     (hidden_dims, "Depth inside an expert; 0: 4 * input_dims.", at_least(0)),
     (num_experts, "Number of experts.", required, at_least(2)),
     (gating_func, "Gating: tokens choose experts, or experts choose tokens."),
-    (second_expert_policy, "Which second experts top2 uses in training.", adjustable),
+    (second_expert_policy, "Choice of the second experts that top2 uses in training.", adjustable),
     (second_expert_threshold,
      "Share of the two gates from which policy random always uses the second expert.", more_than(0),
      adjustable),

@@ -67,7 +67,7 @@ TRIVET_CONFIG(
     (num_components, "Coefficients of an example.", required, at_least(1)),
     (activation, "Makes numbers like the inputs from sums of components."),
     (negative_slope, "Slope of leaky_relu below 0.", more_than(0), at_most(1)),
-    (output, "What the layer gives."),
+    (output, "Result of the layer."),
     (mean_beta, "Share of the old mean that is kept.", between(0, 1), adjustable),
     (coefficients_lr, "Size of the first step of the coefficients.", more_than(0), adjustable),
     (coefficients_beta, "Momentum of the coefficients.", at_least(0), less_than(1), adjustable),

@@ -40,7 +40,8 @@ TRIVET_CONFIG(GroupNormConfig, trivet::LayerConfig,
                at_least(0)),
               (num_groups, "Groups of channels; they divide dim.", at_least(1)),
               (epsilon, "Constant added to the variance.", more_than(0)),
-              (cumulative, "Normalizes each position by those up to it, for causal models."))
+              (cumulative,
+               "Normalizes a position by itself and the positions before it, for causal models."))
 
 class GroupNorm final : public Layer, public ExtendStep {
  public:
