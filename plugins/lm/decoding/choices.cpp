@@ -2,6 +2,7 @@
 #include "lm/decoding/choices.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "trivet/error.h"
 
