@@ -44,6 +44,13 @@ void ImageClassificationConfig::validate(Diagnostics& diagnostics) const {
                       "remove it, or set loss = \"bi_tempered\"");
     }
   }
+  // log_t and exp_t divide by 1 - t.
+  constexpr double kNear = 0.01;
+  for (const auto& [field, temperature] : {std::pair{"t1", t1}, std::pair{"t2", t2}}) {
+    if (temperature != 1 && std::abs(temperature - 1) < kNear) {
+      diagnostics.add(field, "is too near 1 for 32-bit floats", "use 1, or at least 0.01 off it");
+    }
+  }
   if (multi_label && top_k > 1 && !is_default) {
     diagnostics.add("top_k", "is set, but with multi_label no single class is right", "remove it");
   }

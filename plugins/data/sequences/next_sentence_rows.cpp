@@ -143,10 +143,10 @@ Batch NextSentenceRows::batch(std::span<const Row> rows) {
     at = write(drawn.a, at, 0, rows[i].real, fields);
     at = write(drawn.b, at, 1, rows[i].real, fields);
     label[i] = drawn.is_next ? 0 : 1;
-    for (std::size_t place = begin; place < at; ++place) {
-      fields.padding[place] = 0;
-      fields.segment[place] = 1;
-      fields.position[place] = static_cast<std::int32_t>(place - begin);
+    for (std::size_t position = begin; position < at; ++position) {
+      fields.padding[position] = 0;
+      fields.segment[position] = 1;
+      fields.position[position] = static_cast<std::int32_t>(position - begin);
     }
   }
   Tensor same = Tensor::host(fields.ids.shape(), DType::i32);

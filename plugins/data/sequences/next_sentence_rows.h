@@ -6,9 +6,9 @@
 // A document of n tokens is cut into windows of the tokens that a row has room for; each is a row.
 // A last window of one token begins one token earlier. Documents of one token make no rows, but may
 // be drawn. Where a window is divided, whether its second part stays, and what replaces it are
-// drawn: a uniform from 1 token to all but one; another document, all equally likely; a place in it
-// from which the span has as many tokens as the one it replaces, or the whole document if that is
-// shorter. The draws depend only on seed, epoch and row.
+// drawn: a uniform from 1 token to all but one; another document, all equally likely; a position in
+// it from which the span has as many tokens as the one it replaces, or the whole document if that
+// is shorter. The draws depend only on seed, epoch and row.
 //
 // Beside the fields of sequence_config.h, batches have
 //

@@ -37,7 +37,7 @@
 // nn/Linear. The host makes the choices. top2 and dense_top2 decode with a cache
 // (trivet/layer/extend_step.h) and then drop nothing; the result equals fprop's if fprop drops
 // nothing. Field names are those of Praxis' TransformerFeedForwardMoe, which differs:
-//   expert_choice lets padding take places of experts;
+//   expert_choice lets experts take padding;
 //   the experts that choose, and dense_top2, ignore gating_logit_cap;
 //   dense_top2 takes further experts of equal gates;
 //   random always uses the second expert, as its threshold is fixed at 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NoNorm: y = x * scale + bias over the last axis, in the place of a norm, but without statistics
+// NoNorm: y = x * scale + bias over the last axis, where others have a norm, but without statistics
 // of x (Sun et al. 2020, "MobileBERT", section 3.3). x [.., dim].
 //
 // Parameters "scale" [dim], starting at 1, and "bias" [dim], at 0.

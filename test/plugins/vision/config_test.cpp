@@ -117,6 +117,14 @@ TEST_CASE("temperatures need the bi-tempered loss") {
   config.loss = trivet::ClassLoss::bi_tempered;
   config.t2 = 1.5;
   CHECK(diagnostics(config).empty());
+  config.t1 = 0.999;
+  CHECK(diagnostics(config) ==
+        Texts{"t1: is too near 1 for 32-bit floats (use 1, or at least 0.01 off it)"});
+  config.t1 = 1;
+  config.t2 = 1.00001;
+  CHECK(diagnostics(config) ==
+        Texts{"t2: is too near 1 for 32-bit floats (use 1, or at least 0.01 off it)"});
+  config.t2 = 1.25;
   check_round_trip(config);
 }
 

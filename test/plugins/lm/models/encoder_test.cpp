@@ -132,7 +132,7 @@ TEST_CASE("a trigram embedding ends with its text", "[lm-encoder]") {
 
 TEST_CASE("MobileBERT has the published number of weights", "[lm-encoder]") {
   // Sun et al. 2020, table 1: 25.3M with the heads of pretraining, of 24 blocks in 512 features
-  // with bottlenecks of 128. The authors' file has 24,581,888 weights without these heads.
+  // with bottlenecks of 128. The sum of the published shapes is 24,581,888 without these heads.
   lm::BertConfig config = trigram_config();
   config.vocab_size = 30522;
   config.embedding_dims = 128;
