@@ -332,7 +332,7 @@ TEST_CASE("local: events that a full disk rejects are recorded later, once") {
   CHECK(experiment.text("log") == "one\nthree\n");
 }
 
-TEST_CASE("local: supervisors killed at random moments do every unit exactly once") {
+TEST_CASE("local: supervisors killed at random moments do every unit exactly once", "[slow]") {
   constexpr int kUnits = 60, kKills = 20;
   LocalExperiment experiment;
   for (int wid = 1; wid <= kUnits; ++wid) {

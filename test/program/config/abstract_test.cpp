@@ -35,7 +35,7 @@ double vectors_of(const nlohmann::json& seen) {
 
 }  // namespace
 
-TEST_CASE("the seeds' C4 models have the sizes and FLOPs of their published shapes") {
+TEST_CASE("the seeds' C4 models have the sizes and FLOPs of their published shapes", "[slow]") {
   struct Expected {
     std::string config;
     std::int64_t parameters;

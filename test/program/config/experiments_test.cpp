@@ -134,7 +134,7 @@ TEST_CASE("a run by name applies a kxm or Model Garden command line") {
                                      "task.model.image_shape is [16, 16, 1]"));
 }
 
-TEST_CASE("a shipped config equals the experiment of its name") {
+TEST_CASE("a shipped config equals the experiment of its name", "[slow]") {
   CHECK_THAT(with_plugins("experiments").output,
              Contains("(Radford et al. 2019), as nanoGPT and llm.c train it.\n"));
   for (const std::string name :

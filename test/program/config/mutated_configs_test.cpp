@@ -108,7 +108,8 @@ const Victim kVictims[] = {
 
 }  // namespace
 
-TEST_CASE("two hundred wrong configs are rejected with the location and leave nothing behind") {
+TEST_CASE("two hundred wrong configs are rejected with the location and leave nothing behind",
+          "[slow]") {
   const TempDir dir;
   const fs::path copy = dir / "configs";
   fs::copy(source_root() / "configs", copy, fs::copy_options::recursive);

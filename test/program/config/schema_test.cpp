@@ -152,7 +152,7 @@ TEST_CASE("the schema accepts every shipped config and every resolved one", "[sl
   }
 }
 
-TEST_CASE("the schema rejects broken configs") {
+TEST_CASE("the schema rejects broken configs", "[slow]") {
   const TempDir dir;
   const std::string good = read_file(config("vision/local.toml"));
   std::vector<fs::path> files;

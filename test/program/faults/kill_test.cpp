@@ -67,7 +67,7 @@ TEST_CASE("a run killed at any file read of a recovery continues like an uninter
   }
 }
 
-TEST_CASE("a run killed at any call that reopens its records loses none of them") {
+TEST_CASE("a run killed at any call that reopens its records loses none of them", "[slow]") {
   const test::TempDir temp;
   const auto config = test::config("vision/local.toml");
   const std::string steps = kSteps +

@@ -81,7 +81,7 @@ TEST_CASE("averages, accumulated gradients and several optimizers survive kills 
   CHECK(read_text_file(killed / averages) != expected.model);
 }
 
-TEST_CASE("an uninterrupted run gives the same bytes with two threads") {
+TEST_CASE("an uninterrupted run gives the same bytes with two threads", "[slow]") {
   TempDir temp;
   REQUIRE(run_to_end(temp.path() / "run", 2) == 0);
   check_undisturbed(result_of(temp.path() / "run"));

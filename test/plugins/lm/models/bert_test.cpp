@@ -170,7 +170,7 @@ TEST_CASE("the paper's order of norms is a matter of templates", "[lm-encoder]")
                       flattened({reference_logits(fixture, ids, types, true)})) < 1e-5);
 }
 
-TEST_CASE("embeddings of another depth and shared blocks make ALBERT", "[lm-encoder]") {
+TEST_CASE("embeddings of another depth and shared blocks make ALBERT", "[lm-encoder][slow]") {
   for (const std::string& backend : backends()) {
     Fixture fixture(albert_config(), backend);
     set_bias(fixture);

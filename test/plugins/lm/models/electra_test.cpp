@@ -174,7 +174,7 @@ TEST_CASE("the discriminator's loss is its formula in float64", "[lm-electra]") 
   }
 }
 
-TEST_CASE("the generator's tokens are drawn from its softmax", "[lm-electra]") {
+TEST_CASE("the generator's tokens are drawn from its softmax", "[lm-electra][slow]") {
   const Masked masked;
   Fixture fixture(small_config(0));
   const Rows logits = generator_logits(fixture, masked.ids, false);
@@ -203,7 +203,7 @@ TEST_CASE("the generator's tokens are drawn from its softmax", "[lm-electra]") {
   CHECK(chi < 22.46);
 }
 
-TEST_CASE("the gradients of Electra match central differences", "[lm-electra]") {
+TEST_CASE("the gradients of Electra match central differences", "[lm-electra][slow]") {
   const Masked masked;
   Fixture fixture(small_config(4));
   CHECK(fixture.gradient_check(masked.batch(fixture), "avg_xent") == "");

@@ -54,7 +54,7 @@ double loss_of(const Row& z, std::size_t label) {
 
 }  // namespace
 
-TEST_CASE("the next-sentence head is two layers on the first position", "[lm-encoder]") {
+TEST_CASE("the next-sentence head is two layers on the first position", "[lm-encoder][slow]") {
   for (const std::string& backend : backends()) {
     for (const std::int64_t dims : {0, 5}) {
       lm::BertConfig config = pair_config();

@@ -100,7 +100,7 @@ TEST_CASE("the logits of an encoder with a decoder are the published formulas in
   }
 }
 
-TEST_CASE("the gradients of encoder and decoder match central differences", "[lm-sequence]") {
+TEST_CASE("the gradients of encoder and decoder match central differences", "[lm-sequence][slow]") {
   lm::SequenceModelConfig own = config_with_own_embeddings();
   own.num_layers = 1;
   lm::SequenceModelConfig shared = small_config();

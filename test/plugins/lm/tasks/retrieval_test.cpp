@@ -123,7 +123,7 @@ TEST_CASE("embeddings of a dual encoder are their formula in float64", "[lm-retr
   }
 }
 
-TEST_CASE("the gradients of a dual encoder match central differences", "[lm-retrieval]") {
+TEST_CASE("the gradients of a dual encoder match central differences", "[lm-retrieval][slow]") {
   Encoder fixture(small_config());
   const Batch batch = {{"left/ids", fixture.ids(some_tokens(6, 6, kVocabulary), {2, 3})},
                        {"right/ids", fixture.ids(some_tokens(6, 7, kVocabulary), {2, 3})}};

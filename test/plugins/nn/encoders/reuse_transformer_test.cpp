@@ -117,7 +117,7 @@ Value tanh_block(const char* policy) {
 
 }  // namespace
 
-TEST_CASE("reuse transformers match their formulas in float64", "[nn]") {
+TEST_CASE("reuse transformers match their formulas in float64", "[nn][slow]") {
   for (const std::string& backend : backends()) {
     for (const auto& [stack, reused] :
          {std::pair{Value::table({}), std::vector<std::size_t>{0, 3, 3}},

@@ -143,7 +143,7 @@ TEST_CASE("the state of S5 starts again with each segment, and padding is zero")
   S5(backend, {.padding = kPadding, .segments = kSegments}).check(7);
 }
 
-TEST_CASE("gradients of S5 match central differences") {
+TEST_CASE("gradients of S5 match central differences", "[slow]") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const S5 s5(backend, {.step_size = 0.5});
   CHECK(trivet::testing::check_layer_gradients(s5.layer(), s5.store(), s5.input(9)) == "");

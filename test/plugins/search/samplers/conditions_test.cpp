@@ -60,7 +60,7 @@ std::vector<Named> samplers() {
 
 }  // namespace
 
-TEST_CASE("samplers that take conditions propose points that fit them") {
+TEST_CASE("samplers that take conditions propose points that fit them", "[slow]") {
   const search::SearchSpace space = models();
   for (const auto& [name, make] : samplers()) {
     INFO(name);
