@@ -1,21 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lm/models/next_sentence_head.h"
 
+#include <string>
+
 #include "lm/models/pooler.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
+#include "trivet/text/strings.h"
 
 namespace trivet::lm {
 
 void NextSentenceConfig::validate(Diagnostics& diagnostics) const {
-  if (!enabled && dims > 0) diagnostics.add("dims", "has no effect without enabled = true");
+  if (enabled) return;
+  if (dims > 0) diagnostics.add("dims", "has no effect without enabled = true");
+  if (cls_token_idx > 0) diagnostics.add("cls_token_idx", "has no effect without enabled = true");
 }
 
 NextSentenceHead::NextSentenceHead(const EncoderConfig& encoder, const NextSentenceConfig& config,
                                    Scope& scope) {
   if (!config.enabled) return;
+  cls_token_idx_ = config.cls_token_idx;
   const std::int64_t dims = config.dims > 0 ? config.dims : encoder.model_dims;
-  dense_ = scope.layer("pooler", linear_of(encoder.model_dims, dims, "nn/Tanh", encoder.init));
+  dense_ = scope.layer(
+      "pooler",
+      linear_of(encoder.model_dims, dims,
+                config.activation ? config.activation.to_value() : Value("none"), encoder.init));
   dropout_ = scope.layer("next_sentence_dropout", dropout_of(config.dropout));
   classifier_ = scope.layer("next_sentence", linear_of(dims, 2, "none", encoder.init));
 }
@@ -23,15 +32,23 @@ NextSentenceHead::NextSentenceHead(const EncoderConfig& encoder, const NextSente
 void NextSentenceHead::fprop(const Tensor& h, const Batch& batch, FpropContext& context,
                              NestedMap& outputs) const {
   if (!classifier_) return;
-  Tensor p = dense_->fprop(first_position(h), context);
+  if (cls_token_idx_ >= h.dim(1)) {
+    throw ConfigError(Diagnostic{.path = "task.model.next_sentence.cls_token_idx",
+                                 .what = "is " + std::to_string(cls_token_idx_) + "; rows have " +
+                                         count_of(h.dim(1), "position"),
+                                 .hint = "positions are counted from 0"});
+  }
+  Tensor p = dense_->fprop(position_of(h, cls_token_idx_), context);
   if (dropout_) p = dropout_->fprop(p, context);
   const Tensor logits = classifier_->fprop(p, context);
   outputs.set("next_sentence_logits", logits);
   if (!batch.contains("labels")) return;
   const Tensor* labels = batch.find("next_sentence_label");
   if (labels == nullptr) {
-    throw Error("lm/Bert: next_sentence is enabled, but the batch has no next_sentence_label",
-                {.hint = "set next_sentence = true in the inputs (data/MaskedLanguageModel)"});
+    throw ConfigError(
+        Diagnostic{.path = "task.model.next_sentence.enabled",
+                   .what = "is true, but the batch has no next_sentence_label",
+                   .hint = "set next_sentence = true in the inputs (data/MaskedLanguageModel)"});
   }
   const Tensor* weights = batch.find("weight");
   outputs.set("next_sentence_loss", ops::weighted_mean(ops::softmax_cross_entropy(logits, *labels),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// NextSentenceHead: tells from the first position of an encoder whether the second sentence of a
-// row follows the first (Devlin et al. 2018, section 3.1, task 2; Model Garden's cls_heads with
-// num_classes = 2):
+// NextSentenceHead: tells from one position of an encoder, the first unless told otherwise, whether
+// the second sentence of a row follows the first (Devlin et al. 2018, section 3.1, task 2; Model
+// Garden's cls_heads with num_classes = 2):
 //
-//   p = tanh(h_0 pooler + b);   z [B, 2] = dropout(p) next_sentence + b
+//   p = activation(h_i pooler + b);   z [B, 2] = dropout(p) next_sentence + b
 //   loss = mean over the rows with a "weight" of -ln softmax(z)[next_sentence_label]
 //
 // The child "pooler" is that of lm/BertClassifier, which can start from its weights unless `dims`
@@ -20,6 +20,8 @@ namespace trivet::lm {
 struct NextSentenceConfig {
   bool enabled = false;
   std::int64_t dims = 0;
+  ConfigOf<Layer> activation = "nn/Tanh";
+  std::int64_t cls_token_idx = 0;
   double dropout = 0.1;
 
   void validate(Diagnostics& diagnostics) const;
@@ -28,7 +30,10 @@ TRIVET_CONFIG(NextSentenceConfig, trivet::NoBase,
               (enabled,
                "Adds the head. Its loss needs next_sentence_label in the batch, as "
                "data/MaskedLanguageModel with next_sentence makes it."),
-              (dims, "Depth of the dense layer with tanh; 0: model_dims.", at_least(0)),
+              (dims, "Depth of the dense layer; 0: model_dims.", at_least(0)),
+              (activation, "Activation of the dense layer."),
+              (cls_token_idx, "Position that the head reads: 0 is the first of a row.",
+               at_least(0)),
               (dropout, "Dropout rate between the two layers in training.", at_least(0),
                less_than(1), adjustable))
 
@@ -39,11 +44,13 @@ class NextSentenceHead {
   NextSentenceHead(const EncoderConfig& encoder, const NextSentenceConfig& config, Scope& scope);
 
   // Adds "next_sentence_logits" f32 [B, 2], and for a batch with "labels" the scalar
-  // "next_sentence_loss". Throws Error if such a batch has no "next_sentence_label" i32 [B].
+  // "next_sentence_loss". Throws ConfigError: such a batch has no "next_sentence_label" i32 [B], or
+  // its rows do not reach the position of the head.
   void fprop(const Tensor& h, const Batch& batch, FpropContext& context, NestedMap& outputs) const;
 
  private:
   std::shared_ptr<Layer> dense_, dropout_, classifier_;  // null without the head
+  std::int64_t cls_token_idx_ = 0;
 };
 
 }  // namespace trivet::lm

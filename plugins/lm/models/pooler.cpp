@@ -5,8 +5,8 @@
 
 namespace trivet::lm {
 
-Tensor first_position(const Tensor& h) {
-  return ops::reshape(ops::contiguous(ops::slice(h, 1, 0, 1)), {h.dim(0), h.dim(2)});
+Tensor position_of(const Tensor& h, std::int64_t i) {
+  return ops::reshape(ops::contiguous(ops::slice(h, 1, i, i + 1)), {h.dim(0), h.dim(2)});
 }
 
 Pooler::Pooler(const EncoderConfig& config, const InitConfig& init, bool is_dense, Scope& scope) {
@@ -15,7 +15,7 @@ Pooler::Pooler(const EncoderConfig& config, const InitConfig& init, bool is_dens
 }
 
 Tensor Pooler::fprop(const Tensor& h, FpropContext& context) const {
-  const Tensor first = first_position(h);
+  const Tensor first = position_of(h, 0);
   return dense_ ? dense_->fprop(first, context) : first;
 }
 

@@ -10,8 +10,8 @@
 
 namespace trivet::lm {
 
-// h f32 [B, T, D] -> h_0 [B, D].
-Tensor first_position(const Tensor& h);
+// h f32 [B, T, D] -> h_i [B, D].
+Tensor position_of(const Tensor& h, std::int64_t i);
 
 class Pooler {
  public:

@@ -3,6 +3,7 @@
 // (Rafailov et al. 2023; preference_model.h has the outputs):
 //
 //   reward_accuracy    share of the pairs whose chosen answer has the larger reward
+//   p_correct_ranking  mean of sigmoid(chosen_reward - rejected_reward), as Praxis computes it
 //   reward_margin      chosen_reward - rejected_reward
 //   chosen_reward, rejected_reward, chosen_log_probability, rejected_log_probability
 //   num_pairs          sum of the weights
@@ -24,7 +25,7 @@ class PreferenceMetrics final : public Metric {
   void merge(const Value& state) override;
 
  private:
-  std::array<double, 5> sums_{};  // of the accuracy and the four outputs
+  std::array<double, 6> sums_{};  // of the two computed means and of the four outputs
   double weight_ = 0;
 };
 

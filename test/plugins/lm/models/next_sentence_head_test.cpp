@@ -54,11 +54,15 @@ double loss_of(const Row& z, std::size_t label) {
 
 }  // namespace
 
-TEST_CASE("the next-sentence head is two layers on the first position", "[lm-encoder][slow]") {
+TEST_CASE("the next-sentence head is two layers on one position", "[lm-encoder][slow]") {
   for (const std::string& backend : backends()) {
     for (const std::int64_t dims : {0, 5}) {
       lm::BertConfig config = pair_config();
       config.next_sentence.dims = dims;
+      // The wider head has the defaults, the other one neither of them.
+      const std::size_t position = dims == 0 ? 0 : 2;
+      config.next_sentence.cls_token_idx = static_cast<std::int64_t>(position);
+      if (position != 0) config.next_sentence.activation = "nn/Sigmoid";
       Fixture fixture(config, backend);
       INFO(backend);
       const Batch batch = pair_batch(fixture);
@@ -69,10 +73,10 @@ TEST_CASE("the next-sentence head is two layers on the first position", "[lm-enc
       double loss = 0;
       for (std::size_t row = 0; row < 2; ++row) {
         const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(4 * row);
-        Row h = reference_encoding(fixture, Tokens(begin, begin + 4), types[row], 1)[0];
+        Row h = reference_encoding(fixture, Tokens(begin, begin + 4), types[row], 1)[position];
         h = affine(h, fixture.parameter("pooler/w"), fixture.parameter("pooler/b"));
         CHECK(h.size() == (dims == 0 ? 8U : 5U));
-        for (double& v : h) v = std::tanh(v);
+        for (double& v : h) v = position == 0 ? std::tanh(v) : 1 / (1 + std::exp(-v));
         const Row z =
             affine(h, fixture.parameter("next_sentence/w"), fixture.parameter("next_sentence/b"));
         CHECK(got[2 * row] == Approx(z[0]).margin(1e-5));
@@ -89,16 +93,29 @@ TEST_CASE("a head without its label is an error, except for predictions", "[lm-e
   Fixture fixture(pair_config());
   Batch batch = pair_batch(fixture);
   batch.erase("next_sentence_label");
-  CHECK_THROWS_WITH(fixture.run(batch), Contains("the batch has no next_sentence_label"));
+  CHECK_THROWS_WITH(fixture.run(batch),
+                    Contains("task.model.next_sentence.enabled: is true, but the batch has no "
+                             "next_sentence_label"));
   batch.erase("labels");
   CHECK(fixture.run(batch).shape() == Shape{3, 4, kVocabulary});
   CHECK(fixture.run(batch, "next_sentence_logits").shape() == Shape{3, 2});
   lm::NextSentenceConfig off;
   off.dims = 3;
+  off.cls_token_idx = 1;
   Diagnostics diagnostics;
   off.validate(diagnostics);
-  REQUIRE(diagnostics.list().size() == 1);
+  REQUIRE(diagnostics.list().size() == 2);
   CHECK(diagnostics.list()[0].path == "dims");
+  CHECK(diagnostics.list()[1].path == "cls_token_idx");
+}
+
+TEST_CASE("a head's position is one of the rows", "[lm-encoder]") {
+  lm::BertConfig config = pair_config();
+  config.next_sentence.cls_token_idx = 4;
+  Fixture fixture(config);
+  CHECK_THROWS_WITH(
+      fixture.run(pair_batch(fixture)),
+      Contains("task.model.next_sentence.cls_token_idx: is 4; rows have 4 positions"));
 }
 
 TEST_CASE("a classifier has the weights of the next-sentence head's pooler", "[lm-encoder]") {

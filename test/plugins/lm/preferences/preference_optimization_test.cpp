@@ -318,6 +318,9 @@ TEST_CASE("metrics of preferences by hand", "[lm]") {
   merged.merge(metrics.save_state());
   for (const PreferenceMetrics* each : {&metrics, &again, &merged}) {
     CHECK(*each->result().find("reward_accuracy") == Approx(0.5));
+    // sigmoid of the margins 1, -1, 0 and 1, by hand
+    CHECK(*each->result().find("p_correct_ranking") ==
+          Approx((0.731058578630005 + 0.268941421369995 + 0.5 + 0.731058578630005) / 4));
     CHECK(*each->result().find("chosen_reward") == Approx(2));
     CHECK(*each->result().find("rejected_reward") == Approx(7.0 / 4));
     CHECK(*each->result().find("reward_margin") == Approx(0.25));
