@@ -2,11 +2,14 @@
 // The plugin "local": runs experiments on this machine.
 #include "trivet/plugin.h"
 
+#include "local/processes/shared_memory.h"
 #include "local_orchestrator.h"
 
 TRIVET_PLUGIN(({.name = "local",
                 .version = "1.0.0",
                 .license = "Apache-2.0",
-                .doc = "Experiments on this machine."}),
+                .doc = "Experiments and runs of several processes on this machine."}),
               trivet::orchestrator<trivet::local::LocalOrchestrator>(
-                  "Orchestrator", "Runs jobs on this machine, as many at once as it has room for."))
+                  "Orchestrator", "Runs jobs on this machine, as many at once as it has room for."),
+              trivet::collective<&trivet::local::shared_memory>(
+                  "SharedMemory", "Processes of one machine, without MPI."))

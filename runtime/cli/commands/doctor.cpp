@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// trivet doctor [--peak]
+// trivet doctor [--peak | --collective KEY]
 #include <algorithm>
 #include <charconv>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/core.h>
 
 #include "base/format.h"
+#include "base/process_info.h"
 #include "base/terminal.h"
 #include "cli/command_info.h"
 #include "cli/host_catalog.h"
 #include "cli/view/inspection_text.h"
 #include "config/config_arguments.h"
 #include "device/peak_flops.h"
+#include "processes/exchange_speed.h"
+#include "processes/start_processes.h"
+#include "processes/world.h"
 #include "trivet/backend/thread_pool.h"
 #include "trivet/config/json.h"
 #include "trivet/error.h"
@@ -31,6 +37,10 @@ constexpr OptionSpec kDoctorOptions[] = {
     {.name = "backend", .value = "KEY", .doc = "Same as runtime.backend; default cpu/OpenBlas"},
     {.name = "device", .value = "N", .doc = "Same as runtime.device; default 0"},
     {.name = "threads", .value = "N", .doc = "Same as runtime.threads; default one per core"},
+    {.name = "collective",
+     .value = "KEY",
+     .doc = "Measure how fast processes exchange data with this engine"},
+    {.name = "processes", .value = "N", .doc = "Their number; default 2"},
     {.name = "json", .doc = "As JSON"},
     kPluginDirOption,
 };
@@ -92,6 +102,57 @@ std::string json_of(const Target& target, const std::optional<KnownPeak>& peak) 
       JsonStyle::indented);
 }
 
+// In each of the processes; the first one prints.
+int measure_exchange(const tv_collective& engine, const std::string& key, bool as_json) {
+  World world(engine, key);
+  const std::vector<ExchangeSpeed> speeds = exchange_speeds(world);
+  if (world.rank() != 0) return 0;
+  std::string text =
+      fmt::format("collective  {} ({}); {}, {} on this machine\n", key, world.name(),
+                  count_of(world.size(), "process", "processes"), world.local_size());
+  Value rows = Value::array();
+  for (const auto& [bytes, seconds] : speeds) {
+    text += fmt::format("{:>10}  {:.3f} ms\n", format_bytes(bytes), seconds * 1e3);
+    rows.push_back(
+        Value::table({{"bytes", static_cast<std::int64_t>(bytes)}, {"seconds", seconds}}));
+  }
+  print_out(as_json ? to_json(Value::table({{"collective", key},
+                                            {"name", world.name()},
+                                            {"processes", world.size()},
+                                            {"processes_of_this_machine", world.local_size()},
+                                            {"exchanges", rows}}),
+                              JsonStyle::indented)
+                    : text);
+  return 0;
+}
+
+int run_collective(const Arguments& arguments, const std::string& key) {
+  for (const std::string_view option : {"peak", "backend", "device", "threads"}) {
+    if (!arguments.has(option)) continue;
+    throw UsageError(fmt::format("--{} does not go with --collective", option));
+  }
+  const tv_collective& engine = collective_engine(key, "--collective");
+  std::int32_t rank = -1;
+  std::int32_t size = 0;
+  engine.launched(&rank, &size);
+  const std::int64_t wanted = number_option(arguments, "processes", 1024);
+  if (arguments.has("processes") && wanted == 0) {
+    throw UsageError("--processes takes a number from 1 to 1024, not '0'");
+  }
+  if (rank >= 0) {
+    if (arguments.has("processes") && wanted != size) {
+      throw UsageError(fmt::format("--processes is {}, and {} were started", wanted, size));
+    }
+    return measure_exchange(engine, key, arguments.has("json"));
+  }
+  std::vector<std::string> command = {own_program().string(), "doctor", "--collective", key};
+  if (arguments.has("json")) command.emplace_back("--json");
+  for (const std::string& directory : arguments.all("plugin-dir")) {
+    command.insert(command.end(), {"--plugin-dir", directory});
+  }
+  return start_processes(engine, wanted == 0 ? 2 : static_cast<int>(wanted), command);
+}
+
 int run_doctor(std::span<const std::string> words) {
   const Arguments arguments = parse_arguments(words, kDoctorOptions);
   if (!arguments.plain().empty()) {
@@ -99,6 +160,8 @@ int run_doctor(std::span<const std::string> words) {
                      {.hint = "--backend KEY names a backend"});
   }
   const HostCatalog catalog(arguments.all("plugin-dir"));
+  if (const std::string* key = arguments.last("collective")) return run_collective(arguments, *key);
+  if (arguments.has("processes")) throw UsageError("--processes goes with --collective");
   const Target target = open_target(arguments);
   const std::filesystem::path file = expected_file();
   if (arguments.has("peak")) {
@@ -114,13 +177,18 @@ int run_doctor(std::span<const std::string> words) {
 
 extern const CommandInfo kDoctorCommand{
     .name = "doctor",
-    .usage = "doctor [--peak]",
+    .usage = "doctor [--peak | --collective KEY]",
     .summary = "Prints the backend of this machine and measures its peak speed",
     .details =
         "With --peak, times products of large matrices and stores the fastest in\n"
         "~/.cache/trivet/peaks.json. Runs that count tokens and use the same backend and number\n"
         "of threads then report their model FLOPs utilization (mfu). Measure while the machine\n"
-        "is otherwise idle.",
+        "is otherwise idle.\n"
+        "\n"
+        "With --collective, starts processes of this machine and times the exchange of a sum: "
+        "each\n"
+        "process sends a share of its buffer to each other, and gets all shares. Under mpirun or\n"
+        "srun the processes are those that it has started, on any number of machines.",
     .options = kDoctorOptions,
     .operand = Operand::none,
     .run = run_doctor,

@@ -53,6 +53,8 @@
 //   trivet::backend<&function, Options>("Name", "doc")
 //                                         `const tv_backend* function(void)` gives the table of
 //                                         backend.h
+//   trivet::collective<&function>("Name", "doc")
+//                                         the same with the tv_collective of collective.h
 //   trivet::experiment<&function>("name", "doc")
 //                                         `ExperimentConfig function()` is called when a config
 //                                         asks for it
@@ -117,10 +119,15 @@ TRIVET_KIND_(summary_writer, SummaryWriter)
 TRIVET_KIND_(command, Command)
 #undef TRIVET_KIND_
 
-// A table of C functions: the door for vendors that build with other tools.
+// Tables of C functions: the door for vendors that build with other tools.
 template <auto* Function, class Options = detail::NoConfig>
 constexpr auto backend(std::string_view name, std::string_view doc) {
   return detail::with_text(detail::TableItem<Function, Options>{{}, "backend"}, name, doc);
+}
+template <auto* Function>
+constexpr auto collective(std::string_view name, std::string_view doc) {
+  return detail::with_text(detail::TableItem<Function, detail::NoConfig>{{}, "collective"}, name,
+                           doc);
 }
 
 template <auto* Function, auto Restrictions = nullptr>

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <map>
 
-#include "conformance.h"
+#include "kernels/conformance.h"
 
 namespace trivet::testing {
 namespace {

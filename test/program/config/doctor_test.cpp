@@ -11,6 +11,7 @@ namespace doctor_test {
 
 using namespace trivet::test;
 using Catch::Contains;
+using Catch::StartsWith;
 namespace fs = std::filesystem;
 
 namespace {
@@ -155,6 +156,55 @@ TEST_CASE("the doctor reports wrong requests") {
   fails("configs/x.toml", "'trivet doctor' takes no argument 'configs/x.toml'");
   cache.write("trivet", "a file where the folder should be");
   fails("--peak --threads 1", "cannot create");
+}
+
+TEST_CASE("the doctor times the exchange of a sum between processes that it starts") {
+  const TempDir cache;
+  for (const int processes : {1, 2, 3}) {
+    const auto seen =
+        doctor("--collective local/SharedMemory --processes " + std::to_string(processes), cache);
+    CHECK(seen.at("collective") == "local/SharedMemory");
+    CHECK(seen.at("processes") == processes);
+    CHECK(seen.at("processes_of_this_machine") == processes);
+    REQUIRE(seen.at("exchanges").size() == 3);
+    CHECK(seen.at("exchanges").back().at("bytes").get<std::int64_t>() >= 16 << 20);
+    CHECK(seen.at("exchanges").back().at("seconds").get<double>() > 0);
+  }
+  // Two processes unless told otherwise; the first one alone prints.
+  const ShellResult result =
+      trivet::test::trivet("doctor --collective local/SharedMemory", cache_in(cache));
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.output,
+             StartsWith("collective  local/SharedMemory (shared memory); 2 processes, 2 on this"));
+}
+
+TEST_CASE("the doctor reports wrong requests of processes") {
+  const auto fails = [&](const std::string& words, const std::string& text,
+                         const std::string& environment = {}) {
+    const ShellResult result = trivet::test::trivet("doctor " + words, environment);
+    INFO(result.output);
+    CHECK(result.exit_code == 2);
+    CHECK_THAT(result.output, Contains(text));
+  };
+  fails("--collective local/Nothing", "local/Nothing");
+  fails("--collective cpu/OpenBlas", "cpu/OpenBlas");
+  fails("--processes 2", "--processes goes with --collective");
+  fails("--collective local/SharedMemory --peak", "--peak does not go with --collective");
+  for (const char* count : {"0", "-1", "two", "1000000000", ""}) {
+    INFO(count);
+    fails("--collective local/SharedMemory --processes '" + std::string(count) + "'",
+          "--processes takes a number");
+  }
+  fails("--collective local/SharedMemory --processes 3", "--processes is 3, and 2 were started",
+        "TRIVET_RANK=0 TRIVET_PROCESSES=2 TRIVET_WORLD_FD=9 ");
+}
+
+TEST_CASE("a process that meets no other ends with a reason") {
+  const ShellResult result =
+      trivet::test::trivet("doctor --collective local/SharedMemory",
+                           "TRIVET_RANK=0 TRIVET_PROCESSES=2 TRIVET_WORLD_FD=999 ");
+  CHECK(result.exit_code == 1);
+  CHECK_THAT(result.output, Contains("cannot meet in shared memory: cannot open"));
 }
 
 }  // namespace doctor_test

@@ -71,7 +71,7 @@ struct RegistryItem {
   void (*check)(const Value& fields, const std::string& path, Diagnostics& diagnostics) = nullptr;
   void* (*make)(const ConfigValue&, void* context) = nullptr;  // a Base*; null for other items
   Value (*value)() = nullptr;                                  // an experiment's config
-  const void* (*table)() = nullptr;  // a C table of functions, of a backend
+  const void* (*table)() = nullptr;  // a C table of functions: backends, collectives
   std::shared_ptr<const PluginInfo> plugin{};
 };
 
@@ -135,7 +135,7 @@ class TRIVET_API Registry {
   // Adds what the restrictions of an experiment say of a whole config that started from it. Throws
   // as make().
   void check_experiment(std::string_view key, const Value& config, Diagnostics& diagnostics);
-  // The function table of a key of kind "backend". Throws as make().
+  // The function table of a key of kind "backend" or "collective". Throws as make().
   const void* table(std::string_view kind, std::string_view key, const Origin& where = {},
                     const std::string& path = {});
 

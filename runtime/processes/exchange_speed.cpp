@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "processes/exchange_speed.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/process_info.h"
+
+namespace trivet {
+namespace {
+
+constexpr std::uint64_t kBytes[] = {std::uint64_t{4} << 10, std::uint64_t{1} << 20,
+                                    std::uint64_t{16} << 20};
+constexpr int kRepetitions = 8;
+
+}  // namespace
+
+std::vector<ExchangeSpeed> exchange_speeds(World& world) {
+  const auto count = static_cast<std::uint64_t>(world.size());
+  std::vector<ExchangeSpeed> speeds;
+  for (const std::uint64_t wanted : kBytes) {
+    const std::uint64_t share = (wanted + count - 1) / count;
+    std::vector<std::byte> buffer(share * count);
+    std::vector<std::byte> shares(share * count);
+    double shortest = std::numeric_limits<double>::infinity();
+    // The first one touches the memory.
+    for (int time = 0; time <= kRepetitions; ++time) {
+      const double start = steady_seconds();
+      world.all_to_all(buffer, shares);
+      world.all_gather(std::span(shares).first(share), buffer);
+      if (time > 0) shortest = std::min(shortest, steady_seconds() - start);
+    }
+    speeds.push_back({.bytes = buffer.size(), .seconds = shortest});
+  }
+  return speeds;
+}
+
+}  // namespace trivet

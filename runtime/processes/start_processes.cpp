@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "processes/start_processes.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/process_info.h"
+#include "trivet/error.h"
+#include "trivet/os/file.h"
+#include "trivet/text/strings.h"
+
+namespace trivet {
+namespace {
+
+constexpr double kGraceSeconds = 10;
+constexpr int kNotStarted = 127;  // as a shell has it
+
+[[noreturn]] void fail(const std::string& what, const std::string& program) {
+  throw RunError(what + " " + program + ": " + std::strerror(errno));
+}
+
+std::vector<char*> argv_of(const std::vector<std::string>& command) {
+  std::vector<char*> argv;
+  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  return argv;
+}
+
+std::vector<std::string> environment_of() {
+  std::vector<std::string> environment;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    environment.emplace_back(*variable);
+  }
+  return environment;
+}
+
+// With the three variables of collective.h.
+std::vector<std::string> environment_of(int rank, int count, int world_fd) {
+  const std::array<std::pair<std::string, int>, 3> variables = {
+      {{"TRIVET_RANK=", rank}, {"TRIVET_PROCESSES=", count}, {"TRIVET_WORLD_FD=", world_fd}}};
+  std::vector<std::string> environment = environment_of();
+  for (const auto& [name, value] : variables) {
+    std::erase_if(environment, [&](const std::string& text) { return text.starts_with(name); });
+    environment.push_back(name + std::to_string(value));
+  }
+  return environment;
+}
+
+// Blocks the signals that end the group, which are waited for beside those of the processes.
+class WaitedSignals {
+ public:
+  WaitedSignals() {
+    ::sigemptyset(&set_);
+    for (const int number : {SIGINT, SIGTERM, SIGCHLD}) ::sigaddset(&set_, number);
+    ::sigprocmask(SIG_BLOCK, &set_, &before_);
+  }
+  ~WaitedSignals() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  WaitedSignals(const WaitedSignals&) = delete;
+  WaitedSignals& operator=(const WaitedSignals&) = delete;
+
+  // What processes start with.
+  const sigset_t& before() const { return before_; }
+  // The next signal, or 0 after some time without one.
+  int wait() const {
+    const struct timespec time = {.tv_sec = 0, .tv_nsec = 100'000'000};
+    const int number = ::sigtimedwait(&set_, nullptr, &time);
+    return number > 0 ? number : 0;
+  }
+
+ private:
+  sigset_t set_{};
+  sigset_t before_{};
+};
+
+class ProcessGroup {
+ public:
+  ProcessGroup() = default;
+  ~ProcessGroup() {
+    for (const pid_t pid : pids_) {
+      if (pid == 0) continue;
+      ::kill(pid, SIGKILL);
+      ::waitpid(pid, nullptr, 0);
+    }
+  }
+  ProcessGroup(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(const ProcessGroup&) = delete;
+
+  void start(const std::vector<std::string>& command, const std::vector<std::string>& environment) {
+    const std::vector<char*> argv = argv_of(command);
+    const std::vector<char*> envp = argv_of(environment);
+    const pid_t parent = ::getpid();
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (::getppid() != parent) ::_exit(1);
+      ::sigprocmask(SIG_SETMASK, &signals_.before(), nullptr);
+      ::execvpe(argv.front(), argv.data(), envp.data());
+      ::_exit(kNotStarted);
+    }
+    if (pid < 0) fail("cannot start", command.front());
+    pids_.push_back(pid);
+  }
+
+  // Waits for the ends.
+  int run() {
+    while (collect() > 0) {
+      const int number = signals_.wait();
+      if (number == SIGINT || number == SIGTERM) signal_all(number);
+      if (code_ == 0) continue;
+      if (steady_seconds() - failed_at_ > kGraceSeconds) signal_all(SIGKILL);
+    }
+    return code_;
+  }
+
+ private:
+  void signal_all(int number) const {
+    for (const pid_t pid : pids_) {
+      if (pid != 0) ::kill(pid, number);
+    }
+  }
+
+  // The number of processes that have not ended.
+  std::size_t collect() {
+    std::size_t left = 0;
+    for (pid_t& pid : pids_) {
+      if (pid == 0) continue;
+      int status = 0;
+      if (::waitpid(pid, &status, WNOHANG) != pid) {
+        left += 1;
+        continue;
+      }
+      pid = 0;
+      const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      if (code_ != 0 || code == 0) continue;
+      code_ = code;
+      failed_at_ = steady_seconds();
+    }
+    return left;
+  }
+
+  WaitedSignals signals_{};
+  std::vector<pid_t> pids_{};
+  int code_ = 0;
+  double failed_at_ = 0;
+};
+
+}  // namespace
+
+int start_processes(const tv_collective& engine, int count,
+                    const std::vector<std::string>& command) {
+  const char* words = engine.launcher != nullptr ? engine.launcher(count) : nullptr;
+  ProcessGroup group;
+  if (words == nullptr) {
+    const UniqueFd world(::memfd_create("trivet-world", 0));
+    if (!world) fail("no memory for the processes of", command.front());
+    for (int rank = 0; rank < count; ++rank) {
+      group.start(command, environment_of(rank, count, world.get()));
+    }
+    return group.run();
+  }
+  std::vector<std::string> launch;
+  for (const std::string_view word : split(words, ' ')) launch.emplace_back(word);
+  const std::string launcher = launch.front();
+  launch.insert(launch.end(), command.begin(), command.end());
+  group.start(launch, environment_of());
+  const int code = group.run();
+  if (code == kNotStarted) {
+    throw RunError("cannot start " + launcher, {.hint = "is it installed, and on PATH?"});
+  }
+  return code;
+}
+
+}  // namespace trivet

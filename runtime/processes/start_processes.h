@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// start_processes: the processes of one run on this machine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trivet/backend/collective.h"
+
+namespace trivet {
+
+// Runs the command as this many processes of the engine to their ends: by the engine's launcher, or
+// each by itself. SIGINT and SIGTERM go to all. When one has ended otherwise than with 0, the
+// others have ten seconds before they are killed. None outlives this process. Returns 0 or the
+// first other exit code; 128 + N where signal N ended a process. Throws RunError: the system starts
+// no process, the launcher is not installed. [main-thread]
+int start_processes(const tv_collective& engine, int count,
+                    const std::vector<std::string>& command);
+
+}  // namespace trivet
