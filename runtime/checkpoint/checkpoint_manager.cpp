@@ -72,11 +72,18 @@ void copy_files(const std::filesystem::path& from, const std::filesystem::path& 
   sync_directory(to);
 }
 
+// The path of this name, or of the first one of name.2, name.3, .. that does not exist.
+std::filesystem::path unused_path(const std::filesystem::path& directory, const std::string& name) {
+  std::filesystem::path path = directory / name;
+  for (int copy = 2; is_there(path); ++copy) path = directory / fmt::format("{}.{}", name, copy);
+  return path;
+}
+
 }  // namespace
 
 CheckpointManager::CheckpointManager(std::filesystem::path directory, CheckpointOptions options,
                                      Warn warn)
-    : directory_(std::move(directory)), options_(options), warn_(std::move(warn)) {}
+    : directory_(std::move(directory)), options_(std::move(options)), warn_(std::move(warn)) {}
 
 CheckpointManager::~CheckpointManager() {
   if (writing_.valid()) writing_.wait();
@@ -173,10 +180,7 @@ std::unique_ptr<CheckpointDirectoryReader> CheckpointManager::open(std::int64_t 
 
 // Keeps its files for inspection.
 std::string CheckpointManager::renamed(std::int64_t step, const std::string& prefix) {
-  std::filesystem::path aside = directory_ / (prefix + checkpoint_name(step));
-  for (int copy = 2; is_there(aside); ++copy) {
-    aside = directory_ / fmt::format("{}{}.{}", prefix, checkpoint_name(step), copy);
-  }
+  const std::filesystem::path aside = unused_path(directory_, prefix + checkpoint_name(step));
   std::error_code failure;
   std::filesystem::rename(path_of(step), aside, failure);
   if (failure) damaged_.insert(step);
@@ -392,10 +396,25 @@ void CheckpointManager::prune() {
   for (auto step = all.rbegin(); step != all.rend(); ++step) {
     if (always.contains(*step)) continue;
     if (kept >= options_.max_to_keep) {
-      discard(path_of(*step));
+      retire(*step);
     } else if (!damaged_.contains(*step)) {
       ++kept;
     }
+  }
+}
+
+void CheckpointManager::retire(std::int64_t step) {
+  if (options_.todelete_subdir.empty()) {
+    discard(path_of(step));
+    return;
+  }
+  try {
+    const std::filesystem::path folder = directory_ / options_.todelete_subdir;
+    make_directories(folder);
+    rename_path(path_of(step), unused_path(folder, checkpoint_name(step)));
+  } catch (const FileError& failure) {
+    warnings_.push_back(fmt::format("{} is no longer needed, but stays: {}", path_of(step).string(),
+                                    failure.message()));
   }
 }
 

@@ -57,6 +57,8 @@ struct CheckpointOptions {
   // Always kept: multiples of a step; or the first one and each that is this time later than the
   // last one that was kept for it. 0: none.
   Interval keep_every{};
+  // Folder in the directory to which those not kept are moved; empty: they are removed.
+  std::string todelete_subdir{};
   bool async = false;
   // If set, `newest` finds this step, or the newest even if it is damaged: for reading a checkpoint
   // without continuing from it.
@@ -139,6 +141,7 @@ class CheckpointManager {
   void publish(const std::filesystem::path& temporary, std::int64_t step);
   void prune();
   std::set<std::int64_t> always_kept(const std::vector<std::int64_t>& steps) const;
+  void retire(std::int64_t step);
   void discard(const std::filesystem::path& path);
   void give_warnings();
 

@@ -155,8 +155,10 @@ void RunRecorder::on_recovered(std::int64_t step, const std::filesystem::path& p
 }
 
 void RunRecorder::on_left_unsaved(std::int64_t step, const std::string& reason) {
-  warn(fmt::format("{}: step {} was not saved; the run will continue from its newest checkpoint",
-                   reason, step));
+  warn(
+      fmt::format("{}: step {} was not saved; a run that continues starts at its newest "
+                  "checkpoint, or at step 0 without one",
+                  reason, step));
 }
 
 bool RunRecorder::is_evaluated(std::int64_t step) const {

@@ -86,6 +86,7 @@ RunSession::RunSession(const RunRequest& request, const RunLocation& location, D
       checkpoints_(checkpoint_dir(),
                    {.max_to_keep = kept_by(experiment_.mode, fields),
                     .keep_every = fields.keep_checkpoint_every,
+                    .todelete_subdir = fields.checkpoint_todelete_subdir,
                     .async = fields.checkpoint_async,
                     .step = request.step,
                     .pass_over_damaged = trains(experiment_.mode)},
@@ -191,6 +192,7 @@ void RunSession::make_parts() {
                         .steps_per_loop = fields_.steps_per_loop,
                         .evaluations = plan,
                         .checkpoint_interval = fields_.checkpoint_interval,
+                        .save_checkpoints = fields_.save_checkpoints,
                         .checkpoint_at_start =
                             fields_.checkpoint_at_start || (fields_.recovery == Recovery::restore &&
                                                             fields_.recovery_max_trials > 0)});
@@ -200,6 +202,7 @@ void RunSession::make_parts() {
 // Rejects a config whose weights differ from those of the run's checkpoints, before anything is
 // changed. An evaluation only needs weights that fit.
 void RunSession::check_config() {
+  check_saved_weights();
   const std::filesystem::path before = follows(experiment_.mode) || followed_.empty()
                                            ? directory_.file("config.toml")
                                            : followed_ / "config.toml";
@@ -214,6 +217,22 @@ void RunSession::check_config() {
   const bool breaks = std::any_of(changes_.begin(), changes_.end(),
                                   [](const ConfigChange& change) { return change.breaks; });
   if (breaks && trains(experiment_.mode)) throw other_weights("");
+}
+
+// Refuses to evaluate a run that was trained and saved nothing.
+void RunSession::check_saved_weights() const {
+  if (fields_.save_checkpoints || trains(experiment_.mode)) return;
+  const std::filesystem::path& run = followed_.empty() ? directory_.path() : followed_;
+  const bool evaluates_own = evaluates_once(experiment_.mode);
+  if (evaluates_own &&
+      (!checkpoints_.steps().empty() || !last_records(run / "metrics.jsonl").train)) {
+    return;
+  }
+  const std::string what = evaluates_own ? shown_run() + " was trained, but has no checkpoint"
+                                         : shown_run() + " saves no checkpoint to evaluate";
+  throw ConfigError(Diagnostic{.path = "trainer.save_checkpoints",
+                               .what = "is false: " + what,
+                               .hint = "train it with trainer.save_checkpoints=true"});
 }
 
 // `reason` is the error of restoring, if it was tried.
@@ -278,6 +297,7 @@ void RunSession::print_header() {
                       format_count(count));
   if (trains(experiment_.mode)) {
     text += fmt::format("\n  train     to step {}", fields_.train_steps);
+    if (!fields_.save_checkpoints) text += ", saving no checkpoint";
   }
   view_.print(text);
 }

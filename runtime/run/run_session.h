@@ -52,6 +52,7 @@ class RunSession {
 
  private:
   void check_config();
+  void check_saved_weights() const;
   ConfigError other_weights(const std::string& reason) const;
   void start();
   void keep_config();

@@ -176,6 +176,10 @@ bool Controller::holds(const std::function<void()>& work) {
 // and may recover then.
 Controller::Outcome Controller::stop_trained() {
   const std::int64_t step = parts_.trainer.global_step();
+  if (!options_.save_checkpoints) {
+    parts_.events.on_left_unsaved(step, "trainer.save_checkpoints is false");
+    return Outcome::stopped;
+  }
   try {
     save_and_wait(step);
   } catch (const DivergedError& bad) {
@@ -189,7 +193,7 @@ Controller::Outcome Controller::stop_trained() {
 std::int64_t Controller::next_boundary(std::int64_t step, With with) const {
   std::int64_t boundary =
       std::min(options_.train_steps, next_multiple(step, options_.steps_per_loop));
-  if (options_.checkpoint_interval.steps > 0) {
+  if (options_.save_checkpoints && options_.checkpoint_interval.steps > 0) {
     boundary = std::min(boundary, next_multiple(step, options_.checkpoint_interval.steps));
   }
   for (const EvalPlan::Set& set : options_.evaluations.sets) {
@@ -213,6 +217,7 @@ std::vector<EvalPlan::Set> Controller::due_sets(std::int64_t step) const {
 }
 
 bool Controller::is_save_due(std::int64_t step) const {
+  if (!options_.save_checkpoints) return false;
   const Interval& interval = options_.checkpoint_interval;
   if (!interval.is_time()) return is_due(step, interval.steps);
   return step > last_save_step_ && parts_.clock() - last_save_ >= interval.time.seconds;
@@ -388,6 +393,7 @@ void Controller::fill(CheckpointWriter& writer) {
 }
 
 void Controller::save(std::int64_t step) {
+  if (!options_.save_checkpoints) return;
   const ProfileSpan span("save");
   parts_.events.on_save_begin(step);
   parts_.checkpoints.begin_save(step, [this](CheckpointWriter& writer) { fill(writer); });

@@ -50,6 +50,7 @@ struct ControllerOptions {
   std::int64_t steps_per_loop = 100;
   EvalPlan evaluations;
   Interval checkpoint_interval;
+  bool save_checkpoints = true;  // false: at no time
   // Saves a checkpoint before the first step, which a trainer that may throw DivergedError needs.
   bool checkpoint_at_start = false;
 };

@@ -83,6 +83,8 @@ struct TrainerConfig {
   Interval checkpoint_interval = Duration(600);
   std::int64_t max_to_keep = 5;
   Interval keep_checkpoint_every;
+  std::string checkpoint_todelete_subdir;
+  bool save_checkpoints = true;
   bool checkpoint_at_start = false;
   bool checkpoint_async = true;
   BestCheckpointConfig best_checkpoint;
@@ -113,6 +115,7 @@ struct TrainerConfig {
     if (validation_steps == 0) {
       diagnostics.add("validation_steps", "must be at least 1, or -1 for all batches");
     }
+    check_checkpoints(diagnostics);
     if (recovery == Recovery::skip && recovery_max_trials == 0) {
       diagnostics.add("recovery", "is skip, and recovery_max_trials = 0 lets no step be left out",
                       "set trainer.recovery_max_trials to the most steps to leave out");
@@ -137,6 +140,8 @@ struct TrainerConfig {
                     "needs summaries to be part of, and summary_interval is 0",
                     "set summary_interval to the steps between them");
   }
+  // The part of validate() for checkpoints.
+  TRIVET_API void check_checkpoints(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(
     TrainerConfig, trivet::NoBase,
@@ -149,6 +154,10 @@ TRIVET_CONFIG(
      adjustable),
     (validation_interval, "Steps between evaluations in train_and_eval; 0: only at the end.",
      at_least(0), adjustable),
+    (save_checkpoints,
+     "Whether the run saves its state. Without, it starts again when it continues, and nothing of "
+     "its weights remains; intervals and numbers of checkpoints have no effect.",
+     adjustable),
     (checkpoint_interval,
      "Steps between checkpoints, or time such as \"10m\", and then before every evaluation, too; "
      "0: only at the end.",
@@ -158,6 +167,10 @@ TRIVET_CONFIG(
      "Checkpoints of multiples of this step are kept for ever; or time such as \"12h\": the first "
      "one, and each one that is this much later than the last one kept. 0: none.",
      at_least(0), adjustable),
+    (checkpoint_todelete_subdir,
+     "Name of a folder in checkpoints/ to which old checkpoints are moved, where removing them "
+     "takes long. Empty: they are removed.",
+     adjustable),
     (checkpoint_at_start, "Saves a checkpoint before the first step.", adjustable),
     (checkpoint_async,
      "Training continues while a checkpoint is written; a write that fails ends the run.",

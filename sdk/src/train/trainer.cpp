@@ -1,7 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/trainer.h"
 
+#include <algorithm>
+
+#include "trivet/train/checkpoint.h"
+
 namespace trivet {
+namespace {
+
+bool is_plain_name(const std::string& name) {
+  constexpr std::string_view kOther = "_-.";
+  return !name.starts_with('.') && std::ranges::all_of(name, [&](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           kOther.find(c) != std::string_view::npos;
+  });
+}
+
+}  // namespace
+
+void TrainerConfig::check_checkpoints(Diagnostics& diagnostics) const {
+  const std::string& subdir = checkpoint_todelete_subdir;
+  if (!is_plain_name(subdir) || subdir.starts_with("step_")) {
+    diagnostics.add("checkpoint_todelete_subdir", "'" + subdir + "' is not a name for the folder",
+                    "use letters, digits, '_', '-' and '.', first none of \".\" and \"step_\"");
+  }
+  if (save_checkpoints) return;
+  const auto needs = [&](const char* field) {
+    diagnostics.add(field, "needs checkpoints, and save_checkpoints is false",
+                    "set trainer.save_checkpoints = true, or leave this out");
+  };
+  if (!best_checkpoint.metric.empty()) needs("best_checkpoint.metric");
+  if (keep_checkpoint_every.steps > 0 || keep_checkpoint_every.time.seconds > 0) {
+    needs("keep_checkpoint_every");
+  }
+  if (checkpoint_at_start) needs("checkpoint_at_start");
+  if (!subdir.empty()) needs("checkpoint_todelete_subdir");
+  if (recovery == Recovery::restore && recovery_max_trials > 0) needs("recovery_max_trials");
+}
 
 DivergedError::DivergedError(const DivergedError&) = default;
 DivergedError::~DivergedError() = default;

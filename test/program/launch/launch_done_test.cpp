@@ -68,4 +68,20 @@ TEST_CASE("units of a sweep that ended early are completed, and status shows the
   CHECK_THAT(at.trivet("resume 1").output, Contains("0 work units"));
 }
 
+TEST_CASE("units without checkpoints are completed") {
+  const Experiments at("type = 'local/Orchestrator'\n",
+                       "TRIVET_PLUGIN_PATH=" + quoted(plugin_dir().string()) + " ");
+  const ShellResult launched =
+      at.trivet("launch " + quoted(config("vision/local.toml").string()) +
+                " --xp.root_dir=" + quoted(at.root.string()) + " " + kSmallRun +
+                "trainer.train_steps=20 trainer.save_checkpoints=false --sweep seed=1,2");
+  INFO(launched.output);
+  REQUIRE(launched.exit_code == 0);
+  REQUIRE(comes_true([&] { return at.status().at("states").value("completed", 0) == 2; }));
+  for (const char* unit : {"1", "2"}) {
+    CHECK(records(at.root / "1" / unit, "eval").size() == 1);
+    CHECK_FALSE(std::filesystem::exists(at.root / "1" / unit / "checkpoints"));
+  }
+}
+
 }  // namespace launch_done_test

@@ -54,7 +54,7 @@ TRIVET_HAS_SIZE(OptimizerConfig, 1)
 TRIVET_HAS_SIZE(ScheduleConfig, 1)
 TRIVET_HAS_SIZE(DataSourceConfig, 1)
 TRIVET_HAS_SIZE(TokenizerConfig, 1)
-TRIVET_HAS_SIZE(TrainerConfig, 504)
+TRIVET_HAS_SIZE(TrainerConfig, 536)
 
 // What plugins create.
 TRIVET_HAS_SIZE(FpropContext, 144)
