@@ -34,6 +34,8 @@
 #include "nn/encoders/linear_mixing.h"
 #include "nn/encoders/reuse_block.h"
 #include "nn/encoders/reuse_transformer.h"
+#include "nn/encoders/xlnet_block.h"
+#include "nn/encoders/xlnet_transformer.h"
 #include "nn/norm/batch_norm.h"
 #include "nn/norm/group_norm.h"
 #include "nn/norm/layer_norm.h"
@@ -128,6 +130,10 @@ TRIVET_PLUGIN(
     trivet::layer<nn::ReuseBlock>("ReuseBlock",
                                   "Block that takes attention weights of the block below."),
     trivet::layer<nn::ReuseTransformer>("ReuseTransformer", "A stack of nn/ReuseBlock."),
+    trivet::layer<nn::XlnetBlock>("XlnetBlock",
+                                  "Block that attends by content, distance and segment (XLNet)."),
+    trivet::layer<nn::XlnetTransformer>(
+        "XlnetTransformer", "A stack of nn/XlnetBlock; may predict tokens in any order."),
     trivet::layer<nn::BottleneckBlock>("BottleneckBlock",
                                        "Thin block of attention and Mlps, as in MobileBERT."),
     trivet::layer<nn::TransformerBlock>("TransformerBlock",

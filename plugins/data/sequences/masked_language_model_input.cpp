@@ -7,6 +7,7 @@
 
 #include "data/sequences/masked_rows.h"
 #include "data/sequences/next_sentence_rows.h"
+#include "data/sequences/permuted_rows.h"
 #include "data/sources/given_lines.h"
 #include "data/sources/text_template.h"
 #include "trivet/error.h"
@@ -56,13 +57,43 @@ MakeRows make_rows_of(const MaskedLanguageModelConfig& config, const std::string
   };
 }
 
+MaskRules mask_rules_of(const MaskedLanguageModelConfig& config, std::int32_t mask_id) {
+  MaskRules rules;
+  rules.mask_rate = config.mask_rate;
+  rules.mask_share = config.mask_share.value_or(rules.mask_share);
+  rules.random_share = config.random_share.value_or(rules.random_share);
+  if (config.permutation.enabled) rules.mask_share = rules.random_share = 0;
+  rules.mask_id = mask_id;
+  rules.seed = config.seed;
+  return rules;
+}
+
 }  // namespace
+
+void PermutationConfig::validate(Diagnostics& diagnostics) const {
+  if (enabled) return;
+  const char* what = "is not used: permutation.enabled is false";
+  if (size != 0) diagnostics.add("size", what);
+  if (leak_ratio != 0) diagnostics.add("leak_ratio", what);
+}
 
 void MaskedLanguageModelConfig::validate(Diagnostics& diagnostics) const {
   SequenceConfig::validate(diagnostics);
   check_template(diagnostics, "targets", targets);
-  if (mask_share + random_share > 1) {
+  const MaskRules defaults;
+  if (mask_share.value_or(defaults.mask_share) + random_share.value_or(defaults.random_share) > 1) {
     diagnostics.add("random_share", "and mask_share add up to more than 1");
+  }
+  if (permutation.enabled) {
+    for (const auto& [field, share] :
+         {std::pair{"mask_share", mask_share}, std::pair{"random_share", random_share}}) {
+      if (share) diagnostics.add(field, "is not used: with permutation.enabled all tokens stay");
+    }
+    if (permutation.size > 0 && seq_len % permutation.size != 0) {
+      diagnostics.add("permutation.size",
+                      "is " + std::to_string(permutation.size) +
+                          ", which does not divide seq_len = " + std::to_string(seq_len));
+    }
   }
   if (next_sentence && (pack || long_documents != LongDocuments::split || overlap > 0)) {
     diagnostics.add("next_sentence", "makes rows of windows of one document each",
@@ -85,15 +116,21 @@ MaskedLanguageModelInput::MaskedLanguageModelInput(const Config& config, InputCo
           with_pair_tokens(config, *pipeline.tokenizer), context, pipeline,
           {.shifted = false,
            .make_rows = make_rows_of(config, context.name),
-           .wrap = [tokenizer = pipeline.tokenizer,
-                    rules = MaskRules{config.mask_rate, config.mask_share, config.random_share,
-                                      mask_id, config.seed}](
+           .wrap = [tokenizer = pipeline.tokenizer, rules = mask_rules_of(config, mask_id),
+                    permutation = config.permutation](
                        std::unique_ptr<SequenceDataset> rows) -> std::unique_ptr<SequenceDataset> {
-             return std::make_unique<MaskedRows>(std::move(rows), *tokenizer, rules);
+             rows = std::make_unique<MaskedRows>(std::move(rows), *tokenizer, rules);
+             if (!permutation.enabled) return rows;
+             return std::make_unique<PermutedRows>(
+                 std::move(rows),
+                 PermutationRules{permutation.size, permutation.leak_ratio, rules.seed});
            },
-           .wrap_examples = [mask_id](std::unique_ptr<SequenceDataset> rows)
-               -> std::unique_ptr<SequenceDataset> {
-             return std::make_unique<GivenMasks>(std::move(rows), mask_id);
+           .wrap_examples =
+               [mask_id, permuted = config.permutation.enabled](
+                   std::unique_ptr<SequenceDataset> rows) -> std::unique_ptr<SequenceDataset> {
+             rows = std::make_unique<GivenMasks>(std::move(rows), mask_id);
+             if (!permuted) return rows;
+             return std::make_unique<PermutedRows>(std::move(rows), std::nullopt);
            }},
           mask_id) {}
 

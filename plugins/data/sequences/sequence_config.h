@@ -164,6 +164,25 @@ TRIVET_CONFIG(
     (weights_on_targets_only,
      "Computes the loss on target tokens only: input tokens have weight 0."))
 
+// The order in which a masked input's tokens are predicted.
+struct PermutationConfig {
+  bool enabled = false;
+  std::int64_t size = 0;
+  double leak_ratio = 0;
+
+  void validate(Diagnostics& diagnostics) const;
+};
+TRIVET_CONFIG(PermutationConfig, trivet::NoBase,
+              (enabled,
+               "Draws an order of the chosen tokens, which stay in ids. For "
+               "nn/XlnetTransformer with two_stream."),
+              (size,
+               "Positions whose order is drawn together; those of earlier positions of the row "
+               "come first. It divides seq_len. 0: the whole row.",
+               at_least(0)),
+              (leak_ratio, "Share of the chosen tokens that all positions know, their own too.",
+               between(0.0, 1.0)))
+
 // data/MaskedLanguageModel: examples of any source for encoders (Devlin et al. 2018, "BERT").
 // Labels are not shifted: a document of n tokens, BOS and EOS included, takes n positions. In every
 // epoch a share mask_rate of the text tokens is chosen at random; only chosen tokens have weight 1.
@@ -173,14 +192,18 @@ TRIVET_CONFIG(
 // With next_sentence, rows hold two spans of tokens, of which the second follows the first or not
 // (next_sentence_rows.h). bos_id is then "[CLS]" and eos_id "[SEP]" unless they are set, where the
 // tokenizer has these tokens, as in data/SentencePairs.
+//
+// With permutation.enabled, ids stay, and batches have "permutation" i32 [B, T] (permuted_rows.h):
+// the order in which a model with two streams predicts the chosen tokens (Yang et al. 2019).
 struct MaskedLanguageModelConfig : TextSequenceConfig {
   ConfigOf<DataSource> source;
   std::string targets = "{text}";
   double mask_rate = 0.15;
-  double mask_share = 0.8;
-  double random_share = 0.1;
+  std::optional<double> mask_share;
+  std::optional<double> random_share;
   std::optional<std::int32_t> mask_id;
   bool next_sentence = false;
+  PermutationConfig permutation;
 
   void validate(Diagnostics& diagnostics) const;
 };
@@ -188,12 +211,15 @@ TRIVET_CONFIG(
     MaskedLanguageModelConfig, TextSequenceConfig, (source, "Where examples come from.", required),
     (targets, "The text of an example, with names of features in braces."),
     (mask_rate, "Share of the tokens to predict.", more_than(0), at_most(1)),
-    (mask_share, "Share of the chosen tokens that become the mask token.", between(0.0, 1.0)),
-    (random_share, "Share of the chosen tokens that become another token.", between(0.0, 1.0)),
+    (mask_share, "Share of the chosen tokens that become the mask token. Default: 0.8.",
+     between(0.0, 1.0)),
+    (random_share, "Share of the chosen tokens that become another token. Default: 0.1.",
+     between(0.0, 1.0)),
     (mask_id, "Id of the mask; unset: the tokenizer's \"[MASK]\" or \"<mask>\".", at_least(0)),
     (next_sentence,
      "Makes rows of two spans. The second one follows the first in its document, or, in half of "
-     "the rows, is of another document. Needs pack = false."))
+     "the rows, is of another document. Needs pack = false."),
+    (permutation, "Predicts tokens in a drawn order instead of masking them, as XLNet does."))
 
 // data/SequenceToSequence: pairs for models that read one text and write another, as SeqIO's
 // SequenceModelFeatures makes them. Batches have, with S = inputs_len and T = targets_len,

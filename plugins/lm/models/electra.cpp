@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "trivet/error.h"
 #include "trivet/ops.h"
 #include "trivet/ops/host_array.h"
 #include "trivet/tape.h"
@@ -79,6 +80,10 @@ Electra::Electra(const Config& config, Scope& scope, Scope generator)
                          linear_of(config.model_dims, 1, "none", config.init))) {}
 
 NestedMap Electra::fprop(const Batch& batch, FpropContext& context) {
+  if (batch.contains("permutation")) {
+    throw Error("lm/Electra: the batch has a permutation, but the generator predicts masked tokens",
+                {.hint = "leave permutation out of the input"});
+  }
   const Tensor h = generator_.fprop(generator_embedding_, batch, context);
   NestedMap outputs = generator_head_.fprop(h, batch, context);
   if (!batch.contains("labels")) return outputs;

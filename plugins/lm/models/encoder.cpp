@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lm/models/encoder.h"
 
+#include <string>
 #include <utility>
 
 #include "trivet/error.h"
+#include "trivet/layer/token_fields.h"
 #include "trivet/ops.h"
 
 namespace trivet::lm {
@@ -87,6 +89,25 @@ Tensor Encoder::with_neighbors(const Tensor& x, const Batch& batch) const {
   return ops::concat(parts, 2);
 }
 
+Tensor Encoder::transformed(const Tensor& x, const Batch& batch, FpropContext& context) const {
+  const Tensor *types = batch.find("token_type_ids"), *permutation = batch.find("permutation");
+  // The extension is the layer itself, which `extension` sees as const.
+  auto* reader = const_cast<TokenFieldsReader*>(
+      static_cast<const TokenFieldsReader*>(transformer_->extension(kLayerTokenFields)));
+  if (reader == nullptr) {
+    if (permutation == nullptr) return transformer_->fprop(x, context);
+    throw Error(std::string(model_) +
+                    ": the batch has a permutation, whose tokens are not masked, but the blocks "
+                    "would see all of them",
+                {.hint = "set stacked_transformer_tpl = { type = \"nn/XlnetTransformer\", "
+                         "two_stream = true }"});
+  }
+  TokenFields fields;
+  if (types != nullptr) fields.token_types = *types;
+  if (permutation != nullptr) fields.permutation = *permutation;
+  return reader->fprop(x, fields, context);
+}
+
 Tensor Encoder::fprop(const TokenEmbedding& embedding, const Batch& batch,
                       FpropContext& context) const {
   const Tensor& ids = batch.at("ids");
@@ -98,11 +119,11 @@ Tensor Encoder::fprop(const TokenEmbedding& embedding, const Batch& batch,
   if (first) x = projection_->fprop(x, context);
   if (token_type_emb_) x = ops::add(x, token_type_emb_->fprop(token_types(batch), context));
   Layer* const projection = first ? nullptr : projection_.get();
-  for (Layer* layer : {position_emb_.get(), embedding_norm_.get(), projection, transformer_.get(),
-                       final_norm_.get()}) {
+  for (Layer* layer : {position_emb_.get(), embedding_norm_.get(), projection}) {
     if (layer != nullptr) x = layer->fprop(x, context);
   }
-  return x;
+  x = transformed(x, batch, context);
+  return final_norm_ ? final_norm_->fprop(x, context) : x;
 }
 
 }  // namespace trivet::lm

@@ -23,7 +23,9 @@
 //
 // Each part is optional in the config. Reads "ids" i32 [B, T] and, if the batch has them,
 // "token_type_ids" i32 [B, T] (default 0), "segment_pos", "segment_ids" and "paddings". A position
-// sees all positions of its segment except padding.
+// sees all positions of its segment except padding. A stack such as nn/XlnetTransformer also gets
+// "token_type_ids" and "permutation" i32 [B, T] (trivet/layer/token_fields.h) if the batch has
+// them; with another stack a permutation is an Error.
 //
 // By default norms come before each part, as in Praxis' encoders. In the paper they follow each
 // sum:
@@ -60,7 +62,7 @@ TRIVET_CONFIG(
     EncoderConfig, TransformerConfig,
     (type_vocab_size,
      "Number of token types in the batch's token_type_ids, such as first and second "
-     "sentence. 0: ignores token_type_ids.",
+     "sentence. 0: adds no embedding of them.",
      at_least(0)),
     (embedding_dims,
      "Depth of the embeddings, which a linear layer widens to model_dims; 0: model_dims.",
@@ -92,6 +94,8 @@ class Encoder {
   std::int64_t longest_sequence() const { return longest_; }
 
  private:
+  // The transformer, with the fields of the batch that it reads.
+  Tensor transformed(const Tensor& x, const Batch& batch, FpropContext& context) const;
   // Of embeddings [B, T, E]; may be projected.
   Tensor with_neighbors(const Tensor& x, const Batch& batch) const;
 

@@ -16,18 +16,29 @@ Tensor fill_tensor(std::int64_t batch_size, std::int64_t seq_len, T value) {
   return tensor;
 }
 
+bool is_true(const Value* value) {
+  return value != nullptr && value->is_boolean() && value->as_boolean();
+}
+
 }  // namespace
 
 MetaInput::MetaInput(std::int64_t batch_size, std::int64_t seq_len,
-                     const std::vector<std::string>& prefixes, bool next_sentence) {
+                     const std::vector<std::string>& prefixes)
+    : batch_size_(batch_size), seq_len_(seq_len) {
   for (const std::string& prefix : prefixes) add_rows(batch_size, seq_len, prefix);
   Tensor weight = Tensor::host({batch_size}, DType::f32);
   std::ranges::fill(weight.mutable_span<float>(), 1.0F);
   batch_.set("weight", std::move(weight));
-  if (!next_sentence) return;
-  Tensor labels = Tensor::host({batch_size}, DType::i32);
+}
+
+void MetaInput::add_next_sentence() {
+  Tensor labels = Tensor::host({batch_size_}, DType::i32);
   std::ranges::fill(labels.mutable_span<std::int32_t>(), 0);
   batch_.set("next_sentence_label", std::move(labels));
+}
+
+void MetaInput::add_permutation() {
+  batch_.set("permutation", fill_tensor<std::int32_t>(batch_size_, seq_len_, 0));
 }
 
 void MetaInput::add_rows(std::int64_t batch_size, std::int64_t seq_len, const std::string& prefix) {
@@ -52,9 +63,13 @@ std::unique_ptr<Input> meta_input(const ConfigOf<Input>& config,
   const std::int64_t batch_size = config.fields().integer_or("batch_size", 0);
   const std::int64_t seq_len = config.fields().integer_or("seq_len", 0);
   if (batch_size < 1 || seq_len < 1) return nullptr;
-  const Value* pairs = config.fields().find("next_sentence");
-  const bool next_sentence = pairs != nullptr && pairs->is_boolean() && pairs->as_boolean();
-  return std::make_unique<MetaInput>(batch_size, seq_len, prefixes, next_sentence);
+  auto input = std::make_unique<MetaInput>(batch_size, seq_len, prefixes);
+  if (is_true(config.fields().find("next_sentence"))) input->add_next_sentence();
+  const Value* permutation = config.fields().find("permutation");
+  if (permutation != nullptr && permutation->is_table() && is_true(permutation->find("enabled"))) {
+    input->add_permutation();
+  }
+  return input;
 }
 
 }  // namespace trivet::lm

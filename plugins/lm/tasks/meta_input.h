@@ -16,10 +16,14 @@ namespace trivet::lm {
 
 class MetaInput final : public Input {
  public:
-  // Rows with each of the prefixes before the names of their fields. With `next_sentence` batches
-  // have "next_sentence_label", too.
-  MetaInput(std::int64_t batch_size, std::int64_t seq_len, const std::vector<std::string>& prefixes,
-            bool next_sentence);
+  // Rows with each of the prefixes before the names of their fields.
+  MetaInput(std::int64_t batch_size, std::int64_t seq_len,
+            const std::vector<std::string>& prefixes);
+
+  // Adds "next_sentence_label".
+  void add_next_sentence();
+  // Adds "permutation", with all tokens to predict.
+  void add_permutation();
 
   std::optional<Batch> get_next() override { return batch_; }
   void reset() override {}
@@ -29,6 +33,7 @@ class MetaInput final : public Input {
  private:
   void add_rows(std::int64_t batch_size, std::int64_t seq_len, const std::string& prefix);
 
+  std::int64_t batch_size_, seq_len_;
   Batch batch_;
 };
 

@@ -9,6 +9,25 @@
 
 namespace trivet::nn {
 
+Tensor relative_scores(const Tensor& asking, const Tensor& farthest_first, std::int64_t keys) {
+  const std::int64_t batch = asking.dim(0), n = asking.dim(1), heads = asking.dim(2);
+  const std::int64_t dims = asking.dim(3), distances = farthest_first.dim(0);
+  const Tensor r = ops::reshape(farthest_first, {distances, heads, dims});
+  const Tensor by_head =
+      ops::reshape(ops::transpose(asking, {2, 0, 1, 3}), {heads, batch * n, dims});
+  const Tensor all = ops::matmul(by_head, ops::transpose(r, {1, 0, 2}), {.transpose_b = true});
+  // Query i and key j are at n - 1 - i + j of row i. In rows that are one shorter, the element n -
+  // 1 - i + j of row i is n - 1 + j of the rows' start for all i.
+  Tensor rows = ops::reshape(all, {heads, batch, n * distances});
+  if (n > 1) {
+    const std::int64_t length = n * (distances - 1);
+    rows = ops::slice(rows, 2, n - 1, n - 1 + length);
+    rows = ops::reshape(rows, {heads, batch, n, distances - 1});
+    rows = ops::slice(rows, 3, 0, keys);
+  }
+  return ops::transpose(ops::reshape(rows, {heads, batch, n, keys}), {1, 0, 2, 3});
+}
+
 XlPositions::XlPositions(std::int64_t rel_pos_emb_dim, std::int64_t heads, std::int64_t head_dims,
                          const InitConfig& init, Scope& scope)
     : device_(scope.device()),
@@ -36,21 +55,7 @@ Tensor XlPositions::projected(Device& device, std::int64_t from, std::int64_t st
 
 Tensor XlPositions::shifted(const Tensor& q, const Tensor& farthest_first,
                             std::int64_t keys) const {
-  const std::int64_t batch = q.dim(0), n = q.dim(1), distances = farthest_first.dim(0);
-  const Tensor r = ops::reshape(farthest_first, {distances, heads_, head_dims_});
-  const Tensor asking = ops::reshape(ops::transpose(ops::add(q, v_.value()), {2, 0, 1, 3}),
-                                     {heads_, batch * n, head_dims_});
-  const Tensor all = ops::matmul(asking, ops::transpose(r, {1, 0, 2}), {.transpose_b = true});
-  // Query i and key j are at n - 1 - i + j of row i. In rows that are one shorter, the element n -
-  // 1 - i + j of row i is n - 1 + j of the rows' start for all i.
-  Tensor rows = ops::reshape(all, {heads_, batch, n * distances});
-  if (n > 1) {
-    const std::int64_t length = n * (distances - 1);
-    rows = ops::slice(rows, 2, n - 1, n - 1 + length);
-    rows = ops::reshape(rows, {heads_, batch, n, distances - 1});
-    rows = ops::slice(rows, 3, 0, keys);
-  }
-  return ops::transpose(ops::reshape(rows, {heads_, batch, n, keys}), {1, 0, 2, 3});
+  return relative_scores(ops::add(q, v_.value()), farthest_first, keys);
 }
 
 Tensor XlPositions::bias(const Tensor& q, std::int64_t keys, FpropContext& context) const {

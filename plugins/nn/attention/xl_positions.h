@@ -19,6 +19,11 @@
 
 namespace trivet::nn {
 
+// asking_i r_(i - j) of each head, for queries at the last places of `keys` places: asking [B, T,
+// heads, D] and r [keys + T - 1, heads * D] of the distances keys - 1, keys - 2, .., 1 - T -> f32
+// [B, heads, T, keys].
+Tensor relative_scores(const Tensor& asking, const Tensor& farthest_first, std::int64_t keys);
+
 class XlPositions {
  public:
   XlPositions(std::int64_t rel_pos_emb_dim, std::int64_t heads, std::int64_t head_dims,
