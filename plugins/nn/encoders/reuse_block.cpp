@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/encoders/reuse_block.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "nn/attention/feed_forward.h"
 #include "nn/basic/checks.h"
@@ -16,6 +18,8 @@ namespace {
 
 constexpr const char* kReuseBlock = "nn/ReuseBlock";
 constexpr bool kBias = true;
+constexpr std::int64_t kPositions = 512;
+constexpr double kPositionDeviation = 0.2;
 constexpr float kUnseen = -1e30F;
 
 // [B, T, heads * D] -> [B, heads, T, D].
@@ -48,6 +52,9 @@ void ReuseBlockConfig::validate(Diagnostics& diagnostics) const {
     diagnostics.add("reuse_heads", "is " + std::to_string(reuse_heads) + ", but there are " +
                                        std::to_string(num_heads) + " heads");
   }
+  if (pe_max_seq_length && !use_relative_pe) {
+    diagnostics.add("pe_max_seq_length", "is not used without use_relative_pe");
+  }
   if (norm_policy != NormPolicy::pre && norm_policy != NormPolicy::post_skip) {
     diagnostics.add("norm_policy", "must be pre or post_skip");
   }
@@ -74,6 +81,11 @@ ReuseBlock::ReuseBlock(const Config& config, Scope& scope)
   if (computed > 0) {
     query_ = product("query", computed);
     key_ = product("key", computed);
+    if (config.use_relative_pe) {
+      const std::int64_t distances = 2 * config.pe_max_seq_length.value_or(kPositions) - 1;
+      relative_pe_ = &attention.parameter("relative_pe", {distances, heads_ - reused_},
+                                          {.init = {Init::truncated_normal, kPositionDeviation}});
+    }
   }
   value_ = product("value", input_dims_);
   output_ = product("output", input_dims_);
@@ -89,12 +101,29 @@ ReuseBlock::ReuseBlock(const Config& config, Scope& scope)
   mlp_dropout_ = scope.layer("output_dropout", dropout(config.dropout));
 }
 
+Tensor ReuseBlock::distance_bias(std::int64_t length) const {
+  const Tensor table = relative_pe_->value();
+  const std::int64_t last = table.dim(0) - 1;
+  std::vector<std::int32_t> rows;
+  for (std::int64_t i = 0; i < length; ++i) {
+    for (std::int64_t j = 0; j < length; ++j) {
+      rows.push_back(
+          static_cast<std::int32_t>(std::clamp<std::int64_t>(j - i + last / 2, 0, last)));
+    }
+  }
+  const Tensor numbers =
+      ops::gather_rows(table, Tensor::from<std::int32_t>(table.device(), rows, {length, length}));
+  return ops::reshape(ops::contiguous(ops::transpose(numbers, {2, 0, 1})),
+                      {1, heads_ - reused_, length, length});
+}
+
 Tensor ReuseBlock::new_weights(const Tensor& x, FpropContext& context) const {
   const std::int64_t heads = heads_ - reused_;
   const float root = std::sqrt(static_cast<float>(input_dims_ / heads_));
   const Tensor q = split_heads(ops::mul(query_->fprop(x, context), 1 / root), heads);
   Tensor scores =
       ops::matmul(q, split_heads(key_->fprop(x, context), heads), {.transpose_b = true});
+  if (relative_pe_ != nullptr) scores = ops::add(scores, distance_bias(x.dim(1)));
   const Tensor segments =
       segments_of(fitting(context.segment_ids, x), fitting(context.paddings, x));
   if (segments.defined()) scores = ops::add(scores, unseen(segments));

@@ -6,7 +6,12 @@
 //   P = [softmax(q k^T / sqrt(D)) of H - K heads; heads 0 to K - 1 of the P below]   [B, H, T, T]
 //   attention(x) = (P v of each head, side by side) output + b
 //
-// q and k have H - K heads and do not exist for K = H. Around the attention and the feed-forward
+// With use_relative_pe, b_(j - i) of each head is added to q_i k_j / sqrt(D), and distances from
+// pe_max_seq_length on have the number of pe_max_seq_length - 1. The numbers are the parameter
+// "attention/relative_pe" [2 * pe_max_seq_length - 1, H - K], from the farthest position before to
+// the farthest behind, truncated normal with standard deviation 0.2 at the start.
+//
+// q, k and b have H - K heads and do not exist for K = H. Around the attention and the feed-forward
 // part (nn/FeedForward) are sums and norms as in nn/TransformerBlock, with norm_policy pre or
 // post_skip. The heads that are computed come first, so a block above prefers them, as in Model
 // Garden.
@@ -20,6 +25,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,6 +42,8 @@ struct ReuseBlockConfig : LayerConfig {
   ConfigOf<Layer> activation = "nn/Gelu";
   double dropout = 0;
   double atten_dropout = 0;
+  bool use_relative_pe = false;
+  std::optional<std::int64_t> pe_max_seq_length;
   NormPolicy norm_policy = NormPolicy::pre;
   ConfigOf<Layer> norm_tpl = "nn/LayerNorm";
   InitConfig init;
@@ -55,6 +63,12 @@ TRIVET_CONFIG(
      at_least(0), less_than(1), adjustable),
     (atten_dropout, "Share of the attention weights dropped in training.", at_least(0),
      less_than(1), adjustable),
+    (use_relative_pe,
+     "Adds a learned number for each distance to the scores of heads that do not reuse."),
+    (pe_max_seq_length,
+     "Length of a sequence whose distances have numbers of their own, with use_relative_pe. "
+     "Default: 512.",
+     between(1, 10000000)),
     (norm_policy, "Placement of the norms: pre or post_skip."),
     (norm_tpl, "The norms; their dim is filled in."),
     (init, "Initializer of the weights. Default: that of nn/Linear."))
@@ -72,6 +86,7 @@ class ReuseBlock final : public Layer {
   Tensor fprop(const Tensor& x, Tensor& weights, FpropContext& context) const;
 
  private:
+  Tensor distance_bias(std::int64_t length) const;                   // [1, H - K, T, T]
   Tensor new_weights(const Tensor& x, FpropContext& context) const;  // [B, H - K, T, T]
   Tensor attend(const Tensor& x, Tensor& weights, FpropContext& context) const;
 
@@ -82,6 +97,7 @@ class ReuseBlock final : public Layer {
   std::shared_ptr<Layer> attention_norm_, mlp_norm_, dropout_, mlp_dropout_;
   std::shared_ptr<Layer> query_, key_;  // null if all heads reuse
   std::shared_ptr<Layer> value_, output_, mlp_;
+  Parameter* relative_pe_ = nullptr;  // null without relative positions
 };
 
 }  // namespace trivet::nn

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reuse transformers against their formulas in double, gradients, segments, and errors.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -49,18 +50,28 @@ struct Stack : LayerFixture {
 
 using Matrices = std::vector<Rows>;  // by head
 
+// The number of a distance of a head in a table for sequences of three positions; 0 without one.
+double number_of(const std::vector<float>& table, std::size_t i, std::size_t j, std::size_t head,
+                 std::size_t heads) {
+  if (table.empty()) return 0;
+  const int distance = std::clamp(static_cast<int>(j) - static_cast<int>(i), -2, 2);
+  return static_cast<double>(table[static_cast<std::size_t>(distance + 2) * heads + head]);
+}
+
 // The weights of the heads that a block computes.
-Matrices weights_of(const Rows& q, const Rows& k) {
+Matrices weights_of(const Rows& q, const Rows& k, const std::vector<float>& table = {}) {
   Matrices heads;
   for (std::size_t at = 0; at < q[0].size(); at += kDepth) {
     Rows p;
-    for (const Row& asking : q) {
+    for (std::size_t i = 0; i < q.size(); ++i) {
       Row& row = p.emplace_back();
       double total = 0;
-      for (const Row& asked : k) {
+      for (std::size_t j = 0; j < k.size(); ++j) {
         double score = 0;
-        for (std::size_t d = at; d < at + kDepth; ++d) score += asking[d] * asked[d];
-        total += row.emplace_back(std::exp(score / std::sqrt(static_cast<double>(kDepth))));
+        for (std::size_t d = at; d < at + kDepth; ++d) score += q[i][d] * k[j][d];
+        score /= std::sqrt(static_cast<double>(kDepth));
+        score += number_of(table, i, j, at / kDepth, q[0].size() / kDepth);
+        total += row.emplace_back(std::exp(score));
       }
       for (double& v : row) v /= total;
     }
@@ -84,7 +95,9 @@ Rows reference(Rows x, const Stack& stack, const std::vector<std::size_t>& reuse
     const Rows in = post ? x : norm(x, "attention_norm");
     Matrices p;
     if (reused[i] < kHeads) {
-      p = weights_of(linear(in, "attention/query"), linear(in, "attention/key"));
+      const std::string numbers = path + "attention/relative_pe";
+      p = weights_of(linear(in, "attention/query"), linear(in, "attention/key"),
+                     stack.has(numbers) ? stack.values(numbers) : std::vector<float>());
     }
     p.insert(p.end(), below.begin(), below.begin() + static_cast<std::ptrdiff_t>(reused[i]));
     below = p;
@@ -144,6 +157,35 @@ TEST_CASE("reuse transformers match their formulas in float64", "[nn][slow]") {
       }
     }
   }
+}
+
+TEST_CASE("heads that do not reuse have learned numbers for distances", "[nn]") {
+  const Value numbered = Value::table(
+      {{"activation", "nn/Tanh"}, {"use_relative_pe", true}, {"pe_max_seq_length", 3}});
+  for (const std::string& backend : backends()) {
+    for (const auto& [stack, reused] :
+         {std::pair{Value::table({}), std::vector<std::size_t>{0, 3, 3}},
+          std::pair{Value::table({{"reuse_attention", 1}}), std::vector<std::size_t>{0, 1, 1}}}) {
+      const Stack layer(backend, stack, numbered);
+      for (std::size_t i = 0; i < 3; ++i) {
+        const std::string path = "layer_" + std::to_string(i) + "/attention/relative_pe";
+        REQUIRE(layer.has(path) == (reused[i] < kHeads));
+        if (reused[i] < kHeads) layer.set(path, random_values(5 * (3 - reused[i]), 20 + i));
+      }
+      // Five positions: the distances 3 and 4 have the number of 2.
+      const std::vector<float> x = random_values(5 * kDims, 3);
+      const Rows want = reference(sequences(x, 5, kDims)[0], layer, reused, false);
+      INFO(backend << " " << reused[1]);
+      CHECK(largest_error(layer.fprop(layer.tensor(x, {1, 5, kDims})).to_host<float>(),
+                          flattened({want})) < 2e-5);
+      CHECK(trivet::testing::check_layer_gradients(
+                layer.layer(), layer.store(),
+                layer.tensor(random_values(3 * kDims, 4), {1, 3, kDims})) == "");
+    }
+  }
+  CHECK_THROWS_WITH(
+      Stack("tiny/Backend", Value::table({}), Value::table({{"pe_max_seq_length", 3}})),
+      Contains("pe_max_seq_length: is not used without use_relative_pe"));
 }
 
 TEST_CASE("positions of a reuse transformer see their own segment only", "[nn]") {
