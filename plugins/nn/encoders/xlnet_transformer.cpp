@@ -16,12 +16,6 @@ std::int64_t integer_of(const ConfigOf<Layer>& block, const char* field) {
   return value != nullptr && value->is_integer() ? value->as_integer() : 0;
 }
 
-Error not_a_block(const std::string& path, const ConfigOf<Layer>& block) {
-  return Error("[nn/XlnetTransformer] '" + path + "' stacks nn/XlnetBlock, not " +
-                   (block ? std::string(block.key()) : "none"),
-               {.hint = "set block_tpl = \"nn/XlnetBlock\""});
-}
-
 }  // namespace
 
 void XlnetTransformerConfig::validate(Diagnostics& diagnostics) const {
@@ -38,7 +32,11 @@ XlnetTransformer::XlnetTransformer(const Config& config, Scope& scope)
       dropout_(scope.layer("input_dropout", dropout(config.input_dropout_prob))),
       position_dropout_(scope.layer("position_dropout", dropout(config.input_dropout_prob))) {
   ConfigOf<Layer> block = config.transformer_layer_params_tpl;
-  if (!block || block.key() != "nn/XlnetBlock") throw not_a_block(path_, block);
+  if (!block || block.key() != "nn/XlnetBlock") {
+    throw Error("[nn/XlnetTransformer] '" + path_ + "' stacks nn/XlnetBlock, not " +
+                    (block ? std::string(block.key()) : "none"),
+                {.hint = "set block_tpl = \"nn/XlnetBlock\""});
+  }
   input_dims_ = expect_set(kXlnetTransformer, path_, "input_dims of its block",
                            integer_of(block, "input_dims"));
   const std::int64_t heads = integer_of(block, "num_heads");
@@ -56,9 +54,8 @@ XlnetTransformer::XlnetTransformer(const Config& config, Scope& scope)
   if (!config.segment_encoding) complete(block, "has_segment_encoding", false, true);
   for (std::int64_t i = 0; i < config.num_layers; ++i) {
     layers_.push_back(scope.layer("layer_" + std::to_string(i), block));
-    const void* found = layers_.back()->extension(kXlnetBlockExtension);
-    if (found == nullptr) throw not_a_block(path_, block);
-    blocks_.push_back(static_cast<const XlnetBlock*>(found));
+    blocks_.push_back(
+        static_cast<const XlnetBlock*>(layers_.back()->extension(kXlnetBlockExtension)));
   }
 }
 

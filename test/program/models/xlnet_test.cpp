@@ -74,6 +74,18 @@ TEST_CASE("XLNet learns, continues in the same bytes, and predicts masks") {
   const fs::path model = "checkpoints/step_00000300/model.safetensors";
   CHECK(test::read_file(temp / "parts" / model) == test::read_file(temp / "whole" / model));
 
+  // A later task has one stream, and starts from the same weights.
+  const auto later =
+      test::run(file, temp / "later",
+                "trainer.train_steps=20 task.train_input.permutation.enabled=false "
+                "task.eval_input.permutation.enabled=false "
+                "task.model.stacked_transformer_tpl.two_stream=false task.init_checkpoint=" +
+                    test::quoted((temp / "whole").string()));
+  INFO(later.output);
+  REQUIRE(later.exit_code == 0);
+  const auto first = test::records(temp / "later", "train").front();
+  CHECK(first.at("values").at("training_loss").get<double>() < 4);
+
   const auto predicted = test::trivet(
       "predict " + test::quoted((temp / "whole").string()) + " --input " +
       test::quoted(temp.write("masked.jsonl", "{\"text\": \"abc[MASK]bc\"}\n").string()));

@@ -85,12 +85,14 @@ Numbers permutation_of(const Batch& batch) {
 TEST_CASE("tokens to predict have the numbers of one permutation in each part of a row",
           "[data-masked]") {
   const std::vector<float> all(12, 1);
+  std::set<Numbers> orders;
   for (std::int64_t row = 0; row < 20; ++row) {
     const Numbers numbers = order(all, PermutationRules{.size = 4}, row);
     INFO(row);
     CHECK(std::set(numbers.begin(), numbers.begin() + 4) == std::set{0, 1, 2, 3});
     for (std::size_t i = 4; i < 12; ++i) CHECK(numbers[i] == numbers[i - 4] + 4);
     const Numbers whole = order(all, PermutationRules{}, row);
+    orders.insert(whole);
     CHECK(std::set(whole.begin(), whole.end()).size() == 12);
     CHECK(*std::ranges::max_element(whole) == 11);
     // The order of the chosen ones is that of the permutation of all.
@@ -98,6 +100,7 @@ TEST_CASE("tokens to predict have the numbers of one permutation in each part of
     some[0] = some[5] = some[11] = -2;
     CHECK(order({0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0}, PermutationRules{}, row) == some);
   }
+  CHECK(orders.size() > 15);
 }
 
 TEST_CASE("each order of three tokens is as likely as another", "[data-masked]") {
