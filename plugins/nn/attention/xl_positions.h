@@ -19,7 +19,7 @@
 
 namespace trivet::nn {
 
-// asking_i r_(i - j) of each head, for queries at the last places of `keys` places: asking [B, T,
+// asking_i r_(i - j) of each head, for queries at the last of `keys` positions: asking [B, T,
 // heads, D] and r [keys + T - 1, heads * D] of the distances keys - 1, keys - 2, .., 1 - T -> f32
 // [B, heads, T, keys].
 Tensor relative_scores(const Tensor& asking, const Tensor& farthest_first, std::int64_t keys);
@@ -31,7 +31,7 @@ class XlPositions {
 
   // q + u, for q [B, T, heads, head_dims].
   Tensor content(const Tensor& q) const;
-  // (q_i + v) W r_(i - j) for queries at the last places of `keys` places: f32 [B, heads, T, keys].
+  // (q_i + v) W r_(i - j) for queries at the last of `keys` positions: f32 [B, heads, T, keys].
   Tensor bias(const Tensor& q, std::int64_t keys, FpropContext& context) const;
 
   // The same with what W r is for the distances so far, which `known` keeps.

@@ -95,7 +95,7 @@ Tensor sines(Device& device, std::int64_t length, std::int64_t dims, std::int64_
 
 }  // namespace
 
-Tensor predicted_places(const Tensor& permutation) {
+Tensor predicted_positions(const Tensor& permutation) {
   const NoGrad no_grad;
   const Tensor order = ops::cast(permutation, DType::f32);
   return ops::reshape(is_positive(ops::add(order, 2.0F)), {order.dim(0), order.dim(1), 1});

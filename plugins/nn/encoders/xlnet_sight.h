@@ -36,6 +36,6 @@ XlnetSight xlnet_sight(const Tensor& x, const TokenFields& fields, const XlnetSi
                        const FpropContext& context);
 
 // 1 where a permutation i32 [B, T] has a token to predict: f32 [B, T, 1].
-Tensor predicted_places(const Tensor& permutation);
+Tensor predicted_positions(const Tensor& permutation);
 
 }  // namespace trivet::nn

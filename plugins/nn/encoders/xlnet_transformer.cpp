@@ -93,7 +93,7 @@ Tensor XlnetTransformer::fprop(const Tensor& x, const TokenFields& fields, Fprop
   sight.sines = through(position_dropout_, sight.sines);
   Tensor y = x;
   if (mask_emb_ != nullptr) {
-    const Tensor masked = predicted_places(fields.permutation);
+    const Tensor masked = predicted_positions(fields.permutation);
     const Tensor others = ops::mul(x, ops::add(ops::neg(masked), 1.0F));
     const Tensor parts[] = {x, ops::add(others, ops::mul(masked, mask_emb_->value()))};
     y = ops::concat(parts, 0);
