@@ -73,7 +73,7 @@ Tensor known_by(const Tensor& permutation) {
 }
 
 Tensor unlike(const Tensor& types, bool use_cls_mask) {
-  const Tensor apart = different(types);
+  Tensor apart = different(types);
   if (!use_cls_mask) return apart;
   const auto is_other = [](const Tensor& type) {
     return is_positive(ops::abs(ops::add(type, -kClassType)));
