@@ -2,8 +2,8 @@
 // Rows for permutation language models (Yang et al. 2019, "XLNet", sections 2.2 and 2.3), which
 // predict the chosen tokens of a row in an order that is drawn. The order is the field
 // "permutation" i32 [B, T], whose numbers trivet/layer/token_fields.h explains. As in XLNet's code
-// a row is cut into parts of `size` positions. One permutation of `size` positions orders the tokens
-// of each part, and parts come one after the other.
+// a row is cut into parts of `size` positions. One permutation of `size` positions orders the
+// tokens of each part, and parts come one after the other.
 #pragma once
 
 #include <cstdint>

@@ -58,9 +58,11 @@ std::shared_ptr<Layer> feed_forward(const TransformerBlockConfig& config, Scope&
   const double between = config.relu_dropout.value_or(config.dropout);
   if (config.ffn_tpl) {
     ConfigOf<Layer> layer = config.ffn_tpl;
-    complete(layer, "input_dims", config.input_dims, 0);
+    if (has_field(layer, "input_dims")) complete(layer, "input_dims", config.input_dims, 0);
     if (config.hidden_dims > 0) complete(layer, "hidden_dims", config.hidden_dims, 0);
-    if (between > 0) complete(layer, "relu_dropout", between, 0.0);
+    if (between > 0 && has_field(layer, "relu_dropout")) {
+      complete(layer, "relu_dropout", between, 0.0);
+    }
     hand_on_lora(layer, config.lora);
     return scope.layer("feed_forward", layer);
   }
@@ -96,16 +98,15 @@ void TransformerBlockConfig::validate(Diagnostics& diagnostics) const {
                     "is " + std::string(attention_tpl.key()) + ", which cannot be causal",
                     "layers without causal are for encoders, e.g. lm/Bert");
   }
-  if (attention_tpl && atten_dropout > 0 && !has_field(attention_tpl, "atten_dropout")) {
-    diagnostics.add("atten_dropout",
-                    "is not used: " + std::string(attention_tpl.key()) + " has no such field",
+  const auto needs = [&](const ConfigOf<Layer>& layer, const char* field, bool is_set) {
+    if (!layer || !is_set || has_field(layer, field)) return;
+    diagnostics.add(field, "is not used: " + std::string(layer.key()) + " has no such field",
                     "remove it");
-  }
-  if (attention_tpl && num_kv_heads > 0 && !has_field(attention_tpl, "num_kv_heads")) {
-    diagnostics.add("num_kv_heads",
-                    "is not used: " + std::string(attention_tpl.key()) + " has no such field",
-                    "remove it");
-  }
+  };
+  needs(attention_tpl, "atten_dropout", atten_dropout > 0);
+  needs(attention_tpl, "num_kv_heads", num_kv_heads > 0);
+  needs(ffn_tpl, "hidden_dims", hidden_dims > 0);
+  needs(ffn_tpl, "relu_dropout", relu_dropout.value_or(0) > 0);
   MultiHeadAttentionConfig attention;
   attention.input_dims = input_dims;
   attention.num_heads = num_heads;

@@ -103,10 +103,11 @@ TEST_CASE("a run without checkpoints says at a stop signal that nothing is saved
 
 TEST_CASE("an action ends a run without checkpoints") {
   const test::TempDir temp;
-  const auto result = run_local(
-      temp / "run", kUnsaved + test::quoted("trainer.eval_actions=[{type='trivet/EarlyStop', "
-                                            "metric='accuracy', min_delta=1, patience=1}]") +
-                        " trainer.train_steps=400");
+  const auto result =
+      run_local(temp / "run", kUnsaved +
+                                  test::quoted("trainer.eval_actions=[{type='trivet/EarlyStop', "
+                                               "metric='accuracy', min_delta=1, patience=1}]") +
+                                  " trainer.train_steps=400");
   INFO(result.output);
   CHECK(result.exit_code == 0);
   CHECK(test::json_of(temp / "run/status.json").at("step") == 40);
@@ -170,8 +171,8 @@ TEST_CASE("old checkpoints are moved to the folder that the config names") {
 
 TEST_CASE("the folder for old checkpoints is one name") {
   const test::TempDir temp;
-  for (const char* name : {"a/b", "..", ".", "/tmp/x", "../x", ".tmp_x", "step_00000010", "a b",
-                           "\xc3\xa4", "\xff"}) {
+  for (const char* name :
+       {"a/b", "..", ".", "/tmp/x", "../x", ".tmp_x", "step_00000010", "a b", "\xc3\xa4", "\xff"}) {
     const auto result =
         run_local(temp / "run", "trainer.checkpoint_todelete_subdir=" + test::quoted(name));
     INFO(name << ": " << result.output);

@@ -133,4 +133,18 @@ TEST_CASE("StackedTransformer reports mismatched inputs") {
   CHECK(mixed.store().find("layer/layer_1/feed_forward/in/w") != nullptr);
 }
 
+TEST_CASE("a block's fields that its feed-forward layer lacks are refused") {
+  const auto make = [](const char* field, const Value& value) {
+    const Value linear = with("nn/Linear", {{"input_dims", kDims}, {"output_dims", kDims}});
+    return made("tiny/Backend", block({{"ffn_tpl", linear}, {field, value}}));
+  };
+  CHECK_THROWS_WITH(make("hidden_dims", 16),
+                    Contains("hidden_dims: is not used: nn/Linear has no such field"));
+  CHECK_THROWS_WITH(make("relu_dropout", 0.1), Contains("relu_dropout: is not used"));
+  // That of the block is around the layer, too.
+  const LayerFixture dropped =
+      made("tiny/Backend", block({{"ffn_tpl", "nn/Relu"}, {"dropout", 0.1}}));
+  CHECK(dropped.store().find("layer/attention/query/w") != nullptr);
+}
+
 }  // namespace nn_stack_test
