@@ -219,7 +219,7 @@ TRIVET_CONFIG(
     (next_sentence,
      "Makes rows of two spans. The second one follows the first in its document, or, in half of "
      "the rows, is of another document. Needs pack = false."),
-    (permutation, "Predicts tokens in a drawn order instead of masking them, as XLNet does."))
+    (permutation, "Order in which tokens are predicted instead of masks, as in XLNet."))
 
 // data/SequenceToSequence: pairs for models that read one text and write another, as SeqIO's
 // SequenceModelFeatures makes them. Batches have, with S = inputs_len and T = targets_len,

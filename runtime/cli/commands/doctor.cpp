@@ -40,7 +40,7 @@ constexpr OptionSpec kDoctorOptions[] = {
     {.name = "collective",
      .value = "KEY",
      .doc = "Measure how fast processes exchange data with this engine"},
-    {.name = "processes", .value = "N", .doc = "Their number; default 2"},
+    {.name = "processes", .value = "N", .doc = "Number of processes for --collective; default 2"},
     {.name = "json", .doc = "As JSON"},
     kPluginDirOption,
 };

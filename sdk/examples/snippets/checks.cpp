@@ -11,17 +11,21 @@
 
 #include <catch2/catch.hpp>
 
+#include <trivet/backend/collective.h>
 #include <trivet/config.h>
 #include <trivet/data/example_sampler.h>
 #include <trivet/input.h>
 #include <trivet/layer.h>
 #include <trivet/ops.h>
+#include <trivet/plugin/registry.h>
+#include <trivet/testing/collective_check.h>
 #include <trivet/testing/config_check.h>
 #include <trivet/testing/gradient_check.h>
 #include <trivet/testing/input_check.h>
 #include <trivet/testing/layer_check.h>
 #include <trivet/testing/metric_check.h>
 #include <trivet/testing/plugins.h>
+#include <trivet/testing/run_processes.h>
 
 #include "fixtures.h"
 
@@ -167,6 +171,19 @@ TEST_CASE("example: an input is continued at every batch") {
   };
   REQUIRE(trivet::testing::check_input(make, 2) == "");
   // [/input]
+}
+
+TEST_CASE("example: an engine is checked in processes that the test starts") {
+  snippets::use_plugin("local");
+  const auto* engine = static_cast<const tv_collective*>(
+      trivet::registry().table("collective", "local/SharedMemory"));
+  // [processes]
+  const auto results =
+      trivet::testing::run_processes(3, [&] { return trivet::testing::check_collective(engine); });
+  REQUIRE(results.text() == "");
+  // [/processes]
+  REQUIRE(results.processes.size() == 3);
+  CHECK(results.processes[2].status == 0);
 }
 
 }  // namespace checks_example

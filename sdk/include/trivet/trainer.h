@@ -168,8 +168,8 @@ TRIVET_CONFIG(
      "one, and each one that is this much later than the last one kept. 0: none.",
      at_least(0), adjustable),
     (checkpoint_todelete_subdir,
-     "Name of a folder in checkpoints/ to which old checkpoints are moved, where removing them "
-     "takes long. Empty: they are removed.",
+     "Name of a folder in checkpoints/ that gets the old checkpoints. Empty: old checkpoints are "
+     "removed.",
      adjustable),
     (checkpoint_at_start, "Saves a checkpoint before the first step.", adjustable),
     (checkpoint_async,

@@ -78,7 +78,7 @@ TEST_CASE("units without checkpoints are completed") {
   INFO(launched.output);
   REQUIRE(launched.exit_code == 0);
   REQUIRE(comes_true([&] { return at.status().at("states").value("completed", 0) == 2; }));
-  for (const char* unit : {"1", "2"}) {
+  for (const char* unit : {"1-seed=1", "2-seed=2"}) {
     CHECK(records(at.root / "1" / unit, "eval").size() == 1);
     CHECK_FALSE(std::filesystem::exists(at.root / "1" / unit / "checkpoints"));
   }

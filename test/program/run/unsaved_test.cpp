@@ -70,7 +70,7 @@ TEST_CASE("nothing that needs the weights of a run without checkpoints is done w
   CHECK(eval.exit_code == 2);
   CHECK_THAT(eval.output, Contains("trainer.save_checkpoints: is false: ") &&
                               Contains("was trained, but has no checkpoint") &&
-                              Contains("hint: train it with trainer.save_checkpoints=true"));
+                              Contains("train it with trainer.save_checkpoints=true"));
   CHECK_FALSE(fs::exists(temp / "run/evals/1/summary.json"));
   const auto follow = run_local(temp / "run", kUnsaved + "--mode continuous_eval");
   CHECK(follow.exit_code == 2);

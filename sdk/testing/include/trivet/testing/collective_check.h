@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conformance check of a communication engine: whether it keeps what trivet/backend/collective.h
-// promises. Every process of a started run calls it:
-//
-//   const std::string wrong = trivet::testing::check_collective(acme_table());
-//
-// run_processes.h starts those of an engine without a launcher.
+// promises. Every process of a started run calls it, such as those of mpirun. run_processes.h
+// starts those of an engine without a launcher.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes of a test, started as the program starts those of an engine without a launcher:
+// Processes of a test, started as the program starts those of an engine without a launcher.
+//
+// Example (sdk/examples/snippets/checks.cpp#processes):
 //
 //   const auto results = trivet::testing::run_processes(
-//       3, [] { return trivet::testing::check_collective(acme_table()); });
+//       3, [&] { return trivet::testing::check_collective(engine); });
 //   REQUIRE(results.text() == "");
 #pragma once
 
