@@ -298,6 +298,13 @@ void RunSession::print_header() {
   if (trains(experiment_.mode)) {
     text += fmt::format("\n  train     to step {}", fields_.train_steps);
     if (!fields_.save_checkpoints) text += ", saving no checkpoint";
+    const std::optional<MetricsRecord> lost =
+        checkpoints_.steps().empty() ? last_records(directory_.file("metrics.jsonl")).train
+                                     : std::nullopt;
+    if (lost) {
+      text += fmt::format("\n  restart   at step 0: the run was at step {}, but has no checkpoint",
+                          lost->step);
+    }
   }
   view_.print(text);
 }
@@ -440,7 +447,10 @@ void RunSession::finish(const std::string& state) {
   view_.print(summary_text(summary, stats_, device_, view_.columns()));
   if (state != "done") {
     const std::filesystem::path& workdir = followed_.empty() ? directory_.path() : followed_;
-    view_.print(fmt::format("  stopped by {}; continue with --workdir {}", signals_.name(),
+    const bool starts_again =
+        trains(experiment_.mode) && !fields_.save_checkpoints && checkpoints_.steps().empty();
+    view_.print(fmt::format("  stopped by {}; {} with --workdir {}", signals_.name(),
+                            starts_again ? "nothing is saved: start again at step 0" : "continue",
                             workdir.string()));
   }
 }

@@ -46,6 +46,7 @@ TEST_CASE("a run without checkpoints has the results of one with them, and can b
   INFO(first.output);
   REQUIRE(first.exit_code == 0);
   CHECK_THAT(first.output, Contains("train     to step 40, saving no checkpoint"));
+  CHECK_THAT(first.output, !Contains("restart"));
   CHECK_FALSE(fs::exists(temp / "run/checkpoints"));
   CHECK(test::state_of(temp / "run") == "done");
   REQUIRE(run_local(temp / "saved", kUnsaved + "trainer.save_checkpoints=true").exit_code == 0);
@@ -54,10 +55,15 @@ TEST_CASE("a run without checkpoints has the results of one with them, and can b
   CHECK(test::records(temp / "run", "eval").size() == 2);
   CHECK(records == test::record_values(temp / "saved"));
   // It starts again, as there is nothing to continue from.
-  REQUIRE(run_local(temp / "run", kUnsaved).exit_code == 0);
+  const auto again = run_local(temp / "run", kUnsaved);
+  REQUIRE(again.exit_code == 0);
+  CHECK_THAT(again.output,
+             Contains("restart   at step 0: the run was at step 40, but has no checkpoint"));
   CHECK(records == test::record_values(temp / "run"));
   // A run with checkpoints continues from them, and adds none.
-  REQUIRE(run_local(temp / "saved", kUnsaved + "trainer.train_steps=60").exit_code == 0);
+  const auto further = run_local(temp / "saved", kUnsaved + "trainer.train_steps=60");
+  REQUIRE(further.exit_code == 0);
+  CHECK_THAT(further.output, !Contains("restart"));
   CHECK(test::last_step(temp / "saved") == 60);
   CHECK_FALSE(fs::exists(test::checkpoint_of(temp / "saved", 60)));
 }
@@ -75,6 +81,9 @@ TEST_CASE("nothing that needs the weights of a run without checkpoints is done w
   const auto follow = run_local(temp / "run", kUnsaved + "--mode continuous_eval");
   CHECK(follow.exit_code == 2);
   CHECK_THAT(follow.output, Contains("saves no checkpoint to evaluate"));
+  const auto decode = run_local(temp / "run", kUnsaved + "--mode decode");
+  CHECK(decode.exit_code == 2);
+  CHECK_THAT(decode.output, Contains("was trained, but has no checkpoint"));
   CHECK(test::trivet("predict " + test::quoted((temp / "run").string()) + " --input -").exit_code !=
         0);
   // Weights that were never trained can be evaluated, as before.
@@ -92,7 +101,9 @@ TEST_CASE("a run without checkpoints says at a stop signal that nothing is saved
   CHECK_THAT(run.process.output(),
              Contains("trainer.save_checkpoints is false: step ") &&
                  Contains("was not saved; a run that continues starts at its newest checkpoint, or "
-                          "at step 0 without one"));
+                          "at step 0 without one") &&
+                 Contains("stopped by SIGTERM; nothing is saved: start again at step 0 with "
+                          "--workdir"));
   CHECK(test::state_of(temp / "run") == "preempted");
   CHECK_FALSE(fs::exists(temp / "run/checkpoints"));
   REQUIRE(test::run_to_end(temp / "run", 1, nullptr, {"trainer.save_checkpoints=false"}) == 0);
@@ -159,14 +170,21 @@ TEST_CASE("old checkpoints are moved to the folder that the config names") {
   CHECK(names_in(folder / "old").size() == 6);
   CHECK(fs::exists(folder / "old/step_00000010.2/state.json"));
 
+  // A run continues from the kept ones alone.
+  const auto resumed = run_local(temp / "run", moving + "trainer.train_steps=60");
+  INFO(resumed.output);
+  REQUIRE(resumed.exit_code == 0);
+  CHECK(names_in(folder) == std::set<std::string>{"old", "step_00000050", "step_00000060"});
+  CHECK(names_in(folder / "old").size() == 7);
+
   // A file in the way costs the space, but not the run.
   fs::remove_all(folder / "old");
   std::ofstream(folder / "old") << "a file";
-  const auto blocked = run_local(temp / "run", moving + "trainer.train_steps=60");
+  const auto blocked = run_local(temp / "run", moving + "trainer.train_steps=70");
   INFO(blocked.output);
   CHECK(blocked.exit_code == 0);
-  CHECK_THAT(blocked.output, Contains("step_00000040 is no longer needed, but stays: "));
-  CHECK(fs::exists(folder / "step_00000040"));
+  CHECK_THAT(blocked.output, Contains("step_00000050 is no longer needed, but stays: "));
+  CHECK(fs::exists(folder / "step_00000050"));
 }
 
 TEST_CASE("the folder for old checkpoints is one name") {
