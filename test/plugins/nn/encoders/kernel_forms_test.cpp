@@ -241,7 +241,8 @@ TEST_CASE("the gradients of the forms of attention by features match differences
   for (const std::string& backend : backends()) {
     for (const Form& form :
          {Form{.transform = "elu", .is_short = true, .begin = 1},
-          Form{.transform = "exp", .is_short = true},
+          Form{.transform = "exp", .is_short = true}, Form{.transform = "expmod"},
+          Form{.transform = "identity", .is_short = true},
           Form{.transform = "exp", .by_length = true, .chunk = 2, .window = 2, .decay = 0.5},
           Form{.transform = "elu", .chunk = 2, .window = 2, .left = true}}) {
       const Kernel layer(backend, form);
