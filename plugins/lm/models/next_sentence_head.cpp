@@ -12,8 +12,14 @@ namespace trivet::lm {
 
 void NextSentenceConfig::validate(Diagnostics& diagnostics) const {
   if (enabled) return;
-  if (dims > 0) diagnostics.add("dims", "has no effect without enabled = true");
-  if (cls_token_idx > 0) diagnostics.add("cls_token_idx", "has no effect without enabled = true");
+  const NextSentenceConfig usual;
+  const auto refuse = [&](const char* field, bool is_set) {
+    if (is_set) diagnostics.add(field, "has no effect without enabled = true");
+  };
+  refuse("dims", dims != usual.dims);
+  refuse("activation", activation.to_value() != usual.activation.to_value());
+  refuse("cls_token_idx", cls_token_idx != usual.cls_token_idx);
+  refuse("dropout", dropout != usual.dropout);
 }
 
 NextSentenceHead::NextSentenceHead(const EncoderConfig& encoder, const NextSentenceConfig& config,

@@ -101,12 +101,19 @@ TEST_CASE("a head without its label is an error, except for predictions", "[lm-e
   CHECK(fixture.run(batch, "next_sentence_logits").shape() == Shape{3, 2});
   lm::NextSentenceConfig off;
   off.dims = 3;
+  off.activation = "nn/Sigmoid";
   off.cls_token_idx = 1;
+  off.dropout = 0;
   Diagnostics diagnostics;
   off.validate(diagnostics);
-  REQUIRE(diagnostics.list().size() == 2);
+  REQUIRE(diagnostics.list().size() == 4);
   CHECK(diagnostics.list()[0].path == "dims");
-  CHECK(diagnostics.list()[1].path == "cls_token_idx");
+  CHECK(diagnostics.list()[1].path == "activation");
+  CHECK(diagnostics.list()[2].path == "cls_token_idx");
+  CHECK(diagnostics.list()[3].path == "dropout");
+  Diagnostics none;
+  lm::NextSentenceConfig().validate(none);
+  CHECK(none.list().empty());
 }
 
 TEST_CASE("a head's position is one of the rows", "[lm-encoder]") {
