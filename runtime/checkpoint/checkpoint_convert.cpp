@@ -14,6 +14,7 @@
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_tools.h"
 #include "trivet/backend/half.h"
+#include "trivet/config/patterns.h"
 #include "trivet/data/float_values.h"
 #include "trivet/data/safetensors.h"
 #include "trivet/error.h"
@@ -28,11 +29,11 @@ class NamePattern {
   NamePattern(std::string text, std::string option)
       : text_(std::move(text)), option_(std::move(option)) {
     try {
-      regex_ = std::regex(text_, std::regex::ECMAScript | std::regex::optimize);
-    } catch (const std::regex_error& failure) {
-      throw UsageError(
-          fmt::format("{} '{}' is not a regular expression: {}", option_, text_, failure.what()));
+      const Patterns checked({text_});
+    } catch (const Error& failure) {
+      throw UsageError(option_ + ": " + failure.message());
     }
+    regex_ = std::regex(text_, std::regex::ECMAScript | std::regex::optimize);
   }
 
   bool matches(const std::string& name, std::smatch& match) {

@@ -4,14 +4,23 @@
 #include <algorithm>
 #include <optional>
 #include <regex>
+#include <string>
 
 #include "trivet/error.h"
 
 namespace trivet {
 namespace {
 
+// The library calls itself for each character of an expression: a million of them end the stack.
+constexpr std::size_t kLongestPattern = 1000;
+
 // The expression, or what is wrong with the text.
 std::optional<std::regex> compile(const std::string& text, std::string& problem) {
+  if (text.size() > kLongestPattern) {
+    problem = "a regular expression of " + std::to_string(text.size()) +
+              " characters is longer than " + std::to_string(kLongestPattern);
+    return std::nullopt;
+  }
   try {
     return std::regex(text);
   } catch (const std::regex_error& error) {

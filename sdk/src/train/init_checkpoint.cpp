@@ -14,6 +14,7 @@
 
 #include "train/checkpoint_weights.h"
 #include "trivet/config/enums.h"
+#include "trivet/config/patterns.h"
 #include "trivet/config/schema.h"
 #include "trivet/data/float_values.h"
 #include "trivet/data/safetensors.h"
@@ -245,27 +246,20 @@ class Loading {
   std::vector<Found> found_;  // of each entry of the report
 };
 
-void check_patterns(const std::vector<LoadRule>& rules, const std::vector<std::string>& ignore,
-                    Diagnostics& diagnostics) {
-  const auto check = [&](const char* field, const std::string& pattern) {
-    try {
-      const std::regex compiled(pattern, std::regex::ECMAScript);
-    } catch (const std::regex_error& failure) {
-      diagnostics.add(field, "'" + pattern + "' is not a regular expression: " + failure.what());
-    }
-  };
-  for (const LoadRule& rule : rules) check("rules", rule.pattern);
-  for (const std::string& pattern : ignore) check("ignore", pattern);
+void check_rules(const std::vector<LoadRule>& rules, const std::vector<std::string>& ignore,
+                 Diagnostics& diagnostics) {
+  for (const LoadRule& rule : rules) check_patterns(diagnostics, "rules", {rule.pattern});
+  check_patterns(diagnostics, "ignore", ignore);
 }
 
 }  // namespace
 
 void InitSourceConfig::validate(Diagnostics& diagnostics) const {
-  check_patterns(rules, {}, diagnostics);
+  check_rules(rules, {}, diagnostics);
 }
 
 void InitLoadConfig::validate(Diagnostics& diagnostics) const {
-  check_patterns(rules, ignore, diagnostics);
+  check_rules(rules, ignore, diagnostics);
 }
 
 std::size_t LoadReport::count(Status status) const {

@@ -33,3 +33,18 @@ TEST_CASE("an invalid pattern is reported with its field") {
   CHECK(diagnostics.list()[0].path == "frozen");
   CHECK_THAT(diagnostics.list()[0].what, Catch::Contains("'(open' is not a regular expression"));
 }
+
+TEST_CASE("a pattern that is too long for the library is refused") {
+  const std::string longest(1000, 'a');
+  CHECK(Patterns({longest}).matches(longest));
+  // The deepest pattern that is accepted fits on the stack.
+  CHECK(Patterns({std::string(400, '(') + "a" + std::string(400, ')')}).matches("a"));
+  for (const std::size_t length : {std::size_t{1001}, std::size_t{1} << 20}) {
+    const std::string text(length, 'a');
+    CHECK_THROWS_WITH(Patterns({text}), Catch::Contains("characters is longer than 1000"));
+    trivet::Diagnostics diagnostics;
+    trivet::check_patterns(diagnostics, "frozen", {text});
+    REQUIRE(diagnostics.list().size() == 1);
+    CHECK(diagnostics.list()[0].what.size() < 100);
+  }
+}

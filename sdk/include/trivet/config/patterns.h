@@ -17,7 +17,7 @@ namespace trivet {
 // Cheap to copy, never changes. [any-thread]
 class TRIVET_API Patterns {
  public:
-  // Throws Error for a text that is no regular expression.
+  // Throws Error for a text that is no regular expression, or has more than 1000 characters.
   explicit Patterns(const std::vector<std::string>& texts);
 
   bool empty() const;
@@ -31,7 +31,7 @@ class TRIVET_API Patterns {
   std::shared_ptr<const Impl> impl_;
 };
 
-// Adds a problem for every text that is no regular expression; `field` as in Diagnostics::add.
+// Adds a problem for every text that Patterns refuses; `field` as in Diagnostics::add.
 TRIVET_API void check_patterns(Diagnostics& diagnostics, std::string_view field,
                                const std::vector<std::string>& texts);
 
