@@ -51,7 +51,8 @@ std::vector<std::string> environment_of(int rank, int count, int world_fd) {
       {{"TRIVET_RANK=", rank}, {"TRIVET_PROCESSES=", count}, {"TRIVET_WORLD_FD=", world_fd}}};
   std::vector<std::string> environment = environment_of();
   for (const auto& [name, value] : variables) {
-    std::erase_if(environment, [&](const std::string& text) { return text.starts_with(name); });
+    const std::string& given = name;
+    std::erase_if(environment, [&](const std::string& text) { return text.starts_with(given); });
     environment.push_back(name + std::to_string(value));
   }
   return environment;
