@@ -22,6 +22,7 @@ class ByteRing {
     const std::uint64_t written = written_.load(std::memory_order_relaxed);
     const std::uint64_t room = kCapacity - (written - read_.load(std::memory_order_acquire));
     const std::uint64_t count = std::min(bytes, room);
+    if (count == 0) return 0;  // the data of nothing may be null
     const std::uint64_t begin = written % kCapacity;
     const std::uint64_t first = std::min(count, kCapacity - begin);
     std::memcpy(bytes_.data() + begin, data, first);
@@ -35,6 +36,7 @@ class ByteRing {
     const std::uint64_t read = read_.load(std::memory_order_relaxed);
     const std::uint64_t there = written_.load(std::memory_order_acquire) - read;
     const std::uint64_t count = std::min(bytes, there);
+    if (count == 0) return 0;
     const std::uint64_t begin = read % kCapacity;
     const std::uint64_t first = std::min(count, kCapacity - begin);
     std::memcpy(data, bytes_.data() + begin, first);
