@@ -17,7 +17,7 @@ void NextSentenceConfig::validate(Diagnostics& diagnostics) const {
     if (is_set) diagnostics.add(field, "has no effect without enabled = true");
   };
   refuse("dims", dims != usual.dims);
-  refuse("activation", activation.to_value() != usual.activation.to_value());
+  refuse("activation", activation.key() != usual.activation.key());
   refuse("cls_token_idx", cls_token_idx != usual.cls_token_idx);
   refuse("dropout", dropout != usual.dropout);
 }

@@ -3,8 +3,8 @@
 //
 // Example (sdk/examples/snippets/checks.cpp#processes):
 //
-//   const auto results = trivet::testing::run_processes(
-//       3, [&] { return trivet::testing::check_collective(engine); });
+//   const auto results =
+//       trivet::testing::run_processes(3, [&] { return trivet::testing::check_collective(engine); });
 //   REQUIRE(results.text() == "");
 #pragma once
 
