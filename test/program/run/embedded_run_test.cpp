@@ -61,11 +61,13 @@ TEST_CASE("an embedded run saves at a signal") {
   const fs::path config =
       temp.write("slow.toml", "base = ['" + test::config("vision/local.toml").string() +
                                   "']\n[task.train_input]\nbatch_size = 4096\n"
-                                  "[task.model]\nhidden_dims = [2048, 2048]\n");
-  const std::string status = test::quoted((temp / "run/status.json").string());
+                                  "[task.model]\nhidden_dims = [2048, 2048]\n"
+                                  "[trainer]\nsteps_per_loop = 1\n");
+  // A run that is stopped before its first step has nothing to save.
+  const std::string metrics = test::quoted((temp / "run/metrics.jsonl").string());
   const auto result = test::shell(
       example() + " " + test::quoted(config.string()) + " " +
-      test::quoted((temp / "run").string()) + " & while kill -0 $! && ! grep -q running " + status +
+      test::quoted((temp / "run").string()) + " & while kill -0 $! && ! grep -q train " + metrics +
       " 2>/dev/null; do sleep 0.05; done; kill -TERM $!; wait $!; echo code $?");
   INFO(result.output);
   CHECK_THAT(result.output, Contains("code 75"));
