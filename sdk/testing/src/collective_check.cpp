@@ -14,11 +14,17 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
+// The start of the numbers of a message.
+std::uint32_t seed_of(int step, int from, int to) {
+  return static_cast<std::uint32_t>(step) * 7919u + static_cast<std::uint32_t>(from) * 104729u +
+         static_cast<std::uint32_t>(to) * 1299709u + 1u;
+}
+
 // What a rank of the world sends to another: differs by both, by the step of the check and by the
 // position.
 Bytes content(std::uint64_t bytes, int step, int from, int to) {
   Bytes out(bytes);
-  auto state = static_cast<std::uint32_t>(step * 7919 + from * 104729 + to * 1299709 + 1);
+  std::uint32_t state = seed_of(step, from, to);
   for (std::byte& byte : out) {
     state = state * 1664525u + 1013904223u;
     byte = static_cast<std::byte>(state >> 24);
@@ -365,7 +371,7 @@ class CollectiveCheck {
     if (!expect_ok(engine_.receive(world.comm, in.data(), in.size(), 0, 3, &request), what)) return;
     wait(request, what);
     // Compared one by one: a second buffer would take as much memory again.
-    auto state = static_cast<std::uint32_t>(step * 7919 + 1299709 + 1);
+    std::uint32_t state = seed_of(step, 0, 1);
     std::uint64_t differing = 0;
     for (const std::byte byte : in) {
       state = state * 1664525u + 1013904223u;
