@@ -8,8 +8,8 @@
 TRIVET_PLUGIN(({.name = "local",
                 .version = "1.0.0",
                 .license = "Apache-2.0",
-                .doc = "Experiments and runs of several processes on this machine."}),
+                .doc = "Experiments on this machine, and communication between its processes."}),
               trivet::orchestrator<trivet::local::LocalOrchestrator>(
                   "Orchestrator", "Runs jobs on this machine, as many at once as it has room for."),
               trivet::collective<&trivet::local::shared_memory>(
-                  "SharedMemory", "Processes of one machine, without MPI."))
+                  "SharedMemory", "Communication between processes of one machine, without MPI."))

@@ -142,6 +142,9 @@ class CheckpointManager {
   void prune();
   std::set<std::int64_t> always_kept(const std::vector<std::int64_t>& steps) const;
   void retire(std::int64_t step);
+  // The path of this name, or of the first one of name.2, name.3, .. that does not exist.
+  static std::filesystem::path unused_path(const std::filesystem::path& directory,
+                                           const std::string& name);
   void discard(const std::filesystem::path& path);
   void give_warnings();
 

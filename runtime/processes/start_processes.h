@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// start_processes: the processes of one run on this machine.
+// start_processes: processes on this machine that communicate.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// World: this process among those of its run, by a communication engine
+// World: this process among those that it works with, by a communication engine
 // (trivet/backend/collective.h).
 #pragma once
 

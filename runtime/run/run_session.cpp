@@ -83,14 +83,15 @@ RunSession::RunSession(const RunRequest& request, const RunLocation& location, D
                 Value::table({{"config_id", config_id(config_text_)},
                               {"trivet", version()},
                               {"config", config_text_}})),
-      checkpoints_(checkpoint_dir(),
-                   {.max_to_keep = kept_by(experiment_.mode, fields),
-                    .keep_every = fields.keep_checkpoint_every,
-                    .todelete_subdir = fields.checkpoint_todelete_subdir,
-                    .async = fields.checkpoint_async,
-                    .step = request.step,
-                    .pass_over_damaged = trains(experiment_.mode)},
-                   [this](const std::string& text) { recorder_.warn(text); }),
+      checkpoints_(
+          checkpoint_dir(),
+          {.max_to_keep = kept_by(experiment_.mode, fields),
+           .keep_every = fields.keep_checkpoint_every,
+           .todelete_subdir = trains(experiment_.mode) ? fields.checkpoint_todelete_subdir : "",
+           .async = fields.checkpoint_async,
+           .step = request.step,
+           .pass_over_damaged = trains(experiment_.mode)},
+          [this](const std::string& text) { recorder_.warn(text); }),
       best_(directory_.file("best"), fields.best_checkpoint,
             [this](const std::string& text) { recorder_.warn(text); }) {}
 

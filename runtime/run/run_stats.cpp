@@ -6,35 +6,35 @@
 namespace trivet {
 namespace {
 
-double ratio(double amount, double per) {
+double rate(double amount, double per) {
   return per > 0 ? amount / per : 0;
 }
 
 }  // namespace
 
 double TrainingCost::examples_per_second() const {
-  return ratio(static_cast<double>(examples), seconds);
+  return rate(static_cast<double>(examples), seconds);
 }
 double TrainingCost::examples_per_cpu_second() const {
-  return ratio(static_cast<double>(examples), cpu_seconds);
+  return rate(static_cast<double>(examples), cpu_seconds);
 }
 double TrainingCost::tokens_per_second() const {
-  return ratio(static_cast<double>(tokens), seconds);
+  return rate(static_cast<double>(tokens), seconds);
 }
 double TrainingCost::flops_per_token() const {
-  return ratio(model_flops, static_cast<double>(tokens));
+  return rate(model_flops, static_cast<double>(tokens));
 }
 double TrainingCost::mfu() const {
-  return ratio(tokens_per_second() * flops_per_token(), peak_flops);
+  return rate(tokens_per_second() * flops_per_token(), peak_flops);
 }
 double TrainingCost::steps_per_second() const {
-  return ratio(static_cast<double>(steps), seconds);
+  return rate(static_cast<double>(steps), seconds);
 }
 double TrainingCost::page_faults_per_step() const {
-  return ratio(static_cast<double>(page_faults), static_cast<double>(steps));
+  return rate(static_cast<double>(page_faults), static_cast<double>(steps));
 }
 double TrainingCost::backend_allocations_per_step() const {
-  return ratio(static_cast<double>(backend_allocations), static_cast<double>(steps));
+  return rate(static_cast<double>(backend_allocations), static_cast<double>(steps));
 }
 
 RunStats::Mark RunStats::mark() const {

@@ -36,12 +36,12 @@ void PermutedRows::order(const Row& row, std::span<const float> weights,
                          .fold(static_cast<std::uint64_t>(row.epoch))
                          .fold(static_cast<std::uint64_t>(row.row));
   const std::size_t size = rules_->size > 0 ? static_cast<std::size_t>(rules_->size) : length;
-  const Permutation place(key.fold("order"), size);
+  const Permutation permutation(key.fold("order"), size);
   std::vector<float> draws(length);
   random_uniform(key.fold("leak"), 0, 1, draws);
   for (std::size_t i = 0; i < length; ++i) {
     const std::size_t begin = i / size * size;
-    const auto own = static_cast<std::int32_t>(begin + place(i - begin));
+    const auto own = static_cast<std::int32_t>(begin + permutation(i - begin));
     const bool leaks = static_cast<double>(draws[i]) < rules_->leak_ratio;
     const std::int32_t predicted = leaks ? kLeaked : own;
     orders[i] = weights[i] > 0 ? predicted : kKnown;

@@ -82,9 +82,9 @@ void send_all(MessageQueue& queue, const tv_comm& comm, const Stream& call, cons
 }
 
 void launched(std::int32_t* rank, std::int32_t* size) {
-  const SharedWorld::Place place = SharedWorld::launched();
-  *rank = place.rank;
-  *size = place.size;
+  const SharedWorld::Rank self = SharedWorld::launched();
+  *rank = self.rank;
+  *size = self.size;
 }
 
 tv_status init(const tv_collective_host* host, tv_comm** world, tv_world* about) {

@@ -67,7 +67,7 @@ struct SharedWorld::Header {
   std::array<Member, kMaxSize> members;
 };
 
-SharedWorld::Place SharedWorld::launched() {
+SharedWorld::Rank SharedWorld::launched() {
   const auto rank = number_of("TRIVET_RANK");
   const auto size = number_of("TRIVET_PROCESSES");
   const auto file = number_of("TRIVET_WORLD_FD");
@@ -75,12 +75,12 @@ SharedWorld::Place SharedWorld::launched() {
   return {*rank, *size};
 }
 
-SharedWorld::SharedWorld() : place_(launched()) {
-  if (place_.size == 0) fail("the environment does not say which of how many processes this is");
+SharedWorld::SharedWorld() : self_(launched()) {
+  if (self_.size == 0) fail("the environment does not say which of how many processes this is");
   const std::string path = "/proc/self/fd/" + std::to_string(*number_of("TRIVET_WORLD_FD"));
   file_ = UniqueFd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (!file_) fail("cannot open " + path + ": " + system_error());
-  const auto size = static_cast<std::uint64_t>(place_.size);
+  const auto size = static_cast<std::uint64_t>(self_.size);
   bytes_ = sizeof(Header) + alignof(ByteRing) + size * size * sizeof(ByteRing);
   if (::ftruncate(file_.get(), static_cast<off_t>(bytes_)) != 0) {
     fail("cannot make " + path + " larger: " + system_error());
@@ -92,7 +92,7 @@ SharedWorld::SharedWorld() : place_(launched()) {
     fail("another process has rank " + std::to_string(rank()));
   }
   header().members[static_cast<std::size_t>(rank())].process = ::getpid();
-  for (int other = 0; other < place_.size; ++other) {
+  for (int other = 0; other < self_.size; ++other) {
     const Member& member = header().members[static_cast<std::size_t>(other)];
     while (member.process == 0 && header().aborted == 0) {
       std::this_thread::sleep_for(std::chrono::microseconds(200));
@@ -113,14 +113,14 @@ SharedWorld::Header& SharedWorld::header() const {
 ByteRing& SharedWorld::ring(int from, int to) {
   constexpr std::uint64_t kBegin =
       (sizeof(Header) + alignof(ByteRing) - 1) / alignof(ByteRing) * alignof(ByteRing);
-  const auto index = static_cast<std::uint64_t>(from) * static_cast<std::uint64_t>(place_.size) +
+  const auto index = static_cast<std::uint64_t>(from) * static_cast<std::uint64_t>(self_.size) +
                      static_cast<std::uint64_t>(to);
   return *reinterpret_cast<ByteRing*>(static_cast<std::byte*>(memory_) + kBegin +
                                       index * sizeof(ByteRing));
 }
 
 bool SharedWorld::is_there(int rank) const {
-  if (rank == place_.rank) return true;
+  if (rank == self_.rank) return true;
   struct flock lock = lock_of(rank, F_WRLCK);
   return ::fcntl(file_.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
@@ -131,7 +131,7 @@ bool SharedWorld::has_left(int rank) const {
 
 void SharedWorld::abort(int code) {
   header().aborted = 1;
-  for (int other = 0; other < place_.size; ++other) {
+  for (int other = 0; other < self_.size; ++other) {
     // A process number without its lock may be of a stranger by now.
     if (other == rank() || !is_there(other)) continue;
     const std::int32_t process = header().members[static_cast<std::size_t>(other)].process;

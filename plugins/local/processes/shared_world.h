@@ -18,11 +18,11 @@ class SharedWorld {
 
   // The rank of this process and their number by the environment; rank -1 and size 0 where the
   // program has not started it.
-  struct Place {
+  struct Rank {
     int rank = -1;
     int size = 0;
   };
-  static Place launched();
+  static Rank launched();
 
   // Waits until all processes are there. Throws RunError: the environment is not that of a started
   // process, the system gives no memory, another process has ended.
@@ -32,8 +32,8 @@ class SharedWorld {
   SharedWorld(const SharedWorld&) = delete;
   SharedWorld& operator=(const SharedWorld&) = delete;
 
-  int rank() const { return place_.rank; }
-  int size() const { return place_.size; }
+  int rank() const { return self_.rank; }
+  int size() const { return self_.size; }
   ByteRing& ring(int from, int to);
   // Whether the process of this rank runs, or has ended its part in order.
   bool is_there(int rank) const;
@@ -47,7 +47,7 @@ class SharedWorld {
 
   Header& header() const;
 
-  Place place_;
+  Rank self_;
   UniqueFd file_;  // of an open() of its own, whose locks end with the process
   void* memory_ = nullptr;
   std::uint64_t bytes_ = 0;

@@ -62,6 +62,31 @@ bool is_exponential(FeatureTransform transform) {
          transform == FeatureTransform::expmod;
 }
 
+// Row i of axis 2 becomes row i + `count`; the first ones are 0.
+Tensor later(const Tensor& x, std::int64_t count) {
+  return ops::pad(ops::slice(x, 2, 0, x.dim(2) - count), 2, count, 0);
+}
+
+// The sum of decay^n x_(i - n) over the `count` rows up to i of axis 2. Windows of powers of two
+// are put together, so that time and memory grow with the logarithm of `count`.
+Tensor window_sum(const Tensor& x, std::int64_t count, double decay) {
+  const auto weighted = [&](const Tensor& of, std::int64_t rows) {
+    return ops::mul(later(of, rows),
+                    static_cast<float>(std::pow(decay, static_cast<double>(rows))));
+  };
+  Tensor sum, power = x;  // of `done` rows, of `length` rows
+  std::int64_t done = 0, length = 1;
+  for (std::int64_t left = std::min(count, x.dim(2));; left /= 2) {
+    if (left % 2 == 1) {
+      sum = sum.defined() ? ops::add(sum, weighted(power, done)) : power;
+      done += length;
+    }
+    if (left < 2) return sum;
+    power = ops::add(power, weighted(power, length));
+    length *= 2;
+  }
+}
+
 // The |x|^2 of each position, [.., 1].
 Tensor squared_length(const Tensor& x) {
   return ops::sum(ops::square(x), -1, kKeep);
@@ -309,17 +334,9 @@ Tensor KernelAttention::windowed(const Tensor& asking, const Tensor& asked, cons
   const Tensor parts[] = {v, ones};
   const Tensor sums =
       ops::matmul(in_chunks(asked), in_chunks(ops::concat(parts, 3)), {.transpose_a = true});
-  std::vector<float> weights;
-  for (std::int64_t i = 0; i < chunks; ++i) {
-    for (std::int64_t j = 0; j < chunks; ++j) {
-      const bool is_seen = j <= i && i - j < windows_.count;
-      weights.push_back(
-          is_seen ? static_cast<float>(std::pow(windows_.decay, static_cast<double>(i - j))) : 0);
-    }
-  }
   const std::int64_t width = features * (v.dim(3) + 1);
-  const Tensor seen = ops::matmul(Tensor::from<float>(v.device(), weights, {chunks, chunks}),
-                                  ops::reshape(sums, {rows, heads_.heads(), chunks, width}));
+  const Tensor seen = window_sum(ops::reshape(sums, {rows, heads_.heads(), chunks, width}),
+                                 windows_.count, windows_.decay);
   const Tensor both =
       ops::matmul(in_chunks(asking),
                   ops::reshape(seen, {rows, heads_.heads(), chunks, features, v.dim(3) + 1}));

@@ -187,8 +187,8 @@ extern const CommandInfo kDoctorCommand{
         "\n"
         "With --collective, starts processes of this machine and times the exchange of a sum: "
         "each\n"
-        "process sends a share of its buffer to each other, and gets all shares. Under mpirun or\n"
-        "srun the processes are those that it has started, on any number of machines.",
+        "process sends a share of its buffer to each other, and gets all shares. Under mpirun the\n"
+        "processes are those that it has started.",
     .options = kDoctorOptions,
     .operand = Operand::none,
     .run = run_doctor,

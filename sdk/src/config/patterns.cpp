@@ -18,7 +18,7 @@ constexpr std::size_t kLongestPattern = 1000;
 std::optional<std::regex> compile(const std::string& text, std::string& problem) {
   if (text.size() > kLongestPattern) {
     problem = "a regular expression of " + std::to_string(text.size()) +
-              " characters is longer than " + std::to_string(kLongestPattern);
+              " characters is longer than " + std::to_string(kLongestPattern) + "; use several";
     return std::nullopt;
   }
   try {

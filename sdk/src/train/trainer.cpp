@@ -24,6 +24,9 @@ void TrainerConfig::check_checkpoints(Diagnostics& diagnostics) const {
     diagnostics.add("checkpoint_todelete_subdir", "'" + subdir + "' is not a name for the folder",
                     "use letters, digits, '_', '-' and '.', first none of \".\" and \"step_\"");
   }
+  if (!subdir.empty() && max_to_keep == 0) {
+    diagnostics.add("checkpoint_todelete_subdir", "has no effect: max_to_keep = 0 keeps all");
+  }
   if (save_checkpoints) return;
   const auto needs = [&](const char* field) {
     diagnostics.add(field, "needs checkpoints, and save_checkpoints is false",

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
+#include "support/paths.h"
 
 namespace doctor_test {
 
@@ -176,6 +177,17 @@ TEST_CASE("the doctor times the exchange of a sum between processes that it star
   CHECK(result.exit_code == 0);
   CHECK_THAT(result.output,
              StartsWith("collective  local/SharedMemory (shared memory); 2 processes, 2 on this"));
+}
+
+TEST_CASE("the doctor starts processes of MPI by its launcher", "[nosan]") {
+  if (!fs::exists(plugin_dir() / "mpi.so")) {
+    WARN("skipped: this build has no MPI");
+    return;
+  }
+  const TempDir cache;
+  const auto seen = doctor("--collective mpi/Mpi --processes 2", cache);
+  CHECK(seen.at("processes") == 2);
+  CHECK(seen.at("exchanges").size() == 3);
 }
 
 TEST_CASE("the doctor reports wrong requests of processes") {

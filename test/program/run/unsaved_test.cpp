@@ -84,8 +84,10 @@ TEST_CASE("nothing that needs the weights of a run without checkpoints is done w
   const auto decode = run_local(temp / "run", kUnsaved + "--mode decode");
   CHECK(decode.exit_code == 2);
   CHECK_THAT(decode.output, Contains("was trained, but has no checkpoint"));
-  CHECK(test::trivet("predict " + test::quoted((temp / "run").string()) + " --input -").exit_code !=
-        0);
+  const auto predict =
+      test::trivet("predict " + test::quoted((temp / "run").string()) + " --input -");
+  CHECK(predict.exit_code != 0);
+  CHECK_THAT(predict.output, Contains("no checkpoint"));
   // Weights that were never trained can be evaluated, as before.
   CHECK(run_local(temp / "untrained", kUnsaved + "--mode eval").exit_code == 0);
 }
@@ -185,6 +187,22 @@ TEST_CASE("old checkpoints are moved to the folder that the config names") {
   CHECK(blocked.exit_code == 0);
   CHECK_THAT(blocked.output, Contains("step_00000050 is no longer needed, but stays: "));
   CHECK(fs::exists(folder / "step_00000050"));
+}
+
+TEST_CASE("an evaluation that follows a run keeps no old checkpoint in the folder") {
+  const test::TempDir temp;
+  const std::string moving = std::string(test::kSmallRun) +
+                             "trainer.steps_per_loop=10 trainer.checkpoint_interval=10 "
+                             "trainer.checkpoint_todelete_subdir=old ";
+  for (const char* steps : {"20", "30"}) {
+    const std::string until = moving + "trainer.train_steps=" + steps;
+    REQUIRE(run_local(temp / "run", until + " --mode train").exit_code == 0);
+    const auto followed = run_local(temp / "run", until + " --mode continuous_eval");
+    INFO(followed.output);
+    REQUIRE(followed.exit_code == 0);
+  }
+  const std::set<std::string> evaluated = {"step_00000030"};
+  CHECK(names_in(temp / "run/continuous_eval/checkpoints") == evaluated);
 }
 
 TEST_CASE("the folder for old checkpoints is one name") {

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Communication between the processes of one run: a C table of functions, so that any toolchain can
- * build an engine for it.
+/* Communication between processes that work together: a C table of functions, so that any
+ * toolchain can build an engine for it. `trivet doctor --collective KEY` measures one.
  *
- * An engine moves bytes and computes nothing. Sums are formed by the SDK in an order that depends
- * on the mesh alone, so that a run gives the same bits with every engine and every number of
- * processes.
+ * An engine moves bytes and computes nothing: no number depends on which engine it is.
  *
  * Words: a communicator is an ordered group of processes; the rank of a process is its position in
- * it. The world is the communicator of all processes of the run.
+ * it. The world is the communicator of all processes.
  *
  * Rules for authors
  *  1. One thread at a time calls the engine, not always the same one.
@@ -71,7 +69,7 @@ typedef struct tv_collective {
   tv_status (*init)(const tv_collective_host*, tv_comm** world, tv_world* about);
   /* No request is outstanding, and all other communicators are released. Waits for all ranks. */
   void (*finish)(tv_comm* world);
-  /* Ends every process of the run, this one with the exit code. Does not return. */
+  /* Ends every process of the world, this one with the exit code. Does not return. */
   void (*abort)(tv_comm* world, int32_t code);
 
   /* Ranks with equal colors form a communicator, in the order of their keys, then of their ranks. A

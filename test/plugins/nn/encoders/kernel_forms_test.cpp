@@ -102,9 +102,17 @@ Row products(const Row& x, const Kernel& layer) {
 }
 
 // kernel_attention.h; `shift` is subtracted from the exponents.
-Row features(const Row& x, const Kernel& layer, double shift) {
+// `a` is that of expplus.
+Row features(const Row& x, const Kernel& layer, double shift, double a) {
   const std::string& transform = layer.form.transform;
   Row u = products(x, layer);
+  if (transform == "expplus") {
+    for (std::size_t m = 0; m < u.size(); ++m) {
+      const auto first = layer.w.begin() + static_cast<std::ptrdiff_t>(m * kDepth);
+      const Row w(first, first + kDepth);
+      u[m] = std::exp(a * product(w, w) + std::sqrt(1 - 4 * a) * u[m] - product(x, x) / 2);
+    }
+  }
   for (double& v : u) {
     if (transform == "exp") v = std::exp(v - shift) * std::exp(-product(x, x) / 2);
     if (transform == "expmod") v = std::exp(v - shift) * std::exp(-std::sqrt(3.0) / 2);
@@ -123,6 +131,18 @@ Row head(const Row& x, std::size_t at, double factor) {
            x.begin() + static_cast<std::ptrdiff_t>((at + 1) * kDepth));
   for (double& v : part) v *= factor;
   return part;
+}
+
+// a of theorem 3.3 of Likhosherstov et al. 2022.
+double a_of(const Rows& q, const Rows& k) {
+  double phi = 0;
+  const double n = static_cast<double>(q.size() * k.size()), d = kDepth;
+  for (const Row& x : q) {
+    for (const Row& y : k) phi += (product(x, x) + product(y, y) + 2 * product(x, y)) / n;
+  }
+  const double rho =
+      (std::sqrt((2 * phi + d) * (2 * phi + d) + 8 * d * phi) - 2 * phi - d) / (4 * phi);
+  return (1 - 1 / rho) / 8;
 }
 
 // How much the key j counts for the query i.
@@ -157,20 +177,29 @@ Rows reference(const Rows& x, const Kernel& layer, std::size_t counted) {
     }
   }
   if (!form.is_short) largest[0] = largest[1] = 0;  // they cancel
+  const auto plus = [&](std::size_t h) {
+    Rows asking, asked;
+    for (std::size_t i = 0; i < counted; ++i) {
+      if (i >= form.begin) asking.push_back(head(q[i], h, asking_scale));
+      asked.push_back(head(k[i], h, asked_scale));
+    }
+    return form.transform == "expplus" ? a_of(asking, asked) : 0;
+  };
   const bool cancels = form.transform.starts_with("exp");
   Rows out;
   for (std::size_t i = 0; i < x.size(); ++i) {
     Row mixed(kDims, 0.0);
     const bool is_first = i < form.begin;
     for (std::size_t h = 0; h < kHeads; ++h) {
+      const double a = plus(h);
       double total = form.is_short || is_first || cancels ? 0 : 1e-6;
       for (std::size_t j = 0; j < counted; ++j) {
         double share = 0;
         if (is_first) {
           share = std::exp(scale * product(head(q[i], h, 1), head(k[j], h, 1)));
         } else {
-          share = product(features(head(q[i], h, asking_scale), layer, largest[0]),
-                          features(head(k[j], h, asked_scale), layer, largest[1]));
+          share = product(features(head(q[i], h, asking_scale), layer, largest[0], a),
+                          features(head(k[j], h, asked_scale), layer, largest[1], a));
           share = form.is_short ? std::exp(share) : share * share_of(form, i, j, x.size());
         }
         total += share;
@@ -201,6 +230,7 @@ std::vector<Form> forms() {
   all.push_back({.transform = "identity", .features = 0, .is_short = true});
   all.push_back({.by_length = true, .begin = 2});
   all.push_back({.transform = "elu", .is_short = true, .begin = 3});
+  all.push_back({.transform = "expplus", .begin = 2});
   all.push_back({.begin = 9});
   for (const bool left : {false, true}) {
     all.push_back({.transform = "elu", .chunk = 2, .window = 2, .left = left});
