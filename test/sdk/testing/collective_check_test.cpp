@@ -79,8 +79,11 @@ TEST_CASE("the check of engines finds changed bytes of each transfer") {
   engine = whole();
   engine.all_to_all = [](tv_comm* comm, const void* in, const std::uint64_t* in_bytes, void* out,
                          const std::uint64_t* out_bytes, tv_request** request) {
-    return whole().all_to_all(comm, changed(in, in_bytes[0] + in_bytes[1]), in_bytes, out,
-                              out_bytes, request);
+    // In its position: how many counts follow the first depends on the communicator.
+    if (in_bytes[0] > 0) {
+      *static_cast<std::byte*>(const_cast<void*>(in)) ^= std::byte{1};
+    }
+    return whole().all_to_all(comm, in, in_bytes, out, out_bytes, request);
   };
   CHECK_THAT(reported(engine), Contains("all_to_all, world: byte"));
   engine = whole();
