@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <vector>
 
 #include "optim/parts/moments.h"
 #include "trivet/layer/parameter_store.h"
@@ -14,10 +18,41 @@ namespace {
 
 enum Slot : std::size_t { kRow, kColumn, kSquare, kMomentum };
 
-// Keeps the last two axes and merges those before into one.
-Shape as_matrices(const Shape& shape) {
-  const std::int64_t rows = shape[shape.rank() - 2], columns = shape[shape.rank() - 1];
-  return {shape.size() / (rows * columns), rows, columns};
+// The extents of a variable's two factored axes and around them; none: it is not factored.
+struct Factored {
+  std::int64_t before = 1, rows = 1, between = 1, columns = 1, after = 1;
+
+  Shape matrices() const { return {before * between * after, rows, columns}; }
+};
+
+std::optional<Factored> factored_of(const Shape& shape, const AdafactorConfig& config) {
+  if (shape.rank() < 2) return std::nullopt;
+  std::vector<int> axes(static_cast<std::size_t>(shape.rank()));
+  std::iota(axes.begin(), axes.end(), 0);
+  if (config.factored_axes == FactoredAxes::largest) {
+    std::ranges::stable_sort(axes, std::ranges::greater{}, [&](int axis) { return shape[axis]; });
+  } else {
+    std::ranges::reverse(axes);
+  }
+  const auto [first, second] = std::minmax(axes[0], axes[1]);
+  Factored out{.rows = shape[first], .columns = shape[second]};
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (axis == first || axis == second) continue;
+    std::int64_t& extent = axis < first ? out.before : axis < second ? out.between : out.after;
+    extent *= shape[axis];
+  }
+  if (std::min(out.rows, out.columns) < config.min_dim_size_to_factor) return std::nullopt;
+  return out;
+}
+
+// [others, rows, columns] of a tensor of the variable's elements, and back.
+Tensor as_matrices(const Tensor& x, const Factored& f) {
+  const Tensor axes = ops::reshape(x, {f.before, f.rows, f.between, f.columns, f.after});
+  return ops::reshape(ops::contiguous(ops::transpose(axes, {0, 2, 4, 1, 3})), f.matrices());
+}
+Tensor from_matrices(const Tensor& x, const Factored& f) {
+  const Tensor axes = ops::reshape(x, {f.before, f.between, f.after, f.rows, f.columns});
+  return ops::contiguous(ops::transpose(axes, {0, 3, 1, 4, 2}));
 }
 
 Tensor flat(const Tensor& x) {
@@ -33,7 +68,17 @@ Tensor moved(Tensor& slot, const Tensor& x, double decay) {
 }  // namespace
 
 void AdafactorConfig::validate(Diagnostics& diagnostics) const {
-  DecayConfig::validate(diagnostics);
+  LayerAdaptationConfig::validate(diagnostics);
+  if (!layerwise_adaptation && exclude_from_layer_adaptation) {
+    diagnostics.add("exclude_from_layer_adaptation", "has no effect without layerwise_adaptation",
+                    "remove it, or set layerwise_adaptation = true");
+  }
+  if (layerwise_adaptation && multiply_by_parameter_scale && epsilon2 == 0) {
+    diagnostics.add("epsilon2",
+                    "is 0, but updates are divided by the scale of each variable with "
+                    "layerwise_adaptation and multiply_by_parameter_scale",
+                    "set a number above 0");
+  }
   const AdafactorConfig usual;
   const bool is_pow = decay_method == AdafactorDecay::pow;
   if (is_pow ? beta2 == usual.beta2 : decay_exponent == usual.decay_exponent) return;
@@ -55,34 +100,29 @@ std::vector<std::string> Adafactor::slots() const {
   return names;
 }
 
-bool Adafactor::factored(const Shape& shape) const {
-  if (shape.rank() < 2) return false;
-  return std::min(shape[shape.rank() - 2], shape[shape.rank() - 1]) >=
-         config_.min_dim_size_to_factor;
-}
-
 Shape Adafactor::slot_shape(std::string_view slot, const Parameter& parameter) const {
   const Shape& shape = parameter.shape();
   if (slot == "m") return shape;
-  if (!factored(shape)) return slot == "v" ? shape : Shape{0};
+  const std::optional<Factored> axes = factored_of(shape, config_);
+  if (!axes) return slot == "v" ? shape : Shape{0};
   if (slot == "v") return {0};
-  const Shape matrices = as_matrices(shape);
+  const Shape matrices = axes->matrices();
   return {matrices[0], slot == "row" ? matrices[1] : matrices[2]};
 }
 
 Tensor Adafactor::normalized(const Tensor& g, double decay, OptimizerSegment& segment) const {
   const Tensor q = ops::add(ops::square(g), static_cast<float>(config_.epsilon1));
-  const Shape& shape = segment.parameter->shape();
-  if (!factored(shape)) return ops::div(g, ops::sqrt(moved(segment.slots[kSquare], q, decay)));
-  const Tensor squares = ops::reshape(q, as_matrices(shape));
+  const std::optional<Factored> axes = factored_of(segment.parameter->shape(), config_);
+  if (!axes) return ops::div(g, ops::sqrt(moved(segment.slots[kSquare], q, decay)));
+  const Tensor squares = as_matrices(q, *axes);
   const Tensor row = moved(segment.slots[kRow], ops::mean(squares, 2, {.keep_dims = true}), decay);
   const Tensor column =
       moved(segment.slots[kColumn], ops::mean(squares, 1, {.keep_dims = true}), decay);
   // Two factors, each of the size of a gradient's inverse: the product of the two squares may be
   // below the smallest float.
   const Tensor row_factor = ops::sqrt(ops::div(row, ops::mean(row, 1, {.keep_dims = true})));
-  const Tensor matrices = ops::reshape(g, as_matrices(shape));
-  return flat(ops::div(ops::div(matrices, row_factor), ops::sqrt(column)));
+  const Tensor matrices = as_matrices(g, *axes);
+  return flat(from_matrices(ops::div(ops::div(matrices, row_factor), ops::sqrt(column)), *axes));
 }
 
 void Adafactor::update(const OptimizerStep& step, std::span<OptimizerSegment> segments) {
@@ -96,16 +136,23 @@ void Adafactor::update(const OptimizerStep& step, OptimizerSegment& segment) con
   const Tensor g = scaled(segment.gradient, step.gradient_scale);
   const Tensor x = normalized(g, decay, segment);
   Tensor change = ops::div(scaled(x, step.learning_rate), clip_divisor(x, config_.clip_threshold));
+  std::optional<Tensor> parameter_scale;
   if (config_.multiply_by_parameter_scale) {
     const Tensor least = Tensor::full(device, {1}, config_.epsilon2);
-    change = ops::mul(change, ops::max(root_mean_square(segment.value), least));
+    parameter_scale = ops::max(root_mean_square(segment.value), least);
+    change = ops::mul(change, *parameter_scale);
   }
   if (config_.beta1 > 0) {
     change = moving_mean(segment.slots[kMomentum], change, config_.beta1);
     assign(segment.slots[kMomentum], change);
   }
-  if (config_.weight_decay > 0 && segment.group == DecayFilter::kDecays) {
+  if (config_.weight_decay > 0 && LayerFilter::decays(segment.group)) {
     change = ops::add(change, scaled(segment.value, step.learning_rate * config_.weight_decay));
+  }
+  if (config_.layerwise_adaptation && LayerFilter::adapts(segment.group)) {
+    // s in parts: the ratio of norms that are 0 is 1 whatever s is.
+    const Tensor step_of_one = parameter_scale ? ops::div(change, *parameter_scale) : change;
+    change = ops::mul(change, trust_ratio(segment.value, step_of_one, step.learning_rate));
   }
   assign(segment.value, ops::sub(segment.value, change));
 }

@@ -10,22 +10,26 @@
 //   otherwise:  v = b v + (1 - b) q,  x = g / sqrt(v)
 //   x /= max(1, rms(x) / clip_threshold)
 //   s = lr, times max(rms(w), epsilon2) with multiply_by_parameter_scale
-//   w -= s x, or with beta1: m = beta1 m + (1 - beta1) s x,  w -= m
-//   w -= lr weight_decay w                       (decoupled, of the w before the update)
+//   u = s x, or with beta1: m = beta1 m + (1 - beta1) s x,  u = m
+//   u += lr weight_decay w                       (decoupled, of the w before the update)
+//   with layerwise_adaptation: u *= s |w| / |u|, Lamb's ratio; 1 if a norm is 0
+//   w -= u
 //
-// Variables whose last two axes both have at least min_dim_size_to_factor count as matrices; axes
-// before those are separate matrices. The trainer sets the learning rate. The paper's relative step
-// size is a schedule optim/Power with power -0.5 and multiply_by_parameter_scale. Clipping of the
-// update (Praxis, optax: clip_threshold) and the momentum without bias correction are Praxis'.
+// Variables whose two factored axes both have at least min_dim_size_to_factor count as matrices;
+// the other axes number separate matrices. The trainer sets the learning rate. The paper's relative
+// step size is a schedule optim/Power with power -0.5 and multiply_by_parameter_scale. Clipping of
+// the update (Praxis, optax: clip_threshold), the momentum without bias correction, the choice of
+// axes and the adaptation are those of Praxis' ShardedAdafactor, which adds epsilon1 to |u|.
 // Slots: "row" and "column", or "v"; and "m" with beta1.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "optim/parts/decay_filter.h"
+#include "optim/parts/layer_filter.h"
 
 namespace trivet::optim {
 
@@ -33,7 +37,12 @@ namespace trivet::optim {
 enum class AdafactorDecay { pow, adam };
 TRIVET_ENUM(AdafactorDecay, pow, adam)
 
-struct AdafactorConfig : DecayConfig {
+// The two axes of a variable that are factored: the last ones, or the largest ones, of equals the
+// first.
+enum class FactoredAxes { last, largest };
+TRIVET_ENUM(FactoredAxes, last, largest)
+
+struct AdafactorConfig : LayerAdaptationConfig {
   AdafactorDecay decay_method = AdafactorDecay::pow;
   double decay_exponent = 0.8;
   double beta2 = 0.99;
@@ -43,10 +52,12 @@ struct AdafactorConfig : DecayConfig {
   double epsilon2 = 1e-3;
   bool multiply_by_parameter_scale = false;
   std::int64_t min_dim_size_to_factor = 128;
+  FactoredAxes factored_axes = FactoredAxes::last;
+  bool layerwise_adaptation = false;
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(AdafactorConfig, trivet::optim::DecayConfig,
+TRIVET_CONFIG(AdafactorConfig, trivet::optim::LayerAdaptationConfig,
               (decay_method,
                "Decay rate of the second moment: pow, 1 - step^-decay_exponent; adam, the constant "
                "beta2 with Adam's bias correction.",
@@ -65,7 +76,10 @@ TRIVET_CONFIG(AdafactorConfig, trivet::optim::DecayConfig,
                "The learning rate is relative to the root mean square of each variable.",
                adjustable),
               (min_dim_size_to_factor, "Minimum size of both axes for a factored second moment.",
-               at_least(1)))
+               at_least(1)),
+              (factored_axes, "Axes of a variable whose second moment is factored."),
+              (layerwise_adaptation,
+               "Scales each variable's update to the norm of its weights, as Lamb.", adjustable))
 
 class Adafactor final : public Optimizer {
  public:
@@ -83,14 +97,13 @@ class Adafactor final : public Optimizer {
   }
 
  private:
-  bool factored(const Shape& shape) const;
   double decay_of(double t) const;  // t = 1, 2, ..
   // Returns g divided by the root of its mean squares, and updates their slots. Flat.
   Tensor normalized(const Tensor& g, double decay, OptimizerSegment& segment) const;
   void update(const OptimizerStep& step, OptimizerSegment& segment) const;
 
   Config config_;
-  DecayFilter filter_;
+  LayerFilter filter_;
 };
 
 }  // namespace trivet::optim

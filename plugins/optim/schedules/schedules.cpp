@@ -63,8 +63,11 @@ double PolynomialConfig::at(std::int64_t step) const {
   const double s = steps_done(step);
   auto length = static_cast<double>(decay_steps);
   if (cycle) length *= std::max(1.0, std::ceil(s / length));
-  const double left = 1 - std::min(s, length) / length;
-  return final_value + (initial_value - final_value) * std::pow(left, power);
+  const double done = std::min(s, length) / length;
+  if (origin == PolynomialOrigin::start) {
+    return initial_value + (final_value - initial_value) * std::pow(done, power);
+  }
+  return final_value + (initial_value - final_value) * std::pow(1 - done, power);
 }
 
 double PiecewiseConfig::at(std::int64_t step) const {

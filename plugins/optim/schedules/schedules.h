@@ -9,7 +9,8 @@
 //                initial
 //   Exponential  max(minimum, initial * decay_rate^(s / d)), the quotient rounded down if staircase
 //   Polynomial   final + (initial - final) * (1 - min(s, d) / d)^power; with cycle, d is replaced
-//                by d * max(1, ceil(s / d)) once s passes it
+//                by d * max(1, ceil(s / d)) once s passes it; with origin = start it is
+//                initial + (final - initial) * (min(s, d) / d)^power
 //   Piecewise    values[number of boundaries <= s], with `closed` [number of boundaries < s]
 //   Power        initial * max(s, 1)^power
 //   PowerLinear  initial * max(s, 1)^power * max(0, min(1, (T - s) / (T f))), with T =
@@ -85,17 +86,25 @@ TRIVET_CONFIG(ExponentialConfig, trivet::optim::DecayingConfig,
               (staircase, "Decays in steps instead of smoothly."),
               (minimum, "Minimum of the value.", at_least(0)))
 
+// The end of the decay at which a polynomial is flat, for a power above 1.
+enum class PolynomialOrigin { start, limit };
+TRIVET_ENUM(PolynomialOrigin, start, limit)
+
 struct PolynomialConfig : DecayingConfig {
   double final_value = 0;
   double power = 1;
   bool cycle = false;
+  PolynomialOrigin origin = PolynomialOrigin::limit;
 
   double at(std::int64_t step) const;
 };
 TRIVET_CONFIG(PolynomialConfig, trivet::optim::DecayingConfig,
               (final_value, "The value at the end and after it."),
               (power, "Power of the decay. 1: linear.", more_than(0)),
-              (cycle, "Restarts after decay_steps, with longer and longer cycles."))
+              (cycle, "Restarts after decay_steps, with longer and longer cycles."),
+              (origin,
+               "Point from which the power counts: limit, the end of the decay, so that it slows "
+               "down; start, so that it speeds up (for a power above 1)."))
 
 struct PiecewiseConfig : WarmedConfig {
   std::vector<std::int64_t> boundaries;

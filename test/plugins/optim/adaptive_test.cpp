@@ -105,6 +105,12 @@ TEST_CASE("Adagrad divides by the root of all squares, which start above 0") {
                0.9150833414927348);
 }
 
+TEST_CASE("Adagrad may have its constant under the root, as optax and Praxis") {
+  // By hand: 1 - 0.1 * 0.5 / sqrt(0.1 + 0.25 + 0.05), then sums of 1.35 and 5.35.
+  check_number("Adagrad", Value::table({{"epsilon", 0.0}, {"epsilon_root", 0.05}}),
+               0.9209430584957905, 1.0054584839686422, 0.9193921873862552);
+}
+
 TEST_CASE("Lion steps by the sign, with its decay in the step") {
   check_number("Lion", Value::table(), 0.9, 1.0, 0.9);
 }
@@ -225,6 +231,81 @@ TEST_CASE(
   REQUIRE(small.learner->slots().size() == 2);
   CHECK(small.learner->slots()[0].first == "w/v");
   CHECK(small.learner->slots()[1].first == "w/m");
+}
+
+TEST_CASE("Adafactor factors the largest axes, the others number matrices") {
+  // A variable [3, 2, 5]: with factored_axes = largest axis 1 numbers matrices of 3 by 5. Its
+  // updates are those of a variable [2, 3, 5] with the same matrices.
+  Values turned(30), straight(30), turned_gradient(30), straight_gradient(30);
+  for (std::size_t matrix = 0; matrix < 2; ++matrix) {
+    for (std::size_t row = 0; row < 3; ++row) {
+      for (std::size_t column = 0; column < 5; ++column) {
+        const std::size_t a = (row * 2 + matrix) * 5 + column, b = (matrix * 3 + row) * 5 + column;
+        turned[a] = straight[b] = 0.25f * static_cast<float>(b) - 3;
+        turned_gradient[a] = straight_gradient[b] = static_cast<float>(b * b % 17) - 7.5f;
+      }
+    }
+  }
+  Value fields = Value::table({{"min_dim_size_to_factor", 3}, {"factored_axes", "largest"}});
+  const std::string backend = any_backend();
+  Variable largest(backend, {3, 2, 5}, turned, "Adafactor", fields);
+  REQUIRE(largest.learner->slots().size() == 2);
+  CHECK(largest.learner->slots()[0].second.shape() == Shape{2, 3});
+  CHECK(largest.learner->slots()[1].second.shape() == Shape{2, 5});
+  fields.erase("factored_axes");
+  Variable last(backend, {2, 3, 5}, straight, "Adafactor", fields);
+  largest.update(turned_gradient);
+  const Values got = largest.update(turned_gradient);
+  last.update(straight_gradient);
+  const Values wanted = last.update(straight_gradient);
+  std::vector<double> expected(30);
+  for (std::size_t b = 0; b < 30; ++b) {
+    expected[(b / 5 % 3 * 2 + b / 15) * 5 + b % 5] = static_cast<double>(wanted[b]);
+  }
+  check(got, expected);
+  // With the last axes 2 < 3 rows are too few, and there are squares for each number.
+  Variable small(backend, {3, 2, 5}, turned, "Adafactor", fields);
+  REQUIRE(small.learner->slots().size() == 1);
+  CHECK(small.learner->slots()[0].first == "w/v");
+}
+
+TEST_CASE("Adafactor scales updates to the norm of the weights") {
+  // By hand, (3, 4) with gradient (1, -2): x = (1, -1) of norm sqrt(2), scaled to 0.1 * 5.
+  Value fields = Value::table({{"layerwise_adaptation", true}});
+  Variable pair(any_backend(), {2}, {3, 4}, "Adafactor", fields);
+  check(pair.update({1, -2}), {2.646446609406726, 4.353553390593274});
+  // s = 0.1 max(rms(w), epsilon2) = 0.1 * sqrt(12.5): the update has the norm s * 5.
+  fields.set("multiply_by_parameter_scale", true);
+  Variable relative(any_backend(), {2}, {3, 4}, "Adafactor", fields);
+  check(relative.update({1, -2}), {1.75, 5.25});
+  // Weights of norm 0 have the ratio 1.
+  Variable zeros(any_backend(), {2}, {0, 0}, "Adafactor",
+                 Value::table({{"layerwise_adaptation", true}}));
+  check(zeros.update({1, -2}), {-0.1, 0.1});
+  fields = Value::table(
+      {{"layerwise_adaptation", true}, {"exclude_from_layer_adaptation", Value::array({"w"})}});
+  Variable excluded(any_backend(), {2}, {3, 4}, "Adafactor", fields);
+  check(excluded.update({1, -2}), {2.9, 4.1});
+}
+
+TEST_CASE("Adafactor and Adagrad refuse fields that contradict each other") {
+  const auto refused = [](const std::string& name, Value fields) {
+    trivet::test::use_plugin("optim");
+    try {
+      trivet::make(trivet::ConfigOf<trivet::Optimizer>("optim/" + name, std::move(fields)));
+    } catch (const trivet::ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  CHECK_THAT(
+      refused("Adafactor", Value::table({{"exclude_from_layer_adaptation", Value::array({"w"})}})),
+      Catch::Contains("has no effect without layerwise_adaptation"));
+  CHECK_THAT(refused("Adafactor", Value::table({{"layerwise_adaptation", true},
+                                                {"multiply_by_parameter_scale", true},
+                                                {"epsilon2", 0.0}})),
+             Catch::Contains("epsilon2"));
+  CHECK_THAT(refused("Adagrad", Value::table({{"epsilon", 0.0}})), Catch::Contains("epsilon_root"));
 }
 
 TEST_CASE("zero gradients change no variable") {

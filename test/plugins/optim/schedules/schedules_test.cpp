@@ -90,6 +90,17 @@ TEST_CASE("a polynomial schedule falls as a power of the remaining steps, once o
         {{0, 0.1}, {5, 0.0505}, {10, 0.001}, {11, 0.04555}, {20, 0.001}, {25, 0.0175}});
 }
 
+TEST_CASE("a polynomial schedule with its origin at the start falls faster and faster") {
+  // By hand: 0.1 - 0.099 (s / 10)^2, as Praxis' Polynomial with origin = start.
+  Value fields =
+      Value::table({{"initial_value", 0.1}, {"final_value", 0.001}, {"decay_steps", 10}});
+  fields.set("power", 2.0);
+  fields.set("origin", "start");
+  fields.set("offset", 5);
+  check(*schedule("Polynomial", fields),
+        {{0, 0.1}, {5, 0.1}, {8, 0.09109}, {10, 0.07525}, {15, 0.001}, {20, 0.001}});
+}
+
 TEST_CASE("a piecewise schedule has the next value from its boundary on") {
   Value fields = Value::table();
   fields.set("boundaries", Value::array({30, 60}));
