@@ -12,6 +12,11 @@
 
 namespace trivet::data {
 
+void RandomResizedCropConfig::validate(Diagnostics& diagnostics) const {
+  if (min_area > max_area) diagnostics.add("min_area", "is larger than max_area");
+  if (min_aspect > max_aspect) diagnostics.add("min_aspect", "is larger than max_aspect");
+}
+
 void RandomErasingConfig::validate(Diagnostics& diagnostics) const {
   if (min_area > max_area) diagnostics.add("min_area", "is larger than max_area");
   if (min_aspect > max_aspect.value_or(1 / min_aspect)) {

@@ -2,6 +2,7 @@
 // The config of random changes of training images. All of them are off by default. An image is
 // changed in this order:
 //
+//   random_resized_crop              bytes: a part of the image, resized
 //   crop_padding, horizontal_flip    a crop of the padded image, or its mirror image (He et al. 2016)
 //   color_jitter                     bytes: brightness, contrast, saturation
 //   rand_augment or auto_augment     bytes: operations that are drawn
@@ -9,7 +10,8 @@
 //   random_erasing                   normalized values: rectangles of noise
 //   mixup and CutMix                 with another image
 //
-// Names and defaults are those of Model Garden's RandAugment, AutoAugment and RandomErasing.
+// Names and defaults are those of Model Garden's RandAugment, AutoAugment and RandomErasing, and of
+// torchvision's RandomResizedCrop.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +21,26 @@
 #include "trivet/config.h"
 
 namespace trivet::data {
+
+struct RandomResizedCropConfig {
+  double min_area = 0.08;
+  double max_area = 1;
+  double min_aspect = 3.0 / 4;
+  double max_aspect = 4.0 / 3;
+  std::int64_t trials = 10;
+
+  void validate(Diagnostics& diagnostics) const;
+};
+TRIVET_CONFIG(RandomResizedCropConfig, trivet::NoBase,
+              (min_area, "Least share of the image's area that the part has.", more_than(0),
+               at_most(1)),
+              (max_area, "Largest share of the image's area.", more_than(0), at_most(1)),
+              (min_aspect, "Least width of the part, divided by its height.", more_than(0)),
+              (max_aspect, "Largest width divided by the height.", more_than(0)),
+              (trials,
+               "Draws of an area and an aspect, until one fits into the image. Where none fits, "
+               "the part is the largest one in the middle with such an aspect.",
+               at_least(1), at_most(1000)))
 
 struct ColorJitterConfig {
   double brightness = 0;
@@ -181,6 +203,7 @@ TRIVET_CONFIG(
      at_least(0), at_most(65536)))
 
 struct AugmentConfig {
+  std::optional<RandomResizedCropConfig> random_resized_crop{};
   std::int64_t crop_padding = 0;
   bool horizontal_flip = false;
   ColorJitterConfig color_jitter{};
@@ -196,6 +219,10 @@ struct AugmentConfig {
 };
 TRIVET_CONFIG(
     AugmentConfig, trivet::NoBase,
+    (random_resized_crop,
+     "Takes a random part of each image of bytes and resizes it. JPEG and PNG files need in_memory "
+     "= false, and the part is of the file's own pixels. An empty table: with the defaults. "
+     "Default: off."),
     (crop_padding,
      "Pixels of zero padding around the image, from which a random crop of the original "
      "size is taken.",

@@ -20,8 +20,9 @@ std::int64_t offset_of(std::uint32_t bits, std::int64_t reach) {
 }
 
 bool is_on(const AugmentConfig& config) {
-  return config.crop_padding > 0 || config.horizontal_flip || config.random_erasing ||
-         config.rand_augment || config.auto_augment || ColorJitter(config.color_jitter).active();
+  return config.random_resized_crop || config.crop_padding > 0 || config.horizontal_flip ||
+         config.random_erasing || config.rand_augment || config.auto_augment ||
+         ColorJitter(config.color_jitter).active();
 }
 
 bool has_gray(std::int64_t channels) {
@@ -57,6 +58,7 @@ Augmenter::Augmenter(const DatasetConfig& config, const Shape& example, bool byt
                      const std::string& name)
     : padding_(config.augment.crop_padding),
       flip_(config.augment.horizontal_flip),
+      crop_(config.augment.random_resized_crop),
       jitter_(config.augment.color_jitter),
       seed_(RngKey(static_cast<std::uint64_t>(config.seed))) {
   if (!is_on(config.augment)) return;
@@ -92,9 +94,10 @@ void Augmenter::check(const DatasetConfig& config, const Shape& example, bool by
   }
   if (!changes_bytes()) return;
   if (!bytes) {
-    const std::string field = jitter_.active() ? "augment.color_jitter"
-                              : rand_augment_  ? "augment.rand_augment"
-                                               : "augment.auto_augment";
+    const std::string field = crop_              ? "augment.random_resized_crop"
+                              : jitter_.active() ? "augment.color_jitter"
+                              : rand_augment_    ? "augment.rand_augment"
+                                                 : "augment.auto_augment";
     throw InputError(name + ": " + field + " changes images of bytes, and these have other numbers",
                      {.hint = "store the images as bytes, or remove " + field});
   }
@@ -107,6 +110,11 @@ void Augmenter::check(const DatasetConfig& config, const Shape& example, bool by
     check_operations(auto_augment_->operations(), example, name, "augment.auto_augment",
                      "list augment.auto_augment.policies without Color and Contrast");
   }
+}
+
+Crop Augmenter::crop(std::int64_t epoch, std::int64_t example, std::int64_t height,
+                     std::int64_t width) const {
+  return random_resized_crop(*crop_, draws("random_resized_crop", epoch, example), height, width);
 }
 
 void Augmenter::change_bytes(std::int64_t epoch, std::int64_t example,

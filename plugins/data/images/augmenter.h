@@ -18,6 +18,7 @@
 #include "data/augmentation/image_bytes.h"
 #include "data/augmentation/rand_augment.h"
 #include "data/augmentation/random_erasing.h"
+#include "data/augmentation/random_resized_crop.h"
 #include "data/images/image_config.h"
 #include "trivet/tensor/random.h"
 #include "trivet/tensor/shape.h"
@@ -33,7 +34,11 @@ class Augmenter {
 
   bool active() const { return moves() || changes_bytes() || erasing_; }
   // Whether images are to be changed as bytes, with change_bytes() instead of change().
-  bool changes_bytes() const { return jitter_.active() || rand_augment_ || auto_augment_; }
+  bool changes_bytes() const { return crop_ || jitter_.active() || rand_augment_ || auto_augment_; }
+  // Whether change_bytes() gets the part of the image that crop() chooses, in place of all of it.
+  bool crops() const { return crop_.has_value(); }
+  Crop crop(std::int64_t epoch, std::int64_t example, std::int64_t height,
+            std::int64_t width) const;
 
   // Writes the changed `image` to `out`. The two must not overlap. change() takes normalized
   // images.
@@ -56,6 +61,7 @@ class Augmenter {
 
   std::int64_t padding_;
   bool flip_;
+  std::optional<RandomResizedCropConfig> crop_;
   ColorJitter jitter_;
   std::optional<RandAugment> rand_augment_;
   std::optional<AutoAugment> auto_augment_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "data/images/resize.h"
 #include "trivet/error.h"
 
 namespace trivet::data {
@@ -23,6 +24,10 @@ void EncodedConfig::validate(Diagnostics& diagnostics) const {
   if ((height == 0) != (width == 0)) {
     diagnostics.add(height == 0 ? "height" : "width", "is 0, and the other one is set",
                     "set both to resize images, or none");
+  }
+  if (center_crop_fraction && height == 0) {
+    diagnostics.add("center_crop_fraction", "is set, but height and width are not",
+                    "set them to the size of the batch's images");
   }
   if (channels == 2) diagnostics.add("channels", "is 2", "images have 1 channel or 3");
 }
@@ -66,6 +71,21 @@ void EncodedSource::read_bytes(std::int64_t example, std::span<std::uint8_t> out
   }
 }
 
+void EncodedSource::check_crops() const {
+  if (!config_.in_memory) return;
+  throw InputError(name() + ": augment.random_resized_crop takes parts of the files' own pixels, " +
+                       "and in_memory keeps the resized images alone",
+                   {.hint = "set the input's in_memory = false"});
+}
+
+void EncodedSource::read_crop(std::int64_t example, const ChooseCrop& choose,
+                              std::span<std::uint8_t> out) {
+  const Pixels image = images_->pixels(example, shape_[2]);
+  check(example, image);
+  const Crop part = choose(image.height, image.width);
+  std::ranges::copy(resized(image, part, shape_[0], shape_[1]).values, out.begin());
+}
+
 std::span<const std::uint8_t> EncodedSource::kept(std::int64_t example) const {
   const auto each = static_cast<std::size_t>(shape_.size());
   return std::span(pixels_).subspan(static_cast<std::size_t>(example) * each, each);
@@ -82,7 +102,9 @@ void EncodedSource::check(std::int64_t example, const Pixels& image) const {
 Pixels EncodedSource::decode(std::int64_t example) const {
   const Pixels image = images_->pixels(example, shape_[2]);
   check(example, image);
-  return resized(image, shape_[0], shape_[1]);
+  if (!config_.center_crop_fraction) return resized(image, shape_[0], shape_[1]);
+  const Crop part = center_crop(*config_.center_crop_fraction, image.height, image.width);
+  return resized(image, part, shape_[0], shape_[1]);
 }
 
 }  // namespace trivet::data

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@ struct EncodedConfig : DatasetConfig {
   std::int64_t height = 0;
   std::int64_t width = 0;
   std::int64_t channels = 0;
+  std::optional<double> center_crop_fraction;
   bool in_memory = true;
   Bytes limit = std::int64_t{4} << 30;
 
@@ -30,6 +32,11 @@ TRIVET_CONFIG(
     (width, "Columns to resize images to, with height.", at_least(0), at_most(65535)),
     (channels, "1: gray, 3: RGB; others are converted. 0: those of the first image.", at_least(0),
      at_most(3)),
+    (center_crop_fraction,
+     "Resizes the square in the middle of each image alone, whose side is this share of the "
+     "shorter side: 0.875 is usual in evaluation. Training with augment.random_resized_crop takes "
+     "that part instead. Unset: the whole image is resized.",
+     more_than(0), at_most(1)),
     (in_memory,
      "Decodes all images when the input is opened, and keeps a byte for each value; false: decodes "
      "an image whenever it is read."),
@@ -77,6 +84,9 @@ class EncodedSource final : public ExampleSource {
   void read(std::int64_t example, std::span<float> out) override;
   bool has_bytes() const override { return true; }
   void read_bytes(std::int64_t example, std::span<std::uint8_t> out) override;
+  void read_crop(std::int64_t example, const ChooseCrop& choose,
+                 std::span<std::uint8_t> out) override;
+  void check_crops() const override;
   void normalize(std::span<const std::uint8_t> bytes, std::span<float> out) const override {
     normalizer_.bytes(bytes, out);
   }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "data/images/resize.h"
+
 namespace trivet::data {
 namespace {
 
@@ -15,6 +17,15 @@ Shape with_batch(std::int64_t batch, const Shape& example) {
 
 }  // namespace
 
+void ExampleSource::read_crop(std::int64_t example, const ChooseCrop& choose,
+                              std::span<std::uint8_t> out) {
+  const Shape& shape = example_shape();
+  Pixels image{shape[0], shape[1], shape[2], std::vector<std::uint8_t>(out.size())};
+  read_bytes(example, image.values);
+  std::ranges::copy(resized(image, choose(shape[0], shape[1]), shape[0], shape[1]).values,
+                    out.begin());
+}
+
 ExampleInput::ExampleInput(const DatasetConfig& config, const InputContext& context,
                            std::unique_ptr<ExampleSource> source)
     : name_(context.name),
@@ -23,7 +34,10 @@ ExampleInput::ExampleInput(const DatasetConfig& config, const InputContext& cont
       batch_shape_(with_batch(config.batch_size, source_->example_shape())) {
   Augmenter augmenter(config, source_->example_shape(), source_->has_bytes(), source_->name());
   Mixer mixer(config, source_->example_shape(), source_->examples(), source_->name());
-  if (context.phase == Phase::training && augmenter.active()) augmenter_ = std::move(augmenter);
+  if (context.phase == Phase::training && augmenter.active()) {
+    if (augmenter.crops()) source_->check_crops();
+    augmenter_ = std::move(augmenter);
+  }
   label_classes_ = source_->label_classes();
   if (context.phase == Phase::training && mixer.active()) {
     if (!source_->has_labels()) {
@@ -75,7 +89,14 @@ void ExampleInput::read(std::int64_t epoch, std::int64_t example, std::span<floa
   if (augmenter_->changes_bytes()) {
     plain_bytes_.resize(out.size());
     changed_bytes_.resize(out.size());
-    source_->read_bytes(example, plain_bytes_);
+    if (augmenter_->crops()) {
+      const auto choose = [&](std::int64_t height, std::int64_t width) {
+        return augmenter_->crop(epoch, example, height, width);
+      };
+      source_->read_crop(example, choose, plain_bytes_);
+    } else {
+      source_->read_bytes(example, plain_bytes_);
+    }
     augmenter_->change_bytes(epoch, example, plain_bytes_, changed_bytes_);
     source_->normalize(changed_bytes_, out);
   } else {

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "data/augmentation/random_resized_crop.h"
 #include "data/images/augmenter.h"
 #include "data/images/image_config.h"
 #include "data/images/mixer.h"
@@ -41,6 +43,13 @@ class ExampleSource {
   virtual bool has_bytes() const { return false; }
   virtual void read_bytes(std::int64_t, std::span<std::uint8_t>) {}
   virtual void normalize(std::span<const std::uint8_t>, std::span<float>) const {}
+  // The part of the image that choose(height, width) names, resized to example_shape(), for images
+  // of bytes. Sources that know an image in more detail take the part of that.
+  using ChooseCrop = std::function<Crop(std::int64_t height, std::int64_t width)>;
+  virtual void read_crop(std::int64_t example, const ChooseCrop& choose,
+                         std::span<std::uint8_t> out);
+  // Throws InputError if parts cannot be read. Called before load().
+  virtual void check_crops() const {}
   virtual std::int32_t label(std::int64_t example) const = 0;
   // Where an example is, for outputs by example.
   virtual std::string location(std::int64_t example) const {

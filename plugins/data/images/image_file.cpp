@@ -183,42 +183,4 @@ Pixels read_image_header(const std::string& file) {
   return decode_image_header(file, input_text(file, kMostFileBytes));
 }
 
-Pixels resized(const Pixels& image, std::int64_t height, std::int64_t width) {
-  if (height == image.height && width == image.width) return image;
-  struct Tap {
-    std::int64_t low, high;
-    double share;  // of high
-  };
-  const auto taps_of = [](std::int64_t from, std::int64_t to) {
-    std::vector<Tap> taps;
-    const double scale = static_cast<double>(from) / static_cast<double>(to);
-    for (std::int64_t i = 0; i < to; ++i) {
-      const double position = std::max(0.0, (static_cast<double>(i) + 0.5) * scale - 0.5);
-      const auto low = std::min(static_cast<std::int64_t>(position), from - 1);
-      taps.push_back({low, std::min(low + 1, from - 1), position - static_cast<double>(low)});
-    }
-    return taps;
-  };
-  const std::vector<Tap> rows = taps_of(image.height, height),
-                         columns = taps_of(image.width, width);
-  Pixels out{height, width, image.channels, {}};
-  out.values.reserve(static_cast<std::size_t>(height * width * image.channels));
-  const auto at = [&](std::int64_t y, std::int64_t x, std::int64_t c) {
-    return static_cast<double>(
-        image.values[static_cast<std::size_t>((y * image.width + x) * image.channels + c)]);
-  };
-  for (const Tap& row : rows) {
-    for (const Tap& column : columns) {
-      for (std::int64_t c = 0; c < image.channels; ++c) {
-        const auto along = [&](std::int64_t y) {
-          return (1 - column.share) * at(y, column.low, c) + column.share * at(y, column.high, c);
-        };
-        const double value = (1 - row.share) * along(row.low) + row.share * along(row.high);
-        out.values.push_back(static_cast<std::uint8_t>(std::lround(value)));
-      }
-    }
-  }
-  return out;
-}
-
 }  // namespace trivet::data

@@ -31,8 +31,4 @@ Pixels read_image_header(const std::string& file);
 Pixels decode_image(const std::string& name, std::string_view bytes, std::int64_t channels);
 Pixels decode_image_header(const std::string& name, std::string_view bytes);
 
-// Bilinear with pixel centers at half integers and no antialiasing (as PyTorch's interpolate with
-// align_corners = False), rounded to the nearest.
-Pixels resized(const Pixels& image, std::int64_t height, std::int64_t width);
-
 }  // namespace trivet::data

@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "data/images/image_file.h"
+#include "data/images/resize.h"
 #include "trivet/backend/backend.h"
 #include "trivet/error.h"
 #include "trivet/tensor.h"

@@ -152,7 +152,8 @@ TEST_CASE("each change alone depends on epoch, seed and example") {
   plain.num_classes = 3;
   plain.examples = plain.batch_size = 12;
   plain.noise = 0;  // so the seed changes no image, and those of a class are equal
-  data::AugmentConfig jitter, rand, policy, erasing;
+  data::AugmentConfig crop, jitter, rand, policy, erasing;
+  crop.random_resized_crop.emplace();
   jitter.color_jitter.brightness = 0.5;
   rand.rand_augment.emplace();
   policy.auto_augment = data::AutoAugmentConfig{.policy = data::AutoAugmentPolicy::cifar10};
@@ -160,7 +161,7 @@ TEST_CASE("each change alone depends on epoch, seed and example") {
   const auto pixels = [](Input& input) {
     return input.get_next().value().at("image").to_host<float>();
   };
-  for (const data::AugmentConfig& augment : {jitter, rand, policy, erasing}) {
+  for (const data::AugmentConfig& augment : {crop, jitter, rand, policy, erasing}) {
     data::SyntheticConfig config = plain;
     auto unchanged = made(config);
     config.augment = augment;

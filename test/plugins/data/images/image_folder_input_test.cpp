@@ -11,6 +11,7 @@
 #include <catch2/catch.hpp>
 
 #include "data/images/image_file.h"
+#include "data/images/resize.h"
 #include "plugins/data/files.h"
 #include "support/images/image_files.h"
 
