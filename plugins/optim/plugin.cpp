@@ -49,6 +49,8 @@ TRIVET_PLUGIN(
     trivet::schedule<optim::Linear>("Linear", "Linear decay, then constant."),
     trivet::schedule<optim::Cosine>("Cosine", "Cosine decay, then constant."),
     trivet::schedule<optim::Exponential>("Exponential", "Falls by a factor per number of steps."),
+    trivet::schedule<optim::InverseTime>("InverseTime",
+                                         "Falls as 1 / (1 + a multiple of the steps)."),
     trivet::schedule<optim::Polynomial>("Polynomial", "Polynomial decay."),
     trivet::schedule<optim::Piecewise>("Piecewise", "A value for each range of steps."),
     trivet::schedule<optim::Power>("Power", "Power decay of the step."),

@@ -131,12 +131,15 @@ bool DefaultTrainer::train_one() {
                              .loss = std::numeric_limits<double>::quiet_NaN(),
                              .learning_rate = training.learner->learning_rate(),
                              .batch_size = size.rows};
-  const bool read_loss = device_.host_visible() || bad_steps.watches() || observer_.wants_loss();
+  const bool read_loss = device_.host_visible() || bad_steps.watches() ||
+                         bad_steps.bounds_norms() || observer_.wants_loss();
   const std::vector<Batch> parts = in_task(task_, "split_batch", [&] {
     return task_.split_batch(*batch, config_.gradient_accumulation);
   });
-  Learner::Step update = training.learner->begin({.parts = static_cast<std::int64_t>(parts.size()),
-                                                  .loss_bound = bad_steps.bound(step.number)});
+  Learner::Step update =
+      training.learner->begin({.parts = static_cast<std::int64_t>(parts.size()),
+                               .loss_bound = bad_steps.bound(step.number),
+                               .gradient_norm_bound = bad_steps.norm_bound(step.number)});
   if (bad_steps.skips()) keep_before_step();
   Summaries summaries;
   if (wants_summaries(step.number)) summaries.want();
@@ -145,9 +148,15 @@ bool DefaultTrainer::train_one() {
   in_step("training", step.number, [&] {
     const Tensor mean_loss = train_on(parts, update, summaries);
     if (read_loss) step.loss = mean_loss.item();
+    step.gradient_norm = update.last_update().gradient_norm;
     const bool bad = read_loss && bad_steps.is_bad(step);
     if (!bad && !update.last_update().skipped) {
       training.loss.add(mean_loss, bad_steps.has_bound(step.number));
+      if (step.gradient_norm >= 0) {
+        Logs norm;
+        norm.set("gradient_norm", step.gradient_norm);
+        training.logs.add(norm);
+      }
     }
     if (config_.summary_histograms) add_weight_histograms(store_, summaries);
   });

@@ -12,12 +12,18 @@ namespace trivet {
 
 DivergenceGuard::DivergenceGuard(const TrainerConfig& config)
     : loss_upper_bound_(config.loss_upper_bound),
+      gradient_norm_upper_bound_(config.gradient_norm_upper_bound),
       begin_steps_(config.recovery_begin_steps),
       max_trials_(config.recovery_max_trials),
       recovery_(config.recovery) {}
 
 double DivergenceGuard::bound(std::int64_t number) const {
   return has_bound(number) ? loss_upper_bound_ : std::numeric_limits<double>::infinity();
+}
+
+double DivergenceGuard::norm_bound(std::int64_t number) const {
+  return bounds_norms() && has_bound(number) ? gradient_norm_upper_bound_
+                                             : std::numeric_limits<double>::infinity();
 }
 
 bool DivergenceGuard::is_bad(const Step& step) const {
@@ -69,6 +75,11 @@ Logs DivergenceGuard::logs() const {
 std::string DivergenceGuard::what_is_wrong(const Step& step) const {
   if (std::isnan(step.loss)) return "the training loss is not a number";
   if (std::isfinite(step.loss) && step.loss <= bound(step.number)) {
+    if (std::isfinite(step.gradient_norm) && step.gradient_norm >= norm_bound(step.number)) {
+      return fmt::format(
+          "the norm of the gradients is {}, and trainer.gradient_norm_upper_bound {}",
+          step.gradient_norm, gradient_norm_upper_bound_);
+    }
     return "the gradients are not finite";
   }
   return fmt::format("the training loss is {}", step.loss);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // DivergenceGuard: detects bad training steps and decides how the run continues:
-// trainer.loss_upper_bound and trainer.recovery. Based on Model Garden's RecoveryCondition, checked
-// after every step.
+// trainer.loss_upper_bound, gradient_norm_upper_bound and recovery. Based on Model Garden's
+// RecoveryCondition, checked after every step.
 //
-// A non-finite loss is always bad. A loss above the bound is bad from recovery_begin_steps on. If a
-// run may recover, non-finite gradients are bad, too.
+// A non-finite loss is always bad. A loss above its bound, and gradients whose norm is not below
+// theirs (Pax' skip_step_gradient_norm_value), are bad from recovery_begin_steps on. If a run may
+// recover, non-finite gradients are bad, too.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,7 @@ class DivergenceGuard {
   struct Step {
     std::int64_t number = 0;  // counted from 1
     double loss = 0;
+    double gradient_norm = -1;  // -1: not known
     double learning_rate = 0;
     std::int64_t batch_size = 0;
     std::int64_t steps = 1;  // the last of this many steps, one of which is bad
@@ -33,6 +35,9 @@ class DivergenceGuard {
   // The largest accepted loss at the step.
   double bound(std::int64_t number) const;
   bool has_bound(std::int64_t number) const { return number >= begin_steps_; }
+  // The norm of gradients from which on a step is bad.
+  double norm_bound(std::int64_t number) const;
+  bool bounds_norms() const { return gradient_norm_upper_bound_ > 0; }
 
   // Does nothing for a good step; else like `refuse`.
   void check(const Step& step) const;
@@ -59,7 +64,7 @@ class DivergenceGuard {
   RunError error(const Step& step, const std::string& what, const std::string& when) const;
   std::string what_is_wrong(const Step& step) const;
 
-  double loss_upper_bound_;
+  double loss_upper_bound_, gradient_norm_upper_bound_;
   std::int64_t begin_steps_, max_trials_;
   Recovery recovery_;
   std::int64_t trials_ = 0;

@@ -61,7 +61,8 @@ std::unique_ptr<Learner> make_learner(const TrainerConfig& config, Task& task,
                      .ema = config.ema,
                      .variational_noise = config.variational_noise,
                      .gradient_noise = config.gradient_noise,
-                     .skip_bad_updates = config.recovery_max_trials > 0});
+                     .skip_bad_updates =
+                         config.recovery_max_trials > 0 || config.gradient_norm_upper_bound > 0});
 }
 
 }  // namespace trivet

@@ -59,6 +59,10 @@ double ExponentialConfig::at(std::int64_t step) const {
   return std::max(minimum, initial_value * std::pow(decay_rate, exponent));
 }
 
+double InverseTimeConfig::at(std::int64_t step) const {
+  return initial_value / (1 + decay_rate * steps_done(step) / static_cast<double>(decay_steps));
+}
+
 double PolynomialConfig::at(std::int64_t step) const {
   const double s = steps_done(step);
   auto length = static_cast<double>(decay_steps);

@@ -8,6 +8,8 @@
 //                Loshchilov and Hutter 2017 without restarts; Model Garden's alpha is final /
 //                initial
 //   Exponential  max(minimum, initial * decay_rate^(s / d)), the quotient rounded down if staircase
+//   InverseTime  initial / (1 + decay_rate * s / d), as Keras' InverseTimeDecay and, with d = 1, the
+//                `decay` of its SGD
 //   Polynomial   final + (initial - final) * (1 - min(s, d) / d)^power; with cycle, d is replaced
 //                by d * max(1, ceil(s / d)) once s passes it; with origin = start it is
 //                initial + (final - initial) * (min(s, d) / d)^power
@@ -85,6 +87,16 @@ TRIVET_CONFIG(ExponentialConfig, trivet::optim::DecayingConfig,
                more_than(0)),
               (staircase, "Decays in steps instead of smoothly."),
               (minimum, "Minimum of the value.", at_least(0)))
+
+struct InverseTimeConfig : DecayingConfig {
+  double decay_rate = 0;
+
+  double at(std::int64_t step) const;
+};
+TRIVET_CONFIG(InverseTimeConfig, trivet::optim::DecayingConfig,
+              (decay_rate,
+               "Sets the value after decay_steps, the initial one divided by 1 + decay_rate.",
+               required, more_than(0)))
 
 // The end of the decay at which a polynomial is flat, for a power above 1.
 enum class PolynomialOrigin { start, limit };
@@ -174,6 +186,7 @@ using Constant = WarmedSchedule<ConstantConfig>;
 using Linear = WarmedSchedule<LinearConfig>;
 using Cosine = WarmedSchedule<CosineConfig>;
 using Exponential = WarmedSchedule<ExponentialConfig>;
+using InverseTime = WarmedSchedule<InverseTimeConfig>;
 using Polynomial = WarmedSchedule<PolynomialConfig>;
 using Piecewise = WarmedSchedule<PiecewiseConfig>;
 using Power = WarmedSchedule<PowerConfig>;

@@ -100,6 +100,7 @@ struct TrainerConfig {
   EmaConfig ema;
   VariationalNoiseConfig variational_noise;
   double loss_upper_bound = 1e6;
+  double gradient_norm_upper_bound = 0;
   std::vector<ConfigOf<Action>> train_actions;
   std::vector<ConfigOf<Action>> eval_actions;
   Recovery recovery = Recovery::restore;
@@ -192,11 +193,17 @@ TRIVET_CONFIG(
     (variational_noise, "Noise on the weights that training steps use.", adjustable),
     (loss_upper_bound, "A training loss above this, or one that is not a number, ends the run.",
      more_than(0), adjustable),
-    (recovery,
-     "Action after a non-finite or too large loss: restore the last checkpoint, or skip the step.",
-     adjustable),
-    (recovery_begin_steps, "First step at which a loss above loss_upper_bound is not accepted.",
+    (gradient_norm_upper_bound,
+     "A step whose gradients have this common l2 norm or a larger one ends the run, as a loss that "
+     "is too large; 0: no bound.",
      at_least(0), adjustable),
+    (recovery,
+     "Action after a loss or gradients that are not finite or too large: restore the last "
+     "checkpoint, or skip the step.",
+     adjustable),
+    (recovery_begin_steps,
+     "First step for which loss_upper_bound and gradient_norm_upper_bound count.", at_least(0),
+     adjustable),
     (recovery_max_trials, "Recoveries that the run may make; one bad step more ends it.",
      at_least(0), adjustable),
     (train_actions, "Actions after every line of training metrics, in order.", adjustable),

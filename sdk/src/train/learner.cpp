@@ -234,10 +234,10 @@ Learner::Update Learner::Step::apply_gradients(double weight, const Tensor& loss
   detail::GradientClip::Result clipped =
       clips_part ? impl.clip.norm_alone() : impl.clip.apply(impl.skips);
   check_norm(clipped.norm);
-  last_.skipped = bad_;
+  last_.gradient_norm = clipped.norm;
+  last_.skipped = bad_ || (impl.skips && clipped.norm >= options_.gradient_norm_bound);
   if (last_.skipped) return last_;
   if (impl.gradient_noise) add_noise(clipped.scale);
-  last_.gradient_norm = clipped.norm;
   last_.applied = true;
   if (impl.average && step == 0) impl.average->start();
   if (impl.average && impl.average->before_update()) impl.average->update(step);

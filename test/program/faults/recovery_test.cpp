@@ -45,6 +45,33 @@ TEST_CASE("a run that skips bad steps fails after one too many") {
   CHECK_THAT(result.output, Contains("at step 3") && Contains("after 2 skipped steps"));
 }
 
+TEST_CASE("a run may end or skip steps by the norm of its gradients") {
+  const test::TempDir temp;
+  const std::string clip = "trainer.gradient_clip.global_norm=1000 trainer.train_steps=40 ";
+  REQUIRE(test::run(test::config("vision/local.toml"), temp / "plain", clip).exit_code == 0);
+  // Norms above 0 are among the metrics of training, since they are computed for the limit.
+  CHECK(test::json_of(temp / "plain/summary.json").at("train").at("gradient_norm").get<double>() >
+        0);
+  const std::string bound = "trainer.gradient_norm_upper_bound=1e-6 ";
+  const auto ended = test::run(test::config("vision/local.toml"), temp / "ended", bound);
+  INFO(ended.output);
+  CHECK(ended.exit_code == 1);
+  CHECK_THAT(ended.output, Contains("the norm of the gradients is ") &&
+                               Contains(", and trainer.gradient_norm_upper_bound 1e-06 at step 1"));
+  const auto skipped = test::run(test::config("vision/local.toml"), temp / "skipped",
+                                 bound + "trainer.recovery=skip trainer.recovery_max_trials=2 ");
+  INFO(skipped.output);
+  CHECK(skipped.exit_code == 1);
+  CHECK_THAT(skipped.output, Contains("step 2 is skipped: the norm of the gradients is ") &&
+                                 Contains("at step 3") && Contains("after 2 skipped steps"));
+  // A bound that no step reaches changes no number.
+  const auto high = test::run(test::config("vision/local.toml"), temp / "high",
+                              clip + "trainer.gradient_norm_upper_bound=1e6 ");
+  CHECK(high.exit_code == 0);
+  CHECK(test::json_of(temp / "high/summary.json").at("train") ==
+        test::json_of(temp / "plain/summary.json").at("train"));
+}
+
 TEST_CASE("a run with non-finite weights keeps its last good checkpoint") {
   const test::TempDir temp;
   const std::string words =

@@ -344,6 +344,11 @@ TEST_CASE_METHOD(Fixture, "bad updates are skipped if configured, for any bad pa
     CHECK(step.apply_gradients(1, loss(1)).skipped);
     CHECK(step.last_update().skipped);
   }
+  set_gradients(2);
+  const double norm = 2 * std::sqrt(27.0);  // of 27 gradients
+  const auto by_norm = learner.begin({.gradient_norm_bound = 0.999 * norm}).apply_gradients(1);
+  CHECK(by_norm.skipped);
+  CHECK(by_norm.gradient_norm == Approx(norm));
   CHECK(learner.step() == 0);
   CHECK(value("body/a") == Values(3, 1));
   CHECK(learner.slots()[0].second.to_host<float>() == Values(3, 0));

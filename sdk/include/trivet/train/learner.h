@@ -112,8 +112,8 @@ struct LearnerOptions {
   EmaConfig ema{};
   VariationalNoiseConfig variational_noise{};
   GradientNoiseConfig gradient_noise{};
-  // Updates whose loss or gradients are not finite, or whose loss is above the bound, are left out
-  // and told by Update::skipped. It costs a norm of all gradients per update.
+  // Updates whose loss or gradients are not finite, or beyond a bound of LearnerStepOptions, are
+  // left out and told by Update::skipped. It costs a norm of all gradients per update.
   bool skip_bad_updates = false;
 };
 
@@ -121,6 +121,8 @@ struct LearnerStepOptions {
   std::int64_t parts = 1;  // passes whose gradients are one update
   // The largest loss of an update that is not skipped, where bad ones are.
   double loss_bound = std::numeric_limits<double>::infinity();
+  // The global norm before clipping by norm, of the whole update, from which on it is skipped.
+  double gradient_norm_bound = std::numeric_limits<double>::infinity();
 };
 
 class TRIVET_API Learner {
@@ -136,7 +138,7 @@ class TRIVET_API Learner {
   struct Update {
     double learning_rate = 0;  // of the first rule
     // Global l2 norm before clipping by norm (after clipping by value), with each_part of the mean
-    // of the clipped parts; -1 when none is asked for.
+    // of the clipped parts; -1 when none is asked for. Of a skipped update, too.
     double gradient_norm = -1;
     bool applied = true;   // false: the gradients were kept for a later call, or left out
     bool skipped = false;  // left out: weights, slots, averages and step() are as before

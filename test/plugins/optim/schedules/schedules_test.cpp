@@ -90,6 +90,14 @@ TEST_CASE("a polynomial schedule falls as a power of the remaining steps, once o
         {{0, 0.1}, {5, 0.0505}, {10, 0.001}, {11, 0.04555}, {20, 0.001}, {25, 0.0175}});
 }
 
+TEST_CASE("an inverse-time schedule falls as the reciprocal of the steps") {
+  // By hand: 0.1 / (1 + 0.5 s / 10) with s counted from 5; Keras' InverseTimeDecay.
+  Value fields = Value::table(
+      {{"initial_value", 0.1}, {"decay_rate", 0.5}, {"decay_steps", 10}, {"offset", 5}});
+  check(*schedule("InverseTime", fields),
+        {{0, 0.1}, {5, 0.1}, {15, 0.1 / 1.5}, {25, 0.05}, {205, 0.1 / 11}});
+}
+
 TEST_CASE("a polynomial schedule with its origin at the start falls faster and faster") {
   // By hand: 0.1 - 0.099 (s / 10)^2, as Praxis' Polynomial with origin = start.
   Value fields =
