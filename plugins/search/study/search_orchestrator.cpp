@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -61,20 +62,6 @@ class Telling {
   SearchRecords& records_;
 };
 
-void check_metric(const std::string& metric, const std::string& path, Diagnostics& diagnostics) {
-  const auto is_plain = [](char c) { return c != '"' && c != '\\' && c != '\n'; };
-  if (metric.empty()) diagnostics.add(path, "names no metric", "\"eval/accuracy\"");
-  if (!std::all_of(metric.begin(), metric.end(), is_plain)) {
-    diagnostics.add(path, "a metric's name has no quotes, backslashes or line ends");
-  }
-}
-
-// "eval/accuracy" also for "accuracy".
-std::string full_name(const std::string& metric) {
-  const Objective objective = parse_objective(metric);
-  return objective.kind + "/" + objective.name;
-}
-
 std::vector<Goal> goals_of(const SearchConfig& config) {
   std::vector<Goal> goals;
   for (const ObjectiveConfig& each : config.all_objectives()) goals.push_back(each.goal);
@@ -82,7 +69,7 @@ std::vector<Goal> goals_of(const SearchConfig& config) {
 }
 
 // All that is wrong with them, at once.
-void check_objectives(const SearchConfig& config, Diagnostics& diagnostics) {
+void check_goals(const SearchConfig& config, Diagnostics& diagnostics) {
   if (config.objectives.empty()) {
     check_metric(config.objective, "objective", diagnostics);
     if (!config.goal) diagnostics.add("goal", "is required", "min or max");
@@ -94,14 +81,17 @@ void check_objectives(const SearchConfig& config, Diagnostics& diagnostics) {
   if (config.stopper && config.objectives.size() > 1) {
     diagnostics.add("stopper", "a stopper compares one objective", "remove it");
   }
-  std::set<std::string> names;
-  for (std::size_t i = 0; i < config.objectives.size(); ++i) {
-    const std::string path = joined_path("objectives", i) + ".metric";
-    const std::string& metric = config.objectives[i].metric;
-    check_metric(metric, path, diagnostics);
-    if (!names.insert(full_name(metric)).second) {
-      diagnostics.add(path, "'" + metric + "' is listed twice");
-    }
+  check_objectives(config.objectives, diagnostics);
+}
+
+void check_nonfinite(const SearchConfig& config, Diagnostics& diagnostics) {
+  if (!config.value_for_nonfinite) return;
+  if (!std::isfinite(*config.value_for_nonfinite)) {
+    diagnostics.add("value_for_nonfinite", "is not finite itself", "a value that is bad");
+  }
+  if (config.objectives.size() > 1) {
+    diagnostics.add("value_for_nonfinite", "is one value, and there are several objectives",
+                    "remove it");
   }
 }
 
@@ -113,7 +103,9 @@ std::vector<ObjectiveConfig> SearchConfig::all_objectives() const {
 }
 
 void SearchConfig::validate(Diagnostics& diagnostics) const {
-  check_objectives(*this, diagnostics);
+  check_goals(*this, diagnostics);
+  check_value_of(value_of, all_objectives(), diagnostics);
+  check_nonfinite(*this, diagnostics);
   if (!orchestrator) diagnostics.add("orchestrator", "a search needs one to run its trials");
   if (!sampler) diagnostics.add("sampler", "a search needs one", "search/Tpe, search/Random");
   if (!(refresh_interval.seconds > 0 && refresh_interval.seconds <= 3600)) {
@@ -185,12 +177,16 @@ std::unique_ptr<Sampler> SearchOrchestrator::make_sampler() const {
 }
 
 StudyPlan SearchOrchestrator::plan() const {
-  StudyPlan plan{.objectives = {},
-                 .trials = config_.trials,
-                 .parallel = config_.parallel,
-                 .max_failures = config_.max_failures};
+  StudyPlan plan{
+      .objectives = {},
+      .trials = config_.trials,
+      .parallel = config_.parallel,
+      .max_failures = config_.max_failures,
+      .rule = {
+          .goals = {}, .value_of = config_.value_of, .for_nonfinite = config_.value_for_nonfinite}};
   for (const ObjectiveConfig& each : config_.all_objectives()) {
     plan.objectives.push_back(each.metric);
+    plan.rule.goals.push_back(each.goal);
   }
   for (const Map<Value>& given : config_.enqueue) {
     plan.enqueued.push_back(in_order_of(space_, given));
@@ -210,6 +206,9 @@ std::vector<std::string> SearchOrchestrator::intent() const {
                      std::string(config_.orchestrator.key());
   if (config_.stopper) head += ", stopped early by " + std::string(config_.stopper.key());
   std::vector<std::string> lines = {head};
+  if (config_.value_of.at != ValueAt::last) {
+    lines.push_back("  value of a trial: " + text_of(config_.value_of));
+  }
   for (const Dimension& dimension : space_.dimensions()) {
     lines.push_back("  " + dimension.path() + ": " + dimension.text());
   }

@@ -17,8 +17,8 @@
 //
 // The objective is a number that the trial's job writes to metrics.jsonl in its directory,
 // {wu_dir}, or that a separate evaluation job writes to continuous_eval/ in it. The last value is
-// the trial's result. A trial fails if one of its jobs fails, or if there is no value. Stopped
-// trials are canceled units; their state contains the reason.
+// the trial's result, or what `value_of` says. A trial fails if one of its jobs fails, or if there
+// is no value. Stopped trials are canceled units; their state contains the reason.
 //
 // Several objectives, each with its goal, take the place of `objective` and `goal`. Their results
 // are the trials that no other one dominates (trivet/search/pareto.h):
@@ -43,6 +43,7 @@
 #include <string_view>
 #include <vector>
 
+#include "search/study/objectives.h"
 #include "search/study/search_records.h"
 #include "search/study/study_runner.h"
 #include "trivet/launch/orchestrator.h"
@@ -52,20 +53,13 @@
 
 namespace trivet::search {
 
-struct ObjectiveConfig {
-  std::string metric;
-  Goal goal = Goal::min;
-};
-TRIVET_CONFIG(ObjectiveConfig, trivet::NoBase,
-              (metric, "A number in metrics.jsonl, as `objective` of the search.", required,
-               names_metric),
-              (goal, "Whether a lower (min) or a higher (max) value is better.", required))
-
 struct SearchConfig : launch::OrchestratorConfig {
   ConfigOf<launch::Orchestrator> orchestrator = "local/Orchestrator";
   std::string objective;
   std::optional<Goal> goal;
   std::vector<ObjectiveConfig> objectives;
+  ValueOfConfig value_of;
+  std::optional<double> value_for_nonfinite;
   std::int64_t trials = 1;
   std::int64_t parallel = 1;
   ConfigOf<Sampler> sampler = "search/Tpe";
@@ -91,6 +85,10 @@ TRIVET_CONFIG(
      "Several objectives at once, for a sampler that takes several. The results are the trials "
      "that "
      "no other one surpasses in all objectives. Default: `objective` alone."),
+    (value_of, "Which of the values measured during a trial count. Default: the last."),
+    (value_for_nonfinite,
+     "The value of a trial whose value is not finite. Default: such a trial fails. A trial whose "
+     "job fails, or that never writes the objective, fails with it, too."),
     (trials, "Number of trials.", required, at_least(1)),
     (parallel, "Trials at once. A point is chosen without the results of those that run.",
      at_least(1)),

@@ -2,7 +2,6 @@
 #include "search/study/study_runner.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <utility>
 
@@ -44,9 +43,8 @@ StudyRunner::StudyRunner(const StudyPlan& plan, Study& study, const SearchSpace&
       sampler_(sampler),
       stopper_(stopper),
       records_(records),
-      calls_(std::move(calls)) {
-  for (const std::string& text : plan_.objectives) objectives_.push_back(parse_objective(text));
-}
+      calls_(std::move(calls)),
+      value_(plan.objectives, plan.rule) {}
 
 void StudyRunner::step() {
   if (busy_) return;
@@ -122,7 +120,7 @@ void StudyRunner::add_unit(std::int64_t number) {
 
 void StudyRunner::keep(std::int64_t number, const WorkUnit& unit) {
   Unit kept{unit, {}};
-  for (const Objective& each : objectives_) kept.curves.emplace_back(unit.directory, each);
+  for (const Objective& each : value_.followed()) kept.curves.emplace_back(unit.directory, each);
   units_.insert_or_assign(number, std::move(kept));
 }
 
@@ -165,26 +163,23 @@ void StudyRunner::read_curve(std::int64_t number) {
   if (curves[0].update()) study_.set_measurements(number, curves[0].measurements());
 }
 
-// Why a unit that has completed has no value of an objective; empty if it has one.
-std::string StudyRunner::missing_value(const Unit& unit, std::size_t objective) const {
-  const std::vector<Measurement>& curve = unit.curves[objective].measurements();
-  const std::string name = objectives_[objective].kind + "/" + objectives_[objective].name;
-  if (curve.empty()) return "its metrics.jsonl has no " + name + seen_text(unit.unit);
-  return std::isfinite(curve.back().value) ? "" : "its last " + name + " is not finite";
+TrialValue::Outcome StudyRunner::outcome(const Unit& unit) const {
+  TrialValue::Curves curves;
+  for (const UnitCurve& curve : unit.curves) curves.emplace_back(curve.measurements());
+  return value_.of(curves);
 }
 
 void StudyRunner::note_end(std::int64_t number, JobState state) {
   const Unit& unit = units_.at(number);
-  Study::Ending ending{.wid = unit.unit.wid, .detail = {}};
-  if (state != JobState::completed) ending.detail = enum_name(state);
-  std::vector<double> values;
-  for (std::size_t i = 0; ending.detail.empty() && i < objectives_.size(); ++i) {
-    ending.detail = missing_value(unit, i);
-    if (ending.detail.empty()) values.push_back(unit.curves[i].measurements().back().value);
+  TrialValue::Outcome end;
+  if (state == JobState::completed) {
+    end = outcome(unit);
+    if (end.is_unseen) end.missing += seen_text(unit.unit);
+  } else {
+    end.missing = enum_name(state);
   }
-  const TrialState end = ending.detail.empty() ? TrialState::complete : TrialState::failed;
-  if (end == TrialState::failed) values.clear();
-  study_.end(number, end, values, std::move(ending));
+  study_.end(number, end.values.empty() ? TrialState::failed : TrialState::complete, end.values,
+             {.wid = unit.unit.wid, .detail = end.missing});
 }
 
 void StudyRunner::stop_if_hopeless(std::int64_t number) {
@@ -192,12 +187,10 @@ void StudyRunner::stop_if_hopeless(std::int64_t number) {
   if (trial.measurements.empty()) return;
   const std::optional<std::string> why = stopper_->should_stop(trial, study_.trials());
   if (!why) return;
-  const WorkUnit& unit = units_.at(number).unit;
-  const double last = trial.measurements.back().value;
-  study_.end(number, TrialState::stopped,
-             std::isfinite(last) ? std::vector{last} : std::vector<double>(),
-             {.wid = unit.wid, .detail = *why});
-  cancel(unit, *why);
+  const Unit& unit = units_.at(number);
+  study_.end(number, TrialState::stopped, outcome(unit).values,
+             {.wid = unit.unit.wid, .detail = *why});
+  cancel(unit.unit, *why);
 }
 
 void StudyRunner::cancel(const WorkUnit& unit, const std::string& why) {

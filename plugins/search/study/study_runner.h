@@ -16,6 +16,7 @@
 #include "search/study/measurements.h"
 #include "search/study/search_records.h"
 #include "search/study/study.h"
+#include "search/study/trial_value.h"
 #include "trivet/launch/job.h"
 #include "trivet/search/sampler.h"
 #include "trivet/search/stopper.h"
@@ -28,6 +29,7 @@ struct StudyPlan {
   std::int64_t parallel = 1;
   std::int64_t max_failures = 0;  // in a row; 0: no limit
   std::vector<Value> enqueued{};  // points, or parts of one, to try first; tables
+  ValueRule rule{};
 };
 
 // Operations on units. The first two are called with recorded units.
@@ -55,7 +57,7 @@ class StudyRunner {
  private:
   struct Unit {
     launch::WorkUnit unit;
-    std::vector<UnitCurve> curves;  // of the objectives
+    std::vector<UnitCurve> curves;  // of what the trial's values need
   };
 
   bool wants_more() const;
@@ -69,7 +71,7 @@ class StudyRunner {
   void cancel(const launch::WorkUnit& unit, const std::string& why);
   void ask();
   const Value* next_enqueued() const;
-  std::string missing_value(const Unit& unit, std::size_t objective) const;
+  TrialValue::Outcome outcome(const Unit& unit) const;
   std::optional<launch::JobState> final_state(const launch::WorkUnit& unit) const;
   std::int64_t open_units() const;
 
@@ -80,7 +82,7 @@ class StudyRunner {
   const Stopper* stopper_;
   SearchRecords& records_;
   const UnitCalls calls_;
-  std::vector<Objective> objectives_;
+  const TrialValue value_;
   std::map<std::int64_t, Unit> units_;  // by trial number
   bool taken_up_ = false, busy_ = false;
 };

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,8 +48,14 @@ class PlayedUnits final : public launch::UnitRecords {
 
   // Simulates the job of a unit.
   void measure(std::int64_t wid, std::int64_t step, double value) const {
-    std::ofstream(directory(wid) / "metrics.jsonl", std::ios::app)
-        << R"({"step": )" << step << R"(, "kind": "eval", "values": {"loss": )" << value << "}}\n";
+    log(wid, step, "\"loss\": " + short_number(value));
+  }
+  // Also of its second job, a continuous evaluation.
+  void log(std::int64_t wid, std::int64_t step, const std::string& values,
+           const std::string& job = {}) const {
+    std::filesystem::create_directories(directory(wid) / job);
+    std::ofstream(directory(wid) / job / "metrics.jsonl", std::ios::app)
+        << R"({"step": )" << step << R"(, "kind": "eval", "values": {)" << values << "}}\n";
   }
   void end(std::int64_t wid, launch::JobState state = launch::JobState::completed) {
     statuses_[wid].state = state;
@@ -64,6 +71,12 @@ class PlayedUnits final : public launch::UnitRecords {
   std::function<bool(const launch::SweepItem&)> refuses;
 
  private:
+  static std::string short_number(double value) {
+    std::ostringstream text;
+    text << value;
+    return text.str();
+  }
+
   TempDir dir_;
   std::vector<launch::WorkUnit> units_;
   std::map<std::int64_t, launch::JobStatus> statuses_;

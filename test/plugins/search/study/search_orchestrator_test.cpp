@@ -2,6 +2,8 @@
 // search/Orchestrator over a simulated one, which runs every unit at once.
 #include "search/study/search_orchestrator.h"
 
+#include <cmath>
+
 #include <catch2/catch.hpp>
 
 #include "host/item_collector.h"
@@ -220,6 +222,52 @@ TEST_CASE("a unit that is cancelled by hand is cancelled where it runs") {
   const std::int64_t wids[] = {2, 3};
   launched.orchestrator.cancel(wids);
   CHECK(calls.cancelled == std::vector<std::int64_t>{2, 3});
+}
+
+TEST_CASE("what a trial's value is of is checked by path") {
+  const auto refusal = [](search::SearchConfig config) -> std::string {
+    Diagnostics diagnostics;
+    config.validate(diagnostics);
+    if (diagnostics.list().empty()) return "accepted";
+    return diagnostics.list()[0].path + ": " + diagnostics.list()[0].what;
+  };
+  search::SearchConfig config = branin_search();
+  const auto with = [&](const search::ValueOfConfig& value_of) {
+    config.value_of = value_of;
+    return refusal(config);
+  };
+  using enum search::ValueAt;
+  CHECK(with({.at = best}) == "accepted");
+  CHECK(with({.at = mean, .last_n = 3}) == "accepted");
+  CHECK(with({.at = best, .metric = "eval/loss"}) == "accepted");
+  CHECK(with({.at = best, .metric = "time", .goal = Goal::max}) == "accepted");
+  CHECK(with({.at = best, .last_n = 3}) == "value_of.last_n: has no effect with at = \"best\"");
+  CHECK(with({.at = last, .metric = "loss"}) ==
+        "value_of.metric: has no effect with at = \"last\"");
+  CHECK(with({.at = mean, .goal = Goal::max}) == "value_of.goal: has no effect with at = \"mean\"");
+  CHECK(with({.at = best, .metric = "time"}) ==
+        "value_of.goal: is required: 'time' is no objective");
+  CHECK(with({.at = best, .goal = Goal::max}) ==
+        "value_of.goal: is the goal of value_of.metric, which is not set");
+  CHECK_THAT(with({.at = best, .metric = "a\"b", .goal = Goal::max}), Contains("quotes"));
+  CHECK_THROWS_WITH(decode<search::ValueOfConfig>(Value::table({{"at", "mean"}, {"last_n", 0}}),
+                                                  "xp.orchestrator.value_of"),
+                    Contains("xp.orchestrator.value_of.last_n"));
+  config.value_of = {};
+  config.value_for_nonfinite = 5;
+  CHECK(refusal(config) == "accepted");
+  check_round_trip(config);
+  config.value_for_nonfinite = INFINITY;
+  CHECK(refusal(config) == "value_for_nonfinite: is not finite itself");
+  config.objective.clear();
+  config.goal.reset();
+  config.objectives = {{"loss", Goal::min}, {"time", Goal::max}};
+  config.value_for_nonfinite = 5;
+  CHECK(refusal(config) == "value_for_nonfinite: is one value, and there are several objectives");
+  config.value_for_nonfinite.reset();
+  CHECK(with({.at = best}) == "value_of.metric: there are several objectives");
+  CHECK(with({.at = best, .metric = "time"}) == "accepted");
+  CHECK(with({.at = mean}) == "accepted");
 }
 
 TEST_CASE("invalid configs of a search are refused") {

@@ -145,6 +145,57 @@ TEST_CASE("a trial without a number, or whose job has failed, has failed") {
   CHECK(search.detail(3) == "cancelled");
 }
 
+TEST_CASE("a trial's value is what the search asks for, live, after a kill and of several jobs") {
+  PlayedUnits units;
+  StudyPlan plan{.objectives = {"loss"}, .trials = 3, .parallel = 3};
+  plan.rule.value_of = {.at = search::ValueAt::best, .metric = "accuracy", .goal = Goal::max};
+  {
+    Search search(units, plan);
+    search.step();
+    for (const std::int64_t wid : {1, 2, 3}) {
+      units.measure(wid, 10, 0.25);
+      units.measure(wid, 20, 0.75);
+      units.measure(wid, 30, 0.5);
+    }
+    units.log(1, 10, R"("accuracy": 0.1)", "continuous_eval");
+    units.log(1, 20, R"("accuracy": 0.9)", "continuous_eval");
+    units.log(1, 30, R"("accuracy": 0.3)", "continuous_eval");
+    units.end(1);
+    units.log(2, 10, R"("accuracy": 0.1)", "continuous_eval");
+    search.step();
+    CHECK(search.trial(0).value == 0.75);
+  }
+  Search search(units, plan);
+  units.log(2, 20, R"("accuracy": 0.05)", "continuous_eval");
+  units.log(2, 30, R"("accuracy": 0.1)", "continuous_eval");
+  units.end(2);
+  units.end(3);
+  search.step();
+  CHECK(search.trial(0).value == 0.75);
+  CHECK(search.trial(1).value == 0.5);
+  CHECK(search.trial(2).state == search::TrialState::failed);
+  CHECK(search.detail(2) == "its metrics.jsonl has no eval/accuracy (seen: eval/loss)");
+}
+
+TEST_CASE(
+    "a value may replace numbers that are not finite, but not those of a job that has failed") {
+  PlayedUnits units;
+  StudyPlan plan{.objectives = {"loss"}, .trials = 3, .parallel = 3};
+  plan.rule.for_nonfinite = 9;
+  Search search(units, plan);
+  search.step();
+  units.log(1, 10, R"("loss": NaN)");
+  units.end(1);
+  units.log(2, 10, R"("loss": null)");
+  units.end(2, JobState::failed);
+  units.end(3);
+  search.step();
+  CHECK(search.trial(0).state == search::TrialState::complete);
+  CHECK(search.trial(0).value == 9);
+  CHECK(search.trial(1).state == search::TrialState::failed);
+  CHECK(search.detail(2) == "its metrics.jsonl has no eval/loss");
+}
+
 TEST_CASE("a search that is killed after any number of steps has the same trials in the end") {
   const StudyPlan plan{.objectives = {"loss"}, .trials = 16};
   PlayedUnits alone;
@@ -213,6 +264,24 @@ TEST_CASE("a stopped trial is canceled with the reason and keeps its measurement
   units.end(2, JobState::cancelled);
   search.step();
   CHECK(search.launched == Wids{1, 3});
+}
+
+TEST_CASE("the value of a stopped trial is what the search asks for, too") {
+  search::AshaConfig config;
+  config.min_steps = 20;
+  search::StopperContext context{.goal = Goal::min};
+  const search::Asha asha(config, context);
+  PlayedUnits units;
+  StudyPlan plan{.objectives = {"loss"}, .trials = 2, .parallel = 2};
+  plan.rule.value_of.at = search::ValueAt::best;
+  Search search(units, plan, branin_space(), &asha);
+  search.step();
+  units.measure(1, 20, 0.25);
+  units.measure(2, 10, 0.5);
+  units.measure(2, 20, 0.75);
+  search.step();
+  CHECK(search.trial(1).state == search::TrialState::stopped);
+  CHECK(search.trial(1).value == 0.5);
 }
 
 TEST_CASE("events of a stopped unit contain the reason") {
