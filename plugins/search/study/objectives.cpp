@@ -46,7 +46,7 @@ void check_objectives(std::span<const ObjectiveConfig> objectives, Diagnostics& 
 }
 
 void check_value_of(const ValueOfConfig& value_of, std::span<const ObjectiveConfig> objectives,
-                    Diagnostics& diagnostics) {
+                    bool are_one, Diagnostics& diagnostics) {
   const std::string at(enum_name(value_of.at));
   const auto refuse = [&](const std::string& field, const std::string& wanted) {
     diagnostics.add("value_of." + field, "has no effect with at = \"" + at + "\"",
@@ -59,7 +59,7 @@ void check_value_of(const ValueOfConfig& value_of, std::span<const ObjectiveConf
     return;
   }
   if (value_of.metric.empty()) {
-    if (objectives.size() > 1) {
+    if (!are_one) {
       diagnostics.add("value_of.metric", "there are several objectives",
                       "name the number that decides which step is best");
     }

@@ -41,7 +41,9 @@ TRIVET_CONFIG(
      "of equals the latest. mean: the mean over the last steps. Of best and mean, only steps at "
      "which all of them were measured count."),
     (last_n, "mean: number of steps, or fewer if the trial has fewer. Default: all.", at_least(1)),
-    (metric, "best: a number in metrics.jsonl, as `objective`. Default: the objective itself.",
+    (metric,
+     "best: a number in metrics.jsonl, as `objective`. Default: the objective itself, or the "
+     "combined value.",
      names_metric),
     (goal,
      "best: whether `metric` is best where it is least (min) or greatest (max). Default: the "
@@ -57,8 +59,8 @@ std::string text_of(const ValueOfConfig& value_of);
 void check_metric(const std::string& metric, const std::string& path, Diagnostics& diagnostics);
 // What is wrong with a list of objectives, at "objectives".
 void check_objectives(std::span<const ObjectiveConfig> objectives, Diagnostics& diagnostics);
-// What is wrong with `value_of` of valid objectives, at "value_of".
+// What is wrong with `value_of` of valid objectives, at "value_of". `are_one`: they have one value.
 void check_value_of(const ValueOfConfig& value_of, std::span<const ObjectiveConfig> objectives,
-                    Diagnostics& diagnostics);
+                    bool are_one, Diagnostics& diagnostics);
 
 }  // namespace trivet::search

@@ -64,7 +64,7 @@ class Telling {
 
 std::vector<Goal> goals_of(const SearchConfig& config) {
   std::vector<Goal> goals;
-  for (const ObjectiveConfig& each : config.all_objectives()) goals.push_back(each.goal);
+  for (const ObjectiveConfig& each : config.compared()) goals.push_back(each.goal);
   return goals;
 }
 
@@ -78,8 +78,8 @@ void check_goals(const SearchConfig& config, Diagnostics& diagnostics) {
   if (!config.objective.empty() || config.goal) {
     diagnostics.add("objectives", "is set, and also objective or goal", "remove one of them");
   }
-  if (config.stopper && config.objectives.size() > 1) {
-    diagnostics.add("stopper", "a stopper compares one objective", "remove it");
+  if (config.stopper && config.objectives.size() > 1 && !config.combine) {
+    diagnostics.add("stopper", "a stopper compares one objective", "set combine, or remove it");
   }
   check_objectives(config.objectives, diagnostics);
 }
@@ -89,9 +89,9 @@ void check_nonfinite(const SearchConfig& config, Diagnostics& diagnostics) {
   if (!std::isfinite(*config.value_for_nonfinite)) {
     diagnostics.add("value_for_nonfinite", "is not finite itself", "a value that is bad");
   }
-  if (config.objectives.size() > 1) {
+  if (config.objectives.size() > 1 && !config.combine) {
     diagnostics.add("value_for_nonfinite", "is one value, and there are several objectives",
-                    "remove it");
+                    "set combine, or remove it");
   }
 }
 
@@ -102,9 +102,16 @@ std::vector<ObjectiveConfig> SearchConfig::all_objectives() const {
   return {{objective, goal.value_or(Goal::min)}};
 }
 
+std::vector<ObjectiveConfig> SearchConfig::compared() const {
+  const std::vector<ObjectiveConfig> all = all_objectives();
+  if (!combine) return all;
+  return {{combined_name(*combine, all), all.front().goal}};
+}
+
 void SearchConfig::validate(Diagnostics& diagnostics) const {
   check_goals(*this, diagnostics);
-  check_value_of(value_of, all_objectives(), diagnostics);
+  if (combine) check_combine(*combine, all_objectives(), diagnostics);
+  check_value_of(value_of, all_objectives(), combine || objectives.size() <= 1, diagnostics);
   check_nonfinite(*this, diagnostics);
   if (!orchestrator) diagnostics.add("orchestrator", "a search needs one to run its trials");
   if (!sampler) diagnostics.add("sampler", "a search needs one", "search/Tpe, search/Random");
@@ -177,13 +184,14 @@ std::unique_ptr<Sampler> SearchOrchestrator::make_sampler() const {
 }
 
 StudyPlan SearchOrchestrator::plan() const {
-  StudyPlan plan{
-      .objectives = {},
-      .trials = config_.trials,
-      .parallel = config_.parallel,
-      .max_failures = config_.max_failures,
-      .rule = {
-          .goals = {}, .value_of = config_.value_of, .for_nonfinite = config_.value_for_nonfinite}};
+  StudyPlan plan{.objectives = {},
+                 .trials = config_.trials,
+                 .parallel = config_.parallel,
+                 .max_failures = config_.max_failures,
+                 .rule = {.goals = {},
+                          .value_of = config_.value_of,
+                          .combine = config_.combine,
+                          .for_nonfinite = config_.value_for_nonfinite}};
   for (const ObjectiveConfig& each : config_.all_objectives()) {
     plan.objectives.push_back(each.metric);
     plan.rule.goals.push_back(each.goal);
@@ -196,7 +204,7 @@ StudyPlan SearchOrchestrator::plan() const {
 
 std::vector<std::string> SearchOrchestrator::intent() const {
   std::string goals;
-  for (const ObjectiveConfig& each : config_.all_objectives()) {
+  for (const ObjectiveConfig& each : config_.compared()) {
     goals += (goals.empty() ? "the " : " and the ") + std::string(enum_name(each.goal)) + " of " +
              each.metric;
   }
@@ -311,9 +319,12 @@ void SearchOrchestrator::write_goal(const std::string& failure) const {
   }
   for (const auto& [path, dimension] : config_.space) space.set(path, encode(dimension));
   Value goal = objectives.items().front();
+  if (config_.combine) goal.set("objective", config_.compared().front().metric);
   goal.set("trials", config_.trials);
   goal.set("space", std::move(space));
-  if (objectives.items().size() > 1) goal.set("objectives", std::move(objectives));
+  if (objectives.items().size() > 1) {
+    goal.set(config_.combine ? "combined" : "objectives", std::move(objectives));
+  }
   if (!failure.empty()) goal.set("failure", failure);
   replace_file(context_.experiment_directory / "search.json", to_json(goal) + "\n");
 }

@@ -25,9 +25,14 @@
 //
 //   objectives = [{ metric = "accuracy", goal = "max" }, { metric = "latency_ms", goal = "min" }]
 //
+// `combine` makes one value of them (combine.h), and the results are its best trial:
+//
+//   combine = { method = "mnas_soft", cost_objective = 20 }
+//
 // A search in which no trial has a value ends with an error, in supervisor.log. search.json records
 // the goal, and the error if there is one: {"objective", "goal", "trials", "space", "failure"},
-// with several objectives also "objectives": a list of {"objective", "goal"}.
+// with several objectives also "objectives": a list of {"objective", "goal"}; with combined ones
+// "combined": the same.
 //
 // The experiment's directory holds the whole state of the search (study.h): killed at any moment,
 // it resumes with the same trials. To add trials to an experiment that has ended, raise `trials`
@@ -43,6 +48,7 @@
 #include <string_view>
 #include <vector>
 
+#include "search/study/combine.h"
 #include "search/study/objectives.h"
 #include "search/study/search_records.h"
 #include "search/study/study_runner.h"
@@ -58,6 +64,7 @@ struct SearchConfig : launch::OrchestratorConfig {
   std::string objective;
   std::optional<Goal> goal;
   std::vector<ObjectiveConfig> objectives;
+  std::optional<CombineConfig> combine;
   ValueOfConfig value_of;
   std::optional<double> value_for_nonfinite;
   std::int64_t trials = 1;
@@ -73,6 +80,8 @@ struct SearchConfig : launch::OrchestratorConfig {
   void validate(Diagnostics& diagnostics) const;
   // `objectives`, or the only one.
   std::vector<ObjectiveConfig> all_objectives() const;
+  // The same, or the combined value.
+  std::vector<ObjectiveConfig> compared() const;
 };
 TRIVET_CONFIG(
     SearchConfig, launch::OrchestratorConfig, (orchestrator, "Where the trials run."),
@@ -85,6 +94,9 @@ TRIVET_CONFIG(
      "Several objectives at once, for a sampler that takes several. The results are the trials "
      "that "
      "no other one surpasses in all objectives. Default: `objective` alone."),
+    (combine,
+     "One value of all `objectives`, for any sampler and stopper. The results are its best trial. "
+     "Default: none."),
     (value_of, "Which of the values measured during a trial count. Default: the last."),
     (value_for_nonfinite,
      "The value of a trial whose value is not finite. Default: such a trial fails. A trial whose "

@@ -158,15 +158,20 @@ std::optional<JobState> StudyRunner::final_state(const WorkUnit& unit) const {
 }
 
 void StudyRunner::read_curve(std::int64_t number) {
-  std::vector<UnitCurve>& curves = units_.at(number).curves;
-  for (std::size_t i = 1; i < curves.size(); ++i) curves[i].update();
-  if (curves[0].update()) study_.set_measurements(number, curves[0].measurements());
+  Unit& unit = units_.at(number);
+  bool changed = false;
+  for (UnitCurve& curve : unit.curves) changed |= curve.update();
+  if (changed) study_.set_measurements(number, value_.watched(curves_of(unit)));
+}
+
+TrialValue::Curves StudyRunner::curves_of(const Unit& unit) {
+  TrialValue::Curves curves;
+  for (const UnitCurve& curve : unit.curves) curves.emplace_back(curve.measurements());
+  return curves;
 }
 
 TrialValue::Outcome StudyRunner::outcome(const Unit& unit) const {
-  TrialValue::Curves curves;
-  for (const UnitCurve& curve : unit.curves) curves.emplace_back(curve.measurements());
-  return value_.of(curves);
+  return value_.of(curves_of(unit));
 }
 
 void StudyRunner::note_end(std::int64_t number, JobState state) {

@@ -24,7 +24,7 @@
 namespace trivet::search {
 
 struct StudyPlan {
-  std::vector<std::string> objectives;  // stoppers see the first
+  std::vector<std::string> objectives;  // stoppers see the first, or the combined value
   std::int64_t trials = 0;
   std::int64_t parallel = 1;
   std::int64_t max_failures = 0;  // in a row; 0: no limit
@@ -71,6 +71,7 @@ class StudyRunner {
   void cancel(const launch::WorkUnit& unit, const std::string& why);
   void ask();
   const Value* next_enqueued() const;
+  static TrialValue::Curves curves_of(const Unit& unit);
   TrialValue::Outcome outcome(const Unit& unit) const;
   std::optional<launch::JobState> final_state(const launch::WorkUnit& unit) const;
   std::int64_t open_units() const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <utility>
 
 namespace trivet::search {
@@ -14,10 +15,15 @@ TrialValue::TrialValue(const std::vector<std::string>& objectives, ValueRule rul
   const std::string& metric = rule_.value_of.metric;
   if (!metric.empty()) {
     const std::string wanted = full_name(metric);
-    while (compared_ < objectives_ && name(compared_) != wanted) ++compared_;
-    if (compared_ == objectives_) followed_.push_back(parse_objective(metric));
+    std::size_t found = 0;
+    while (found < objectives_ && name(found) != wanted) ++found;
+    if (found == objectives_) followed_.push_back(parse_objective(metric));
+    compared_ = found;
+  } else if (rule_.combine) {
+    compared_.reset();
   }
-  compared_goal_ = compared_ < objectives_ ? rule_.goals[compared_] : Goal::min;
+  const std::size_t compared = compared_.value_or(0);
+  if (compared < objectives_) compared_goal_ = rule_.goals[compared];
   if (rule_.value_of.goal) compared_goal_ = *rule_.value_of.goal;
 }
 
@@ -55,7 +61,22 @@ TrialValue::Outcome TrialValue::of(const Curves& curves) const {
   }
   if (rule_.value_of.at == ValueAt::mean) return outcome(mean(rows));
   if (const std::optional<Chosen> chosen = best(rows)) return outcome(*chosen);
-  return nonfinite("its " + name(compared_) + " is finite at no step");
+  return nonfinite("its " + (compared_ ? name(*compared_) : "combined value") +
+                   " is finite at no step");
+}
+
+std::vector<Measurement> TrialValue::watched(const Curves& curves) const {
+  if (!rule_.combine) return {curves.front().begin(), curves.front().end()};
+  std::vector<Measurement> watched;
+  const auto end = curves.begin() + static_cast<std::ptrdiff_t>(objectives_);
+  for (const Row& row : rows_of(Curves(curves.begin(), end))) {
+    watched.push_back({row.step, combined_of(row.values)});
+  }
+  return watched;
+}
+
+double TrialValue::combined_of(std::span<const double> values) const {
+  return combined(*rule_.combine, rule_.goals, values.first(objectives_));
 }
 
 TrialValue::Chosen TrialValue::last(const Curves& curves) const {
@@ -82,7 +103,8 @@ std::optional<TrialValue::Chosen> TrialValue::best(const std::vector<Row>& rows)
   const Row* best = nullptr;
   double least = 0;
   for (const Row& row : rows) {
-    const double loss = loss_of(row.values[compared_], compared_goal_);
+    const double value = compared_ ? row.values[*compared_] : combined_of(row.values);
+    const double loss = loss_of(value, compared_goal_);
     if (!std::isfinite(loss) || (best != nullptr && loss > least)) continue;
     best = &row;
     least = loss;
@@ -99,7 +121,10 @@ TrialValue::Outcome TrialValue::outcome(const Chosen& chosen) const {
     if (std::isfinite(chosen.values[i])) continue;
     return nonfinite(chosen.before + name(i) + chosen.after + " is not finite");
   }
-  return {.values = chosen.values};
+  if (!rule_.combine) return {.values = chosen.values};
+  const double value = combined_of(chosen.values);
+  if (!std::isfinite(value)) return nonfinite("its combined value is not finite");
+  return {.values = {value}};
 }
 
 TrialValue::Outcome TrialValue::nonfinite(const std::string& what) const {

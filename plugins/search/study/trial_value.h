@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "search/study/combine.h"
 #include "search/study/measurements.h"
 #include "search/study/objectives.h"
 #include "trivet/config/goal.h"
@@ -21,6 +22,7 @@ namespace trivet::search {
 struct ValueRule {
   std::vector<Goal> goals{};  // of the objectives; min where there is none
   ValueOfConfig value_of{};
+  std::optional<CombineConfig> combine{};
   std::optional<double> for_nonfinite{};
 };
 
@@ -34,11 +36,13 @@ class TrialValue {
   // One curve for each of followed().
   using Curves = std::vector<std::span<const Measurement>>;
   struct Outcome {
-    std::vector<double> values{};  // of the objectives; empty if one of them is missing
+    std::vector<double> values{};  // of the objectives, or combined; empty if one is missing
     std::string missing{};         // why, for people
     bool is_unseen = false;        // a number was never written
   };
   Outcome of(const Curves& curves) const;
+  // The first objective, or the combined value at the steps at which all were measured.
+  std::vector<Measurement> watched(const Curves& curves) const;
 
  private:
   // The values at a step, or a mean of steps.
@@ -53,6 +57,7 @@ class TrialValue {
   };
 
   static std::vector<Row> rows_of(const Curves& curves);
+  double combined_of(std::span<const double> values) const;
   Chosen last(const Curves& curves) const;
   Chosen mean(const std::vector<Row>& rows) const;
   // Nothing if the number to compare is finite at no step.
@@ -65,7 +70,8 @@ class TrialValue {
   ValueRule rule_;
   std::vector<Objective> followed_;
   std::size_t objectives_;
-  std::size_t compared_ = 0;  // of `best`, in followed()
+  // Of `best`: in followed(). None: the combined value.
+  std::optional<std::size_t> compared_ = 0;
   Goal compared_goal_ = Goal::min;
 };
 

@@ -12,6 +12,8 @@
 #include "plugins/search/units.h"
 #include "search/samplers/random.h"
 #include "search/study/study.h"
+#include "trivet/config/json.h"
+#include "trivet/os/file.h"
 #include "trivet/plugin.h"
 
 using namespace trivet;
@@ -181,6 +183,29 @@ TEST_CASE("a search outlives a cluster that is out of reach for a while") {
   CHECK(calls.looks > 20);
 }
 
+TEST_CASE("combined objectives are one objective for samplers and records") {
+  search::SearchConfig config = branin_search();
+  config.objective.clear();
+  config.goal.reset();
+  config.objectives = {{"loss", Goal::max}, {"time", Goal::min}};
+  config.combine =
+      search::CombineConfig{.method = search::CombineMethod::mnas_soft, .cost_objective = 2};
+  Launched launched(config);
+  Diagnostics diagnostics;
+  launched.orchestrator.check({}, diagnostics);
+  CHECK(diagnostics.list().empty());
+  CHECK_THAT(launched.orchestrator.intent()[0],
+             Contains("the max of mnas_soft(eval/loss, eval/time): 7 trials"));
+  CHECK_THROWS_WITH(launched.supervise(), Contains("has no eval/time (seen: eval/loss)"));
+  const Value goal = value_from_json(
+      read_text_file(launched.units.experiment() / "search.json", 1 << 20), "search.json");
+  CHECK(goal.string_or("objective") == "mnas_soft(eval/loss, eval/time)");
+  CHECK(goal.string_or("goal") == "max");
+  CHECK(goal.find("objectives") == nullptr);
+  REQUIRE(goal.find("combined") != nullptr);
+  CHECK(goal.find("combined")->items().size() == 2);
+}
+
 TEST_CASE("a search that is asked to stop ends, and the next supervisor continues it") {
   Launched launched(branin_search());
   launched.supervise(3);
@@ -264,7 +289,17 @@ TEST_CASE("what a trial's value is of is checked by path") {
   config.objectives = {{"loss", Goal::min}, {"time", Goal::max}};
   config.value_for_nonfinite = 5;
   CHECK(refusal(config) == "value_for_nonfinite: is one value, and there are several objectives");
+  config.combine =
+      search::CombineConfig{.method = search::CombineMethod::weighted_sum, .weights = {1, 2}};
+  CHECK(refusal(config) == "accepted");
+  CHECK(with({.at = best}) == "accepted");
+  config.stopper = "search/Median";
+  CHECK(refusal(config) == "accepted");
+  check_round_trip(config);
+  config.combine.reset();
   config.value_for_nonfinite.reset();
+  CHECK(refusal(config) == "stopper: a stopper compares one objective");
+  config.stopper = {};
   CHECK(with({.at = best}) == "value_of.metric: there are several objectives");
   CHECK(with({.at = best, .metric = "time"}) == "accepted");
   CHECK(with({.at = mean}) == "accepted");

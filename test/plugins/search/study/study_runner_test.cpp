@@ -284,6 +284,36 @@ TEST_CASE("the value of a stopped trial is what the search asks for, too") {
   CHECK(search.trial(1).value == 0.5);
 }
 
+TEST_CASE("a stopper sees the combined value of several objectives, also after a kill") {
+  search::AshaConfig config;
+  config.min_steps = 10;
+  config.reduction_factor = 2;
+  search::StopperContext context{.goal = Goal::min};
+  const search::Asha asha(config, context);
+  PlayedUnits units;
+  StudyPlan plan{.objectives = {"loss", "time"}, .trials = 2, .parallel = 2};
+  plan.rule.goals = {Goal::min, Goal::min};
+  plan.rule.combine = {.method = search::CombineMethod::weighted_sum, .weights = {1, 1}};
+  {
+    Search search(units, plan, branin_space(), &asha);
+    search.step();
+    units.log(1, 10, R"("loss": 1)");
+    units.log(1, 10, R"("time": 5)", "continuous_eval");
+    units.log(2, 10, R"("loss": 2)");
+    units.end(1);
+    search.step();
+    CHECK(search.trial(0).value == 3);
+    CHECK(search.trial(0).values.empty());
+    CHECK(search.trial(1).measurements.empty());
+  }
+  Search search(units, plan, branin_space(), &asha);
+  units.log(2, 10, R"("time": 6)", "continuous_eval");
+  search.step();
+  CHECK(search.trial(1).state == search::TrialState::stopped);
+  CHECK(search.trial(1).value == 4);
+  CHECK(search.detail(1) == "rung 10: 4 is rank 2 of 2 trials, and 1 continues");
+}
+
 TEST_CASE("events of a stopped unit contain the reason") {
   PlayedUnits units;
   search::SearchRecords records(units);
