@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vanillanet.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "image_shape.h"
@@ -8,6 +9,19 @@
 #include "trivet/ops.h"
 
 namespace trivet::vision {
+namespace {
+
+ConfigOf<Layer> filters(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride,
+                        const InitConfig& init) {
+  InitConfig start = init;
+  if (init.method == Init::layer_default) {
+    const double widening = static_cast<double>(out) / static_cast<double>(in);
+    start = {Init::delta_orthogonal, std::sqrt(std::max(1.0, widening))};
+  }
+  return centered_convolution(in, out, kernel, {.stride = stride}, start);
+}
+
+}  // namespace
 
 void VanillaNetConfig::validate(Diagnostics& diagnostics) const {
   check_image_shape(diagnostics, image_shape);
@@ -41,11 +55,9 @@ VanillaNet::VanillaNet(const Config& config, Scope& scope)
       rectifier_(scope.layer(
           "rectifier",
           {"nn/LeakyRelu", Value::table({{"negative_slope", config.negative_slope}})})) {
-  InitConfig init = config.init;
-  if (init.method == Init::layer_default) init.method = Init::lecun_normal;
   std::int64_t dims = config.channels[0] / 4;
-  stem_ = scope.layer("stem", centered_convolution(image_shape_[2], dims, config.stem_kernel,
-                                                   {.stride = config.stem_stride}, init));
+  stem_ = scope.layer(
+      "stem", filters(image_shape_[2], dims, config.stem_kernel, config.stem_stride, config.init));
   if (config.stem_pool) stem_pool_ = scope.layer("stem_pool", halving_max_pool());
   for (std::size_t stage = 0; stage < config.blocks.size(); ++stage) {
     const Scope inside = scope.child("stage_" + std::to_string(stage));
@@ -54,9 +66,9 @@ VanillaNet::VanillaNet(const Config& config, Scope& scope)
       const Scope block = inside.child("block_" + std::to_string(i));
       const std::int64_t stride = i == 0 ? config.strides[stage] : 1;
       const ConfigOf<Layer> parts[] = {
-          centered_convolution(dims, narrow, 1, {}, init),
-          centered_convolution(narrow, narrow, config.kernels[stage], {.stride = stride}, init),
-          centered_convolution(narrow, wide, 1, {}, init)};
+          filters(dims, narrow, 1, 1, config.init),
+          filters(narrow, narrow, config.kernels[stage], stride, config.init),
+          filters(narrow, wide, 1, 1, config.init)};
       for (std::size_t k = 0; k < 3; ++k) {
         convolutions_.push_back(block.layer("conv_" + std::to_string(k), parts[k]));
       }

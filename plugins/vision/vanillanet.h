@@ -14,9 +14,11 @@
 //
 //   f(x) = sqrt(2 / (1 + s^2)) max(x, s x),  s = negative_slope.
 //
-// Filters start as lecun_normal unless `init` is set: normal with variance 1 / fan_in, for which
-// the paper's analysis holds, too; the paper and Praxis start with delta-orthogonal filters.
-// Praxis has no classifier. Parameters "stem/w", "stage_0/block_0/conv_0/w", ..., "output/b".
+// Filters start delta-orthogonal unless `init` is set, times sqrt(max(1, output / input channels)),
+// which keeps the mean square of a pixel where filters widen it (the paper's scale correction).
+// Praxis' factor has the two numbers of channels the other way around; the function at the start
+// is the same up to a constant. Praxis has no classifier.
+// Parameters "stem/w", "stage_0/block_0/conv_0/w", ..., "output/b".
 #pragma once
 
 #include <memory>
@@ -54,8 +56,8 @@ TRIVET_CONFIG(VanillaNetConfig, trivet::ModelConfig,
               (stem_pool, "Halves height and width once more, by max-pooling: for large images."),
               (negative_slope, "Slope of the rectifier below 0.", between(0, 1)),
               (init,
-               "Initializer of the weights. Default: lecun_normal; that of nn/Linear for the "
-               "classifier."))
+               "Initializer of the weights. Default: delta_orthogonal, times sqrt(max(1, "
+               "output_dims / input_dims)); that of nn/Linear for the classifier."))
 
 class VanillaNet final : public Model {
  public:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "layer/orthogonal.h"
 #include "trivet/error.h"
 
 namespace trivet {
@@ -75,6 +76,17 @@ void initialize(const InitConfig& init, RngKey key, const Shape& shape, std::int
       return normal(key, scale * std::sqrt(1 / fans.in), out);
     case Init::fan_in_uniform:
       return uniform(key, scale / std::sqrt(fans.in), out);
+    case Init::fan_in_truncated_normal:
+      return random_truncated_normal(key, 0, scale / std::sqrt(fans.in), out);
+    case Init::fan_out_uniform:
+      return uniform(key, scale / std::sqrt(fans.out), out);
+    case Init::fan_out_normal:
+      return normal(key, scale / std::sqrt(fans.out), out);
+    case Init::fan_out_truncated_normal:
+      return random_truncated_normal(key, 0, scale / std::sqrt(fans.out), out);
+    case Init::orthogonal:
+    case Init::delta_orthogonal:
+      return fill_orthogonal(init, key, shape, fan_in, out);
   }
   throw Error("[initialize] unknown method");
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "layer/block_layout.h"
+#include "layer/orthogonal.h"
 #include "layer/shared_layers.h"
 #include "trivet/error.h"
 #include "trivet/layer.h"
@@ -59,11 +60,14 @@ Parameter& ParameterStore::add(std::string path, const Shape& shape,
     throw Error("there is already a parameter '" + path + "'",
                 {.hint = "names must differ within a layer"});
   }
+  const InitConfig& init =
+      options.init.method == Init::layer_default ? options.fallback : options.init;
+  check_orthogonal(init.method, "'" + path + "' of shape ", shape, options.fan_in);
   auto parameter = std::make_unique<Parameter>();
   parameter->path_ = std::move(path);
   parameter->shape_ = shape;
   parameter->trainable_ = options.trainable;
-  parameter->init_ = options.init.method == Init::layer_default ? options.fallback : options.init;
+  parameter->init_ = init;
   parameter->fan_in_ = options.fan_in;
   parameter->fan_out_ = options.fan_out;
   by_path_.emplace(parameter->path_, parameter.get());

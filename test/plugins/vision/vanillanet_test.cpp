@@ -98,6 +98,46 @@ TEST_CASE("a VanillaNet computes its formula") {
   CHECK(largest_error(logits.to_host<float>(), net.logits(x)) < 1e-5);
 }
 
+TEST_CASE("a VanillaNet's filters start delta-orthogonal and keep the mean square of a pixel") {
+  Fixture fixture(small());
+  const auto check = [&](const std::string& path, std::size_t kernel, std::size_t in,
+                         std::size_t out) {
+    INFO(path);
+    const std::vector<float> w = fixture.values(path);
+    REQUIRE(w.size() == kernel * kernel * in * out);
+    const std::size_t center = kernel * kernel / 2 * in * out;
+    // With m the matrix in the center, m m^T = out / in if it widens, m^T m = 1 if it narrows.
+    const bool widens = out > in;
+    const std::size_t count = std::min(in, out), length = std::max(in, out);
+    double worst = 0, outside = 0;
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      if (i < center || i >= center + in * out) outside += std::abs(static_cast<double>(w[i]));
+    }
+    for (std::size_t a = 0; a < count * count; ++a) {
+      const auto at = [&](std::size_t v, std::size_t i) {
+        return static_cast<double>(w[center + (widens ? v * out + i : i * out + v)]);
+      };
+      double product = 0;
+      for (std::size_t i = 0; i < length; ++i) product += at(a / count, i) * at(a % count, i);
+      const double square = widens ? static_cast<double>(out) / static_cast<double>(in) : 1;
+      worst = std::max(worst, std::abs(product - (a / count == a % count ? square : 0)));
+    }
+    CHECK(worst < 1e-5);
+    CHECK(outside == 0);
+  };
+  check("stem/w", 3, 2, 2);
+  check("stage_0/block_0/conv_1/w", 3, 2, 2);
+  check("stage_0/block_0/conv_2/w", 1, 2, 8);
+  check("stage_1/block_0/conv_0/w", 1, 8, 3);
+  check("stage_1/block_1/conv_1/w", 5, 3, 3);
+  vision::VanillaNetConfig config = small();
+  config.init = {trivet::Init::constant, 0.25};
+  Fixture constant(config);
+  for (const char* path : {"stem/w", "stage_1/block_0/conv_2/w", "output/w"}) {
+    for (const float value : constant.values(path)) CHECK(value == 0.25F);
+  }
+}
+
 TEST_CASE("signals keep their size through a deep VanillaNet") {
   vision::VanillaNetConfig config = small();
   config.image_shape = {2, 2, 64};
