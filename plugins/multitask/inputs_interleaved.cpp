@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "multi_task.h"
@@ -25,11 +24,6 @@ StepOutput Interleaved::train_step(const Batch& batch, StepState& state) {
     out.logs.set(name + "/training_loss", static_cast<double>(out.loss.item()));
   }
   return out;
-}
-
-double Interleaved::loss_divisor() const {
-  const std::vector<double> weights = this->weights();
-  return std::accumulate(weights.begin(), weights.end(), 0.0);
 }
 
 // The range of the task that is drawn first.

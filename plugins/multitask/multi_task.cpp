@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <utility>
 
 #include "metric_group.h"
@@ -69,6 +70,34 @@ bool is_scope_name(const std::string& name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), fits);
 }
 
+// Their metrics and files have the names.
+void check_set_names(const Value* sets, const std::string& path, Diagnostics& diagnostics) {
+  if (sets == nullptr || !sets->is_array()) return;
+  std::map<std::string, std::size_t> seen;
+  for (std::size_t i = 0; i < sets->items().size(); ++i) {
+    const Value& set = sets->items()[i];
+    const Value* name = set.is_table() ? set.find("name") : nullptr;
+    if (name == nullptr || !name->is_string()) continue;
+    const auto [first, is_new] = seen.emplace(name->as_string(), i);
+    if (is_new) continue;
+    diagnostics.add(path + "[" + std::to_string(i) + "].name",
+                    "is '" + name->as_string() + "', and so is that of eval_inputs[" +
+                        std::to_string(first->second) + "]",
+                    "give every set of a task its own name");
+  }
+}
+
+// The evaluation of all tasks leaves out one that has named sets alone.
+bool has_own_evaluation(const Task& task) {
+  if (task.config().eval_input.has_value()) return true;
+  if (!task.config().eval_inputs.empty()) return false;
+  const auto* several = static_cast<const Subtasks*>(task.extension(kTaskSubtasks));
+  if (several == nullptr) return true;
+  const auto parts = several->subtasks(nullptr);
+  return std::any_of(parts.begin(), parts.end(),
+                     [](const Subtasks::Entry& part) { return has_own_evaluation(*part.task); });
+}
+
 Metrics& metrics_of(Metrics& groups, std::size_t task) {
   return static_cast<MetricGroup&>(*groups[task]).use();
 }
@@ -83,8 +112,8 @@ void MultiTaskConfig::validate(Diagnostics& diagnostics) const {
     if (set) diagnostics.add(field, "is not used: each of the tasks has its own", "remove it");
   }
   if (!eval_inputs.empty()) {
-    diagnostics.add("eval_inputs", "are not used: each of the tasks has its own eval_input",
-                    "remove them");
+    diagnostics.add("eval_inputs", "are not used: each of the tasks has its own",
+                    "move them into the task that they measure");
   }
   if (!metrics.empty()) {
     diagnostics.add("metrics", "are not used: each of the tasks has its own",
@@ -106,11 +135,8 @@ void MultiTaskConfig::validate(Diagnostics& diagnostics) const {
       diagnostics.add(path + ".eval_steps", "is 0: the task would not be evaluated",
                       "-1 takes all batches");
     }
-    const Value* sets = task.task.fields().find("eval_inputs");
-    if (sets != nullptr && sets->is_array() && !sets->items().empty()) {
-      diagnostics.add(path + ".task.eval_inputs", "are not used when tasks are trained together",
-                      "its eval_input is evaluated; remove them");
-    }
+    check_set_names(task.task.fields().find("eval_inputs"), path + ".task.eval_inputs",
+                    diagnostics);
     const Value* checkpoint = task.task.fields().find("init_checkpoint");
     if (checkpoint != nullptr && checkpoint->is_string() && !checkpoint->as_string().empty()) {
       diagnostics.add(
@@ -162,6 +188,7 @@ std::vector<Source> MultiTask::sources(Phase phase) const {
   std::vector<Source> sources;
   for (std::size_t i = 0; i < subtasks_.size(); ++i) {
     const auto& [own, task] = subtasks_[i];
+    if (!training && !has_own_evaluation(*task)) continue;
     const ConfigOf<Input>& config =
         training ? task->config().train_input : task->config().eval_input;
     InputContext context{.phase = phase,
@@ -295,11 +322,12 @@ std::unique_ptr<AggregatedLogs> MultiTask::aggregate_logs(std::unique_ptr<Aggreg
 
 Logs MultiTask::reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) {
   Logs logs;
-  double total = 0;
+  double total = 0, weights = 0;
   bool any = false;
   for (std::size_t i = 0; i < subtasks_.size(); ++i) {
     const auto& [own, task] = subtasks_[i];
     auto& sums = static_cast<EvaluationState&>(state).tasks[i];
+    if (has_own_evaluation(*task)) weights += own.weight;
     if (sums.weight > 0) {
       const double loss = sums.loss / sums.weight;
       logs.set(own.name + "/validation_loss", loss);
@@ -309,7 +337,7 @@ Logs MultiTask::reduce_aggregated_logs(AggregatedLogs& state, std::int64_t globa
     if (sums.own == nullptr) continue;
     logs.merge(with_prefix(own.name, task->reduce_aggregated_logs(*sums.own, global_step)));
   }
-  if (any) logs.set("validation_loss", total / loss_divisor());
+  if (any) logs.set("validation_loss", total / loss_divisor(weights));
   return logs;
 }
 
@@ -325,13 +353,13 @@ std::vector<ExpectedInitialLoss::Range> MultiTask::expected_initial_losses() con
   return ranges;
 }
 
-std::vector<Subtasks::Entry> MultiTask::subtasks(Model& model) const {
+std::vector<Subtasks::Entry> MultiTask::subtasks(Model* model) const {
   std::vector<Entry> entries;
   for (std::size_t i = 0; i < subtasks_.size(); ++i) {
     entries.push_back({.name = subtasks_[i].config.name,
                        .path = "tasks[" + std::to_string(i) + "].task",
                        .task = subtasks_[i].task.get(),
-                       .model = &static_cast<Models&>(model).of(i)});
+                       .model = model == nullptr ? nullptr : &static_cast<Models*>(model)->of(i)});
   }
   return entries;
 }

@@ -28,7 +28,10 @@
 // minimizes; interleaved training divides it by the sum of weights.
 //
 // An evaluation runs the tasks in turn, eval_steps batches each. trainer.validation_steps would
-// count the batches of all tasks, so leave it at -1. task.init_checkpoint applies to all variables.
+// count the batches of all tasks, so leave it at -1. The named sets of a task, its eval_inputs, are
+// evaluations of their own by this task, with its program, interval and steps: the metrics of the
+// set "test" are "clothes/test/accuracy" and so on. A task with sets and without eval_input is left
+// out of the evaluation of all. task.init_checkpoint applies to all variables.
 // The tasks cannot have their own, and their `initialize` is not called.
 #pragma once
 
@@ -82,7 +85,7 @@ class MultiTask : public Task, public ExpectedInitialLoss, public Subtasks {
                                                  const StepOutput& step) override;
   Logs reduce_aggregated_logs(AggregatedLogs& state, std::int64_t global_step) override;
   const void* extension(std::string_view id) const noexcept override;
-  std::vector<Entry> subtasks(Model& model) const override;
+  std::vector<Entry> subtasks(Model* model) const override;
 
  protected:
   struct Subtask {
@@ -100,8 +103,8 @@ class MultiTask : public Task, public ExpectedInitialLoss, public Subtasks {
   // with its name.
   using Step = StepOutput (Task::*)(const Batch&, StepState&);
   StepOutput step_of_one(Step step, const Batch& batch, StepState& state) const;
-  // The divisor of the weighted sum of validation losses.
-  virtual double loss_divisor() const = 0;
+  // The divisor of the weighted sum of validation losses of tasks with this sum of weights.
+  virtual double loss_divisor(double weights) const = 0;
   // The range of each task; empty if one task has none.
   std::vector<Range> expected_initial_losses() const;
 
@@ -129,7 +132,7 @@ class Interleaved final : public MultiTask {
   Range expected_initial_loss() const override;
 
  private:
-  double loss_divisor() const override;
+  double loss_divisor(double weights) const override { return weights; }
 
   SamplerConfig sampler_;
 };
@@ -149,7 +152,7 @@ class Joint final : public MultiTask {
   Range expected_initial_loss() const override;
 
  private:
-  double loss_divisor() const override { return 1; }
+  double loss_divisor(double) const override { return 1; }
 };
 
 }  // namespace trivet::multitask

@@ -14,8 +14,8 @@ namespace trivet {
 
 struct EvalPlan {
   struct Set {
-    std::string name;           // empty: task.eval_input
-    std::size_t index = 0;      // in task.eval_inputs
+    std::string name;           // EvalSet::name
+    std::size_t index = 0;      // in eval_sets()
     std::int64_t interval = 0;  // steps; 0: only at the end of training
     std::int64_t steps = -1;    // batches; -1: all
 
@@ -25,11 +25,11 @@ struct EvalPlan {
   std::vector<std::string> names;  // of all in the config, also those that the mode skips
 
   bool has_main() const { return !sets.empty() && sets.front().is_main(); }
-  std::vector<std::size_t> indexes() const;  // of task.eval_inputs
+  std::vector<std::size_t> indexes() const;  // in eval_sets(), without task.eval_input
 };
 
 // task.eval_input comes first. A task without any input listed has its own (multitask). Throws
 // ConfigError if the mode evaluates and finds no set.
-EvalPlan eval_plan(Mode mode, const TaskConfig& task, const TrainerConfig& trainer);
+EvalPlan eval_plan(Mode mode, Task& task, const TrainerConfig& trainer);
 
 }  // namespace trivet

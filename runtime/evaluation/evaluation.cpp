@@ -28,24 +28,24 @@ class EvalSetScope {
 };
 
 // Null where the run keeps no files.
-std::unique_ptr<ExampleOutputs> outputs_of(const Task& task, const EvalInputConfig* set) {
-  if (set == nullptr || task.logging_dir().empty()) return nullptr;
-  if (set->program == EvalProgram::eval && !set->outputs) return nullptr;
-  return std::make_unique<ExampleOutputs>(task.eval_set_dir(set->name));
+std::unique_ptr<ExampleOutputs> outputs_of(const EvalSet& set) {
+  if (set.config == nullptr || set.task->logging_dir().empty()) return nullptr;
+  if (set.config->program == EvalProgram::eval && !set.config->outputs) return nullptr;
+  return std::make_unique<ExampleOutputs>(set.task->eval_set_dir(set.config->name));
 }
 
 }  // namespace
 
-Evaluation::Evaluation(Task& task, const EvalInputConfig* set, const ConfigOf<Input>& input,
-                       const std::string& path, ValidationData data, std::uint64_t seed)
-    : task_(task),
-      set_(set != nullptr ? set->name : ""),
-      path_(set != nullptr ? path + ".input" : path),
+Evaluation::Evaluation(Task& whole, EvalSet set, const ConfigOf<Input>& input, ValidationData data,
+                       std::uint64_t seed)
+    : whole_(whole),
+      set_(std::move(set)),
+      path_(set_.config != nullptr ? set_.path + ".input" : set_.path),
       config_(input),
-      program_(make_program(task, set, path, seed)),
-      outputs_(outputs_of(task, set)),
+      program_(make_program(*set_.task, set_.config, set_.path, seed)),
+      outputs_(outputs_of(set_)),
       data_(data) {
-  input_ = build_input(task, config_, Phase::evaluation, path_);
+  input_ = build_input(*set_.task, config_, Phase::evaluation, path_);
 }
 
 Evaluation::~Evaluation() = default;
@@ -73,7 +73,8 @@ std::int64_t Evaluation::first_example(const Batch& batch, std::int64_t done) co
 
 Logs Evaluation::run(Model& model, ParameterStore& store, const FpropContext& context,
                      std::int64_t steps, TrainerObserver& observer) {
-  const EvalSetScope scope(task_, set_);
+  const EvalSetScope scope(*set_.task, set_.config != nullptr ? set_.config->name : "");
+  Model& own_model = model_of(set_, whole_, model);
   // All batches have nothing to continue with.
   const bool continues = data_ == ValidationData::continue_ && steps >= 0;
   if (used_ && !continues) input_->reset();
@@ -101,7 +102,7 @@ Logs Evaluation::run(Model& model, ParameterStore& store, const FpropContext& co
       if (done > 0) own.summaries = {};
       current = &*batch;
       first = first_example(*batch, done);
-      program_->add(*batch, {model, store, own, first, take_output});
+      program_->add(*batch, {own_model, store, own, first, take_output});
       if (done == 0) summaries = std::move(own.summaries);
     });
     device.end_step();
@@ -109,7 +110,8 @@ Logs Evaluation::run(Model& model, ParameterStore& store, const FpropContext& co
   }
   if (done == 0) throw InputError("the evaluation data has no batch", {.path = path_});
   if (summaries.wanted()) {
-    observer.on_summaries(set_.empty() ? "eval" : "eval/" + set_, context.step, summaries);
+    observer.on_summaries(set_.name.empty() ? "eval" : "eval/" + set_.name, context.step,
+                          summaries);
   }
   Logs logs = program_->result(context.step);
   if (outputs_) outputs_->commit();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Evaluation: a data set for evaluations with its program: task.eval_input, or one of
-// task.eval_inputs.
+// task.eval_inputs or of those of a task that the run's is made of.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "evaluation/eval_sets.h"
 #include "evaluation/example_outputs.h"
 #include "evaluation/program.h"
 #include "trivet/trainer.h"
@@ -16,16 +17,16 @@ namespace trivet {
 
 class Evaluation {
  public:
-  // Builds the program and the input of `set`, or of task.eval_input if it is null: `input` is its
-  // config. The task must outlive this object.
-  Evaluation(Task& task, const EvalInputConfig* set, const ConfigOf<Input>& input,
-             const std::string& path, ValidationData data, std::uint64_t seed);
+  // Builds the program and the input of `set`; `input` is the input's config. The task, which is
+  // the whole one, must outlive this object.
+  Evaluation(Task& whole, EvalSet set, const ConfigOf<Input>& input, ValidationData data,
+             std::uint64_t seed);
   ~Evaluation();
 
-  // Runs the program on `steps` batches (-1: all), starting as ValidationData defines; all batches
-  // always start with the first. Empty if the
-  // observer requested a stop. Summaries for `context` are those of the first batch. Throws
-  // InputError if there is no batch.
+  // Runs the program, with the model of the whole task, on `steps` batches (-1: all), starting as
+  // ValidationData defines; all batches always start with the first. Empty if the observer
+  // requested a stop. Summaries for `context` are those of the first batch. Throws InputError if
+  // there is no batch.
   Logs run(Model& model, ParameterStore& store, const FpropContext& context, std::int64_t steps,
            TrainerObserver& observer);
 
@@ -37,8 +38,8 @@ class Evaluation {
   std::optional<Batch> next(bool continues);
   std::int64_t first_example(const Batch& batch, std::int64_t done) const;
 
-  Task& task_;
-  const std::string set_;   // its name; empty: task.eval_input
+  Task& whole_;
+  const EvalSet set_;
   const std::string path_;  // of the input in the config
   const ConfigOf<Input> config_;
   std::unique_ptr<Program> program_;

@@ -9,13 +9,12 @@
 
 namespace trivet {
 
-Evaluations::Evaluations(Task& task, const Options& options) : task_(task) {
+Evaluations::Evaluations(Task& task, const Options& options) : task_(task), all_(eval_sets(task)) {
   use_main(options);
   for (const std::size_t index : options.sets) {
-    const EvalInputConfig& set = task_.config().eval_inputs.at(index);
-    sets_[index] = std::make_unique<Evaluation>(task_, &set, set.input,
-                                                fmt::format("task.eval_inputs[{}]", index),
-                                                options.data, options.seed);
+    const EvalSet& set = all_.at(index);
+    sets_[index] =
+        std::make_unique<Evaluation>(task_, set, set.config->input, options.data, options.seed);
   }
 }
 
@@ -23,8 +22,9 @@ void Evaluations::use_main(const Options& options) {
   if (!options.main || (main_ && options.eval_input == eval_input_)) return;
   main_.reset();
   eval_input_ = options.eval_input;
-  main_ = std::make_unique<Evaluation>(task_, nullptr, options.eval_input, "task.eval_input",
-                                       options.data, options.seed);
+  main_ = std::make_unique<Evaluation>(
+      task_, EvalSet{.name = {}, .path = "task.eval_input", .config = nullptr, .task = &task_},
+      options.eval_input, options.data, options.seed);
 }
 
 Evaluation& Evaluations::main() {
@@ -35,7 +35,7 @@ Evaluation& Evaluations::main() {
 Evaluation& Evaluations::set(std::size_t index) {
   const auto found = sets_.find(index);
   if (found == sets_.end()) {
-    throw Error(fmt::format("this trainer does not evaluate task.eval_inputs[{}]", index));
+    throw Error(fmt::format("this trainer does not evaluate the set {}", index));
   }
   return *found->second;
 }
@@ -51,14 +51,14 @@ void Evaluations::restore_main(const Value& state) {
 Value Evaluations::save_sets() const {
   Value states = Value::table({});
   for (const auto& [index, set] : sets_) {
-    states.set(task_.config().eval_inputs[index].name, set->save_state());
+    states.set(all_[index].name, set->save_state());
   }
   return states;
 }
 
 void Evaluations::restore_sets(const Value& states) {
   for (const auto& [index, set] : sets_) {
-    const Value* state = states.find(task_.config().eval_inputs[index].name);
+    const Value* state = states.find(all_[index].name);
     if (state != nullptr) set->restore_state(*state);
   }
 }

@@ -17,7 +17,7 @@ class Evaluations {
   struct Options {
     ConfigOf<Input> eval_input;     // of the task, or of a stage
     bool main = true;               // evaluates it
-    std::vector<std::size_t> sets;  // indexes of task.eval_inputs
+    std::vector<std::size_t> sets;  // indexes in eval_sets()
     ValidationData data = ValidationData::restart;
     std::uint64_t seed = 0;
   };
@@ -43,6 +43,7 @@ class Evaluations {
  private:
   Task& task_;
   ConfigOf<Input> eval_input_;
+  std::vector<EvalSet> all_;
   std::unique_ptr<Evaluation> main_;
   std::map<std::size_t, std::unique_ptr<Evaluation>> sets_;  // by index
 };

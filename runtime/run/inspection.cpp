@@ -182,7 +182,7 @@ void Inspector::build() {
                          .train = trains(),
                          .eval = evaluates(),
                          .observer = observer_};
-  plan_ = eval_plan(mode_, task_->config(), fields_);
+  plan_ = eval_plan(mode_, *task_, fields_);
   context.eval_main = plan_.has_main();
   context.eval_sets = plan_.indexes();
   build_from_config("", experiment.trainer.origin(),

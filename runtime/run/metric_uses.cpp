@@ -11,6 +11,7 @@
 #include "config/file_schema.h"
 #include "config/modes.h"
 #include "config/tree/typed_tree.h"
+#include "evaluation/eval_sets.h"
 #include "step/step_parts.h"
 #include "trivet/config/enums.h"
 #include "trivet/config/schema.h"
@@ -136,8 +137,10 @@ MetricNames known_names(Task& task, const TrainerConfig& trainer, const MetricUs
   if (!uses.evaluation.empty()) {
     const Logs own = results(all_metrics(task, Phase::evaluation));
     add_names(names.evaluation, own);
-    for (const EvalInputConfig& set : task.config().eval_inputs) {
-      add_names(names.evaluation, names_of_set(set, own), set.name + "/");
+    for (const EvalSet& set : eval_sets(task)) {
+      const Logs of_set =
+          set.task == &task ? own : results(all_metrics(*set.task, Phase::evaluation));
+      add_names(names.evaluation, names_of_set(*set.config, of_set), set.name + "/");
     }
   }
   return names;

@@ -159,7 +159,7 @@ void RunSession::make_parts() {
                                  .train = trains(experiment_.mode),
                                  .eval = evaluates(experiment_.mode),
                                  .observer = recorder_};
-  const EvalPlan plan = eval_plan(experiment_.mode, task_->config(), fields_);
+  const EvalPlan plan = eval_plan(experiment_.mode, *task_, fields_);
   trainer_context.eval_main = plan.has_main();
   trainer_context.eval_sets = plan.indexes();
   build_from_config("", experiment_.trainer.origin(),

@@ -83,7 +83,7 @@ Subtasks::Entry chosen_task(Task& whole, Model& model, const std::string* name) 
     }
     const std::vector<Subtasks::Entry> tasks =
         in_plugin(item_of(*chosen.task), "subtasks", chosen.path,
-                  [&] { return several->subtasks(*chosen.model); });
+                  [&] { return several->subtasks(chosen.model); });
     const std::string_view wanted = left.substr(0, left.find('/'));
     const auto found = std::ranges::find(tasks, wanted, &Subtasks::Entry::name);
     if (found == tasks.end()) {

@@ -135,9 +135,9 @@ class Pair final : public OwnTask, public Subtasks {
   }
   // [/subtasks]
 
-  std::vector<Entry> subtasks(Model& model) const override {
-    return {{.name = "left", .path = "left", .task = &left_, .model = &model},
-            {.name = "right", .path = "right", .task = &right_, .model = &model}};
+  std::vector<Entry> subtasks(Model* model) const override {
+    return {{.name = "left", .path = "left", .task = &left_, .model = model},
+            {.name = "right", .path = "right", .task = &right_, .model = model}};
   }
 
  private:
@@ -214,7 +214,7 @@ TEST_CASE("example: a task made of others names them") {
   Mirror mirror(context);
   const Pair pair(context, guesses, mirror);
   NoModel model;
-  const auto tasks = asked<Subtasks>(pair, kTaskSubtasks)->subtasks(model);
+  const auto tasks = asked<Subtasks>(pair, kTaskSubtasks)->subtasks(&model);
   REQUIRE(tasks.size() == 2);
   CHECK(tasks[1].name == "right");
   CHECK(tasks[1].task == &mirror);

@@ -39,7 +39,8 @@ struct ActionEvent {
   std::int64_t step = 0;           // the global step
   std::int64_t previous_step = 0;  // at the event of this kind before; 0 at the first
   const Logs& logs;                // of the loop or the evaluation
-  // Names of the sets of task.eval_inputs, or "" for task.eval_input, that were not due.
+  // Names of the sets of task.eval_inputs ("clothes/test" where one of several tasks has the set),
+  // or "" for task.eval_input, that were not due.
   std::vector<std::string> skipped_sets = {};
 
   // Whether a multiple of `interval` lies in (previous_step, step].

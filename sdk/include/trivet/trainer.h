@@ -251,7 +251,8 @@ struct TrainerContext {
   bool train = true;  // which halves to build
   bool eval = true;
   TrainerObserver& observer;
-  // What evaluations need: task.eval_input, and of task.eval_inputs those of these indexes.
+  // What evaluations need: task.eval_input, and of task.eval_inputs those of these indexes. Sets of
+  // the tasks that a task is made of (Subtasks) follow its own.
   bool eval_main = true;
   std::vector<std::size_t> eval_sets{};
 };
@@ -299,8 +300,8 @@ class TRIVET_API Trainer : public Object {
   // Evaluates `steps` batches, -1: all. trainer.validation_data says where the data starts. Empty
   // when a stop was requested in the middle. [run-thread]
   virtual Logs evaluate(std::int64_t steps) = 0;
-  // The same for task.eval_inputs[set], by that set's program; the logs have no prefix. Default:
-  // throws Error. [run-thread]
+  // The same for the set of this index (TrainerContext::eval_sets), by that set's program; the logs
+  // have no prefix. Default: throws Error. [run-thread]
   virtual Logs evaluate_set(std::size_t set, std::int64_t steps);
 
   // Starting values for a run without a checkpoint: the task's initialize. [run-thread]

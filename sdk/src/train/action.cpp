@@ -17,10 +17,8 @@ namespace trivet {
 Action::~Action() = default;
 
 bool ActionEvent::is_skipped(std::string_view metric) const {
-  const auto slash = metric.find('/');
   return std::any_of(skipped_sets.begin(), skipped_sets.end(), [&](const std::string& set) {
-    return set.empty() ? logs.find(metric) == nullptr
-                       : slash != std::string_view::npos && metric.substr(0, slash) == set;
+    return set.empty() ? logs.find(metric) == nullptr : metric.starts_with(set + "/");
   });
 }
 

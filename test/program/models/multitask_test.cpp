@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several tasks trained together, through the real program.
 #include <filesystem>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
@@ -16,6 +18,7 @@ namespace multitask_test {
 using namespace trivet;
 using Catch::Contains;
 namespace fs = std::filesystem;
+using nlohmann::json;
 
 namespace {
 
@@ -39,6 +42,33 @@ fs::path joint_config(const test::TempDir& temp) {
 
 std::string checkpoint(const fs::path& workdir, const std::string& file) {
   return test::read_file(workdir / "checkpoints/step_00000060" / file);
+}
+
+// Sets beside the tasks' eval_input: two of the first task, one of the second.
+const std::string kData =
+    "input={type=\"data/Synthetic\",image_shape=[16,16,1],num_classes=10,examples=1024,"
+    "batch_size=128,seed=";
+const std::string kSets =
+    "'task.tasks[0].task.eval_inputs=[{name=\"test\",interval=20,outputs=true," + kData +
+    "1}},{name=\"unlabeled\",program=\"infer\",interval=0," + kData +
+    "1}}]' 'task.tasks[1].task.eval_inputs=[{name=\"test\",steps=3," + kData +
+    "2}}]' trainer.train_steps=60 trainer.validation_interval=30 ";
+
+// The evaluations of a metrics.jsonl without what differs from one run to the next.
+std::vector<std::pair<int, json>> evaluations(const fs::path& workdir) {
+  std::vector<std::pair<int, json>> all;
+  for (const json& record : test::records(workdir, "eval")) {
+    all.emplace_back(record.at("step").get<int>(), record.at("values"));
+  }
+  return all;
+}
+
+std::set<std::string> names_with(const json& values, const std::string& end) {
+  std::set<std::string> names;
+  for (const auto& [name, value] : values.items()) {
+    if (name.ends_with(end)) names.insert(name.substr(0, name.size() - end.size()));
+  }
+  return names;
 }
 
 }  // namespace
@@ -101,6 +131,135 @@ TEST_CASE("tasks trained together continue exactly after a stop") {
   for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
     CHECK(checkpoint(temp / "stopped", file) == checkpoint(temp / "straight", file));
   }
+}
+
+TEST_CASE("each task evaluates its own sets, at their steps and into its own folder") {
+  const test::TempDir temp;
+  const bool joint = GENERATE(false, true);
+  const fs::path config = joint ? joint_config(temp) : test::config("vision/multitask.toml");
+  const auto result = test::run(config, temp / "run",
+                                kShort + kSets +
+                                    "trainer.best_checkpoint.metric=first/test/accuracy "
+                                    "trainer.best_checkpoint.goal=max");
+  INFO(result.output);
+  REQUIRE(result.exit_code == 0);
+  const auto records = evaluations(temp / "run");
+  using Names = std::set<std::string>;
+  const std::vector<std::pair<int, Names>> due = {
+      {20, {"first/test"}},
+      {30, {"first", "second", "second/test"}},
+      {40, {"first/test"}},
+      {60, {"first", "first/test", "second", "second/test"}}};
+  REQUIRE(records.size() == due.size());
+  for (std::size_t i = 0; i < due.size(); ++i) {
+    CHECK(records[i].first == due[i].first);
+    CHECK(names_with(records[i].second, "/accuracy") == due[i].second);
+  }
+  const json& last = records.back().second;
+  CHECK(last.at("first/test/accuracy") == last.at("first/accuracy"));
+  CHECK(last.at("first/test/validation_loss") == last.at("first/validation_loss"));
+  CHECK(last.at("first/unlabeled/examples") == 1024);
+  CHECK(last.at("second/test/validation_loss") != last.at("second/validation_loss"));
+  CHECK_FALSE(last.contains("first/test/first/accuracy"));
+  CHECK(test::json_of(temp / "run/best/best.json").at("metric") == "first/test/accuracy");
+
+  const fs::path first = temp / "run/first";
+  CHECK(test::read_file(first / "eval_inputs/test/confusion_matrix.csv") ==
+        test::read_file(first / "confusion_matrix.csv"));
+  CHECK(test::read_file(first / "eval_inputs/test/outputs_step_60.jsonl") ==
+        test::read_file(first / "eval_inputs/unlabeled/outputs_step_60.jsonl"));
+  CHECK(fs::exists(first / "eval_inputs/test/outputs_step_20.jsonl"));
+  CHECK_FALSE(fs::exists(temp / "run/eval_inputs"));
+
+  // The modes that evaluate a trained run once see the same sets.
+  const auto once = test::run(config, temp / "run", kShort + kSets + "--mode eval");
+  INFO(once.output);
+  REQUIRE(once.exit_code == 0);
+  const json again = evaluations(temp / "run/evals/1").back().second;
+  for (const char* name : {"first/test/accuracy", "second/test/validation_loss"}) {
+    CHECK(again.at(name) == last.at(name));
+  }
+  const auto inferred = test::run(config, temp / "run", kShort + kSets + "--mode infer");
+  INFO(inferred.output);
+  REQUIRE(inferred.exit_code == 0);
+  CHECK(test::read_file(temp / "run/evals/2/first/eval_inputs/unlabeled/outputs_step_60.jsonl") ==
+        test::read_file(first / "eval_inputs/unlabeled/outputs_step_60.jsonl"));
+  const auto followed =
+      test::run(config, temp / "run",
+                kShort + kSets + "--mode continuous_eval trainer.continuous_eval_timeout=0.3");
+  INFO(followed.output);
+  REQUIRE(followed.exit_code == 0);
+  CHECK(evaluations(temp / "run/continuous_eval").back().second.at("first/test/accuracy") ==
+        last.at("first/test/accuracy"));
+}
+
+TEST_CASE("sets of several tasks resume exactly where their data was") {
+  const test::TempDir temp;
+  // The checkpoint of step 33 has the positions before the evaluation at the end of that process.
+  const std::string more = kSets +
+                           "trainer.validation_data=continue trainer.validation_interval=20 "
+                           "trainer.validation_steps=5 "
+                           "task.tasks[0].task.eval_inputs[0].steps=3 trainer.train_steps=";
+  const auto whole = run(temp / "straight", more + "60");
+  INFO(whole.output);
+  REQUIRE(whole.exit_code == 0);
+  REQUIRE(run(temp / "plain", "trainer.train_steps=60").exit_code == 0);
+  REQUIRE(run(temp / "stopped", more + "33").exit_code == 0);
+  const auto result = run(temp / "stopped", more + "60");
+  INFO(result.output);
+  REQUIRE(result.exit_code == 0);
+  const auto straight = evaluations(temp / "straight"), stopped = evaluations(temp / "stopped");
+  REQUIRE(straight.size() == 3);
+  REQUIRE(stopped.size() == 4);
+  CHECK(stopped[0] == straight[0]);
+  CHECK(stopped[2] == straight[1]);
+  CHECK(stopped[3] == straight[2]);
+  CHECK(checkpoint(temp / "stopped", "model.safetensors") ==
+        checkpoint(temp / "straight", "model.safetensors"));
+  CHECK(checkpoint(temp / "plain", "model.safetensors") ==
+        checkpoint(temp / "straight", "model.safetensors"));
+}
+
+TEST_CASE("a task with sets alone is left out of the evaluation of all tasks") {
+  const test::TempDir temp;
+  const std::string alone = kShort + kSets + "task.tasks[0].task.eval_input=none ";
+  const auto one = test::run(test::config("vision/multitask.toml"), temp / "one", alone);
+  INFO(one.output);
+  REQUIRE(one.exit_code == 0);
+  const json values = evaluations(temp / "one").back().second;
+  CHECK(names_with(values, "/accuracy") ==
+        std::set<std::string>{"first/test", "second", "second/test"});
+  CHECK(values.at("validation_loss").get<double>() ==
+        Approx(values.at("second/validation_loss").get<double>()));
+  const auto none = test::run(test::config("vision/multitask.toml"), temp / "none",
+                              alone + "task.tasks[1].task.eval_input=none");
+  INFO(none.output);
+  REQUIRE(none.exit_code == 0);
+  CHECK(names_with(evaluations(temp / "none").back().second, "validation_loss") ==
+        std::set<std::string>{"first/test/", "second/test/"});
+}
+
+TEST_CASE("names of metrics and programs of the tasks' sets are checked before the run") {
+  const test::TempDir temp;
+  const auto refused = [&](const std::string& more) {
+    const auto result = run(temp / "run", kSets + more);
+    INFO(result.output);
+    CHECK(result.exit_code == 2);
+    CHECK_FALSE(fs::exists(temp / "run"));
+    return result.output;
+  };
+  CHECK_THAT(refused("trainer.best_checkpoint.metric=first/test/acuracy"),
+             Contains("trainer.best_checkpoint.metric") && Contains("first/test/accuracy"));
+  CHECK_THAT(refused("task.tasks[1].task.eval_inputs[0].program=decode"),
+             Contains("task.tasks[1].task.eval_inputs[0].program") && Contains("writes no texts"));
+  CHECK_THAT(refused("task.tasks[0].task.eval_inputs[1].name=test"),
+             Contains("task.tasks[0].task.eval_inputs[1].name") && Contains("eval_inputs[0]"));
+  CHECK_THAT(refused("task.tasks[0].task.eval_inputs[1].steps=0"),
+             Contains("task.tasks[0].task.eval_inputs[1].steps"));
+  CHECK_THAT(refused("'task.eval_inputs=[{name=\"test\"," + kData + "1}}]'"),
+             Contains("task.eval_inputs") && Contains("each of the tasks has its own"));
+  CHECK_THAT(refused("--mode decode"),
+             Contains("task.tasks[0].task.eval_inputs") && Contains("has no data"));
 }
 
 TEST_CASE("the data of a task may change between two processes of a run, but not its model") {

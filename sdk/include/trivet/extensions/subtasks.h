@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A task that is made of others with names: what `trivet predict --task NAME` asks for one of them.
-// The task derives from Subtasks, too.
+// A task that is made of others with names: what `trivet predict --task NAME` asks for one of them,
+// and where a run finds the sets of their eval_inputs, which it evaluates by them. The task derives
+// from Subtasks, too.
 //
 // Example (sdk/examples/snippets/task_extensions.cpp#subtasks):
 //
@@ -19,7 +20,7 @@
 namespace trivet {
 
 // Id for Task::extension; what it returns points to a Subtasks.
-inline constexpr std::string_view kTaskSubtasks = "trivet.task.subtasks/1";
+inline constexpr std::string_view kTaskSubtasks = "trivet.task.subtasks/2";
 
 class Subtasks {
  public:
@@ -29,8 +30,9 @@ class Subtasks {
     Task* task = nullptr;  // lives as long as the whole task
     Model* model = nullptr;
   };
-  // All tasks, with their parts of `model`, which the whole task's build_model made. [run-thread]
-  virtual std::vector<Entry> subtasks(Model& model) const = 0;
+  // All tasks, in the order of the config, with their parts of `model`, which the whole task's
+  // build_model made; without these if it is null. [run-thread]
+  virtual std::vector<Entry> subtasks(Model* model) const = 0;
 
  protected:
   ~Subtasks() = default;
