@@ -16,22 +16,15 @@ std::int64_t Asha::rung_below(std::int64_t step) const {
   return rung;
 }
 
-std::optional<double> Asha::loss_at(const Trial& trial, std::int64_t rung) const {
-  const auto found = std::find_if(trial.measurements.begin(), trial.measurements.end(),
-                                  [rung](const Measurement& m) { return m.step >= rung; });
-  if (found == trial.measurements.end()) return std::nullopt;
-  return measured_loss(*found, goal_);
-}
-
 std::optional<std::string> Asha::should_stop(const Trial& trial,
                                              std::span<const Trial> trials) const {
   const std::int64_t rung = rung_below(reached_step(trial));
   if (rung == 0) return std::nullopt;
-  const double loss = *loss_at(trial, rung);
+  const double loss = *loss_from(trial, rung, goal_);
   std::int64_t there = 1, better = 0;
   for (const Trial& other : trials) {
     if (other.number == trial.number) continue;
-    const std::optional<double> theirs = loss_at(other, rung);
+    const std::optional<double> theirs = loss_from(other, rung, goal_);
     there += theirs.has_value();
     better += theirs.has_value() && *theirs < loss;
   }

@@ -35,8 +35,6 @@ class Asha final : public Stopper {
  private:
   // The highest rung at or below a step; 0: none.
   std::int64_t rung_below(std::int64_t step) const;
-  // Infinity if the number is not finite.
-  std::optional<double> loss_at(const Trial& trial, std::int64_t rung) const;
 
   Config config_;
   Goal goal_;

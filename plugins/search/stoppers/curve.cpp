@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "search/stoppers/curve.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -14,6 +15,13 @@ double measured_loss(const Measurement& measurement, Goal goal) {
 
 std::int64_t reached_step(const Trial& trial) {
   return trial.measurements.empty() ? -1 : trial.measurements.back().step;
+}
+
+std::optional<double> loss_from(const Trial& trial, std::int64_t step, Goal goal) {
+  const auto found = std::find_if(trial.measurements.begin(), trial.measurements.end(),
+                                  [step](const Measurement& m) { return m.step >= step; });
+  if (found == trial.measurements.end()) return std::nullopt;
+  return measured_loss(*found, goal);
 }
 
 std::string short_text(double value) {

@@ -7,9 +7,12 @@
 #include "search/samplers/gaussian_process.h"
 #include "search/samplers/nsga2.h"
 #include "search/samplers/random.h"
+#include "search/samplers/regularized_evolution.h"
 #include "search/samplers/sobol.h"
 #include "search/samplers/tpe.h"
 #include "search/stoppers/asha.h"
+#include "search/stoppers/by_rank.h"
+#include "search/stoppers/by_value.h"
 #include "search/stoppers/median.h"
 
 namespace search = trivet::search;
@@ -22,7 +25,14 @@ TEST_CASE("the configs of samplers and stoppers survive the way to a file and ba
   check_round_trip(search::CmaEsConfig{});
   check_round_trip(search::GaussianProcessConfig{});
   check_round_trip(search::Nsga2Config{});
+  check_round_trip(search::RegularizedEvolutionConfig{});
   check_round_trip(search::MedianConfig{});
+  search::ByValueConfig by_value;
+  by_value.step_values = {{.step = 10, .value = 0.5}};
+  check_round_trip(by_value);
+  search::ByRankConfig by_rank;
+  by_rank.step_ranks = {{.step = 10, .rank = 3}, {.step = 20, .fraction = 0.5}};
+  check_round_trip(by_rank);
   search::AshaConfig asha;
   asha.min_steps = 100;
   check_round_trip(asha);

@@ -10,6 +10,7 @@
 #include "search/samplers/gaussian_process.h"
 #include "search/samplers/nsga2.h"
 #include "search/samplers/random.h"
+#include "search/samplers/regularized_evolution.h"
 #include "search/samplers/sobol.h"
 #include "search/samplers/tpe.h"
 
@@ -26,12 +27,16 @@ struct Named {
 std::vector<Named> all_samplers() {
   search::TpeConfig apart;
   apart.multivariate = false;
+  search::RegularizedEvolutionConfig young;
+  young.population = 8;
+  young.tournament = 3;
   return {{"Random", maker_of<search::Random>()},
           {"Sobol", maker_of<search::Sobol>()},
           {"Tpe", maker_of<search::Tpe>()},
           {"Tpe, dimensions apart", maker_of<search::Tpe>(apart)},
           {"CmaEs", maker_of<search::CmaEs>()},
           {"Nsga2", maker_of<search::Nsga2>()},
+          {"RegularizedEvolution", maker_of<search::RegularizedEvolution>(young)},
           {"GaussianProcess", maker_of<search::GaussianProcess>()}};
 }
 

@@ -6,6 +6,8 @@
 
 #include "plugins/search/study.h"
 #include "search/stoppers/asha.h"
+#include "search/stoppers/by_rank.h"
+#include "search/stoppers/by_value.h"
 #include "search/stoppers/median.h"
 
 using namespace trivet;
@@ -151,4 +153,88 @@ TEST_CASE("the median rule waits for trials that ended and came as far, and for 
   CHECK_FALSE(median(2, 21).should_stop(trials[4], trials));
   CHECK(median(2, 20).should_stop(trials[4], trials));
   CHECK_FALSE(median(1).should_stop(curve(9, {}, search::TrialState::running), trials));
+}
+
+TEST_CASE("a trial stops that is worse than the threshold of a step that it has reached") {
+  search::ByValueConfig config;
+  config.step_values = {{.step = 10, .value = 0.5}, {.step = 30, .value = 0.3}};
+  const auto low = stopper<search::ByValue>(config),
+             high = stopper<search::ByValue>(config, Goal::max);
+  const auto stops = [](const search::Stopper& rule, std::vector<search::Measurement> points) {
+    return rule.should_stop(curve(0, std::move(points), search::TrialState::running), {});
+  };
+  CHECK_FALSE(stops(low, {}));
+  CHECK_FALSE(stops(low, {{9, 0.9}}));
+  CHECK_FALSE(stops(low, {{10, 0.5}}));
+  CHECK(*stops(low, {{10, 0.6}}) == "step 10: 0.6 is worse than 0.5");
+  CHECK_FALSE(stops(high, {{10, 0.6}}));
+  CHECK(*stops(high, {{10, 0.4}}) == "step 10: 0.4 is worse than 0.5");
+  // The first measurement at 10 or later counts, not a later one.
+  CHECK_FALSE(stops(low, {{12, 0.4}, {20, 0.9}}));
+  CHECK(*stops(low, {{12, 0.4}, {31, 0.35}}) == "step 30: 0.35 is worse than 0.3");
+  CHECK(stops(low, {{10, NAN}}));
+  CHECK(stops(high, {{10, INFINITY}}));
+}
+
+TEST_CASE("a trial stops that is worse than the other one of a rank") {
+  const auto by_rank = [](const search::StepRankConfig& rule, Goal goal = Goal::min) {
+    search::ByRankConfig config;
+    config.step_ranks = {rule};
+    return stopper<search::ByRank>(config, goal);
+  };
+  const auto trials = at_step_10({0.5, 0.1, 0.9, 0.2, 0.6});
+  using Numbers = std::vector<std::int64_t>;
+  // Trial 1 and 3 are the best two. The best other one of trial 1 is 0.2.
+  CHECK(stopped_of(by_rank({.step = 10, .rank = 1}), trials) == Numbers{0, 2, 3, 4});
+  CHECK(stopped_of(by_rank({.step = 10, .rank = 2}), trials) == Numbers{0, 2, 4});
+  CHECK(stopped_of(by_rank({.step = 10, .rank = 4}), trials) == Numbers{2});
+  CHECK(stopped_of(by_rank({.step = 10, .rank = 5}), trials).empty());
+  CHECK(stopped_of(by_rank({.step = 10, .rank = 2}, Goal::max), trials) == Numbers{0, 1, 3});
+  // Four others: rank 1 + floor(3 f).
+  CHECK(stopped_of(by_rank({.step = 10, .fraction = 0}), trials) == Numbers{0, 2, 3, 4});
+  CHECK(stopped_of(by_rank({.step = 10, .fraction = 0.5}), trials) == Numbers{0, 2, 4});
+  CHECK(stopped_of(by_rank({.step = 10, .fraction = 1}), trials) == Numbers{2});
+  CHECK(stopped_of(by_rank({.step = 10, .rank = 1, .min_histogram_size = 4}), trials).size() == 4);
+  CHECK(stopped_of(by_rank({.step = 10, .rank = 1, .min_histogram_size = 5}), trials).empty());
+  CHECK(stopped_of(by_rank({.step = 11, .rank = 1}), trials).empty());
+  CHECK(stopped_of(by_rank({.step = 10, .rank = 1}), at_step_10({0.5, 0.5})).empty());
+  CHECK(*by_rank({.step = 10, .rank = 2}).should_stop(trials[4], trials) ==
+        "step 10: 0.6 is worse than 0.2, rank 2 of 4 others");
+}
+
+TEST_CASE("a rank is compared at the last step that the trial has reached") {
+  search::ByRankConfig config;
+  config.step_ranks = {{.step = 10, .rank = 1}, {.step = 20, .rank = 1}};
+  const std::vector<search::Trial> trials = {curve(0, {{10, 0.9}, {20, 0.1}}),
+                                             curve(1, {{10, 0.5}, {25, 0.2}})};
+  CHECK(stopped_of(stopper<search::ByRank>(config), trials) == std::vector<std::int64_t>{1});
+}
+
+TEST_CASE("rules of stoppers that are missing or contradictory are refused by path") {
+  const auto problem = [](const auto& config) {
+    Diagnostics diagnostics;
+    config.validate(diagnostics);
+    if (diagnostics.list().empty()) return std::string("none");
+    return diagnostics.list()[0].path + ": " + diagnostics.list()[0].what;
+  };
+  search::ByValueConfig by_value;
+  CHECK(problem(by_value) == "step_values: is empty, so no trial would stop");
+  by_value.step_values = {{.step = 10, .value = 1}, {.step = 10, .value = 2}};
+  CHECK(problem(by_value) == "step_values[1].step: is not after the step before it");
+  by_value.step_values = {{.step = 10, .value = NAN}};
+  CHECK(problem(by_value) == "step_values[0].value: is not finite");
+  search::ByRankConfig by_rank;
+  CHECK(problem(by_rank) == "step_ranks: is empty, so no trial would stop");
+  by_rank.step_ranks = {{.step = 10, .rank = 1}, {.step = 5, .rank = 1}};
+  CHECK(problem(by_rank) == "step_ranks[1].step: is not after the step before it");
+  CHECK(problem(search::StepRankConfig{.step = 1}) == "rank: neither rank nor fraction is set");
+  CHECK(problem(search::StepRankConfig{.step = 1, .rank = 1, .fraction = 0.5}) ==
+        "rank: is set, and fraction is, too");
+  for (const char* field : {"rank", "min_histogram_size"}) {
+    CHECK_THROWS_WITH(decode<search::StepRankConfig>(Value::table({{"step", 1}, {field, 0}}), "r"),
+                      Contains(std::string("r.") + field));
+  }
+  CHECK_THROWS_WITH(
+      decode<search::StepRankConfig>(Value::table({{"step", 1}, {"fraction", 1.5}}), "r"),
+      Contains("r.fraction"));
 }
