@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vit.h"
 
+#include <cmath>
+#include <span>
+
 #include "image_shape.h"
 #include "parts.h"
 #include "trivet/ops.h"
@@ -17,6 +20,31 @@ std::int64_t length_of(const VitConfig& config) {
   const std::int64_t rows = config.image_shape[0] / config.patch,
                      columns = config.image_shape[1] / config.patch;
   return rows * columns + (config.pooling == VitPooling::class_token ? 1 : 0);
+}
+
+// Rows for the class token, if there is one, and each patch.
+std::vector<float> grid_positions(const VitConfig& config) {
+  const std::int64_t rows = config.image_shape[0] / config.patch,
+                     columns = config.image_shape[1] / config.patch, n = config.model_dims / 4;
+  std::vector<float> table;
+  if (config.pooling == VitPooling::class_token) {
+    table.assign(static_cast<std::size_t>(config.model_dims), 0.0f);
+  }
+  const auto add = [&](std::int64_t at, std::int64_t count) {
+    const double centered = static_cast<double>(at) - static_cast<double>(count) / 2;
+    const auto angle = [&](std::int64_t i) {
+      return centered / std::pow(10000.0, static_cast<double>(i) / static_cast<double>(n));
+    };
+    for (std::int64_t i = 0; i < n; ++i) table.push_back(static_cast<float>(std::sin(angle(i))));
+    for (std::int64_t i = 0; i < n; ++i) table.push_back(static_cast<float>(std::cos(angle(i))));
+  };
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t column = 0; column < columns; ++column) {
+      add(row, rows);
+      add(column, columns);
+    }
+  }
+  return table;
 }
 
 ConfigOf<Layer> patches(const VitConfig& config) {
@@ -47,6 +75,12 @@ void VitConfig::validate(Diagnostics& diagnostics) const {
                     "is " + std::to_string(num_heads) +
                         ", which does not divide model_dims = " + std::to_string(model_dims));
   }
+  if (position_emb == VitPositions::sincos_2d && model_dims % 4 != 0) {
+    diagnostics.add("model_dims",
+                    "is " + std::to_string(model_dims) +
+                        ", and position_emb = \"sincos_2d\" needs a multiple of 4",
+                    "a sine and a cosine of row and of column");
+  }
   if (image_shape.size() != 3) return;
   if (image_shape[0] % patch == 0 && image_shape[1] % patch == 0) return;
   diagnostics.add("patch", "is " + std::to_string(patch) + ", which does not divide an image of " +
@@ -62,8 +96,11 @@ Vit::Vit(const Config& config, Scope& scope)
                        ? &scope.parameter("class_token", {1, 1, config.model_dims},
                                           {.init = init_or(config.init, Init::constant, 0)})
                        : nullptr),
-      positions_(scope.parameter("positions", {length_of(config), config.model_dims},
-                                 {.init = init_or(config.init, Init::normal, 0.02)})) {
+      positions_(config.position_emb == VitPositions::learned
+                     ? &scope.parameter("positions", {length_of(config), config.model_dims},
+                                        {.init = init_or(config.init, Init::normal, 0.02)})
+                     : nullptr) {
+  if (positions_ == nullptr) fixed_positions_ = grid_positions(config);
   if (config.dropout > 0) dropout_ = scope.layer("dropout", dropout(config.dropout));
   for (std::int64_t i = 0; i < config.depth; ++i) {
     blocks_.push_back(scope.layer("block_" + std::to_string(i), block(config)));
@@ -81,7 +118,10 @@ NestedMap Vit::fprop(const Batch& batch, FpropContext& context) {
     const Tensor token = ops::expand(class_token_->value(), {x.dim(0), 1, dims_});
     x = ops::concat(std::vector<Tensor>{token, x}, 1);
   }
-  x = ops::add(x, positions_.value());
+  x = ops::add(x, positions_ != nullptr
+                      ? positions_->value()
+                      : Tensor::from(x.device(), std::span<const float>(fixed_positions_),
+                                     {x.dim(1), dims_}));
   if (dropout_) x = dropout_->fprop(x, context);
   for (const auto& block : blocks_) x = block->fprop(x, context);
   x = norm_->fprop(x, context);

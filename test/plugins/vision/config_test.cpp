@@ -72,6 +72,7 @@ TEST_CASE("the configs of vision survive the way to a file and back") {
   vision::VitConfig vit;
   vit.patch = 7;
   vit.pooling = vision::VitPooling::mean;
+  vit.position_emb = vision::VitPositions::sincos_2d;
   vit.dropout = 0.25;
   check_round_trip(vit);
   check_round_trip(vision::AccuracyConfig{});

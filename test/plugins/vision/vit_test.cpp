@@ -68,17 +68,41 @@ Rows patches(const std::vector<float>& pixels, std::size_t image) {
   return rows;
 }
 
+Rows learned(const Fixture& fixture) {
+  const std::vector<float> values = fixture.values("positions");
+  Rows rows;
+  for (std::size_t i = 0; i < values.size(); i += 8) {
+    rows.emplace_back(values.begin() + static_cast<std::ptrdiff_t>(i),
+                      values.begin() + static_cast<std::ptrdiff_t>(i + 8));
+  }
+  return rows;
+}
+
+// Of the 2 x 3 patches: rows are at -1 and 0, columns at -1.5, -0.5 and 0.5; two angles each, the
+// second 100 times slower.
+Rows fixed(vision::VitPooling pooling) {
+  Rows rows;
+  if (pooling == vision::VitPooling::class_token) rows.emplace_back(8, 0.0);
+  for (const double y : {-1.0, 0.0}) {
+    for (const double x : {-1.5, -0.5, 0.5}) {
+      rows.push_back({std::sin(y), std::sin(y / 100), std::cos(y), std::cos(y / 100), std::sin(x),
+                      std::sin(x / 100), std::cos(x), std::cos(x / 100)});
+    }
+  }
+  return rows;
+}
+
 Row logits(const Fixture& fixture, const std::vector<float>& pixels, std::size_t image,
-           vision::VitPooling pooling) {
+           vision::VitPooling pooling, const Rows& positions) {
   Rows x = affine(patches(pixels, image), fixture.values("patches/w"), fixture.values("patches/b"));
   const bool token = pooling == vision::VitPooling::class_token;
   if (token) {
     const std::vector<float> values = fixture.values("class_token");
     x.insert(x.begin(), Row(values.begin(), values.end()));
   }
-  const std::vector<float> positions = fixture.values("positions");
+  REQUIRE(positions.size() == x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
-    for (std::size_t d = 0; d < 8; ++d) x[i][d] += static_cast<double>(positions[i * 8 + d]);
+    for (std::size_t d = 0; d < 8; ++d) x[i][d] += positions[i][d];
   }
   for (const std::string block : {"block_0/", "block_1/"}) {
     x = trivet::test::transformer_block(
@@ -117,12 +141,17 @@ std::int64_t parameters_of(std::int64_t dims, std::int64_t depth, std::int64_t h
 TEST_CASE("a Vit computes patches, positions, blocks and the pooled classifier") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const auto pooling = GENERATE(vision::VitPooling::class_token, vision::VitPooling::mean);
-  Fixture fixture(small(pooling), backend);
+  const auto positions = GENERATE(vision::VitPositions::learned, vision::VitPositions::sincos_2d);
+  vision::VitConfig config = small(pooling);
+  config.position_emb = positions;
+  Fixture fixture(config, backend);
   stir(fixture);
+  const bool is_learned = positions == vision::VitPositions::learned;
   const std::vector<float> pixels = random_values(2 * kHeight * kWidth * kDepth, 3);
   Row want;
   for (const std::size_t image : {0, 1}) {
-    const Row row = logits(fixture, pixels, image, pooling);
+    const Row row =
+        logits(fixture, pixels, image, pooling, is_learned ? learned(fixture) : fixed(pooling));
     want.insert(want.end(), row.begin(), row.end());
   }
   const Tensor got = fixture.logits(pixels, {2, 4, 6, 2});
@@ -174,6 +203,24 @@ TEST_CASE("a Vit starts as its authors' code: class token and classifier at 0, s
                            "block_1/attention/value/w", "output/w"}) {
     for (const float value : constant.values(path)) CHECK(value == 0.25F);
   }
+}
+
+TEST_CASE("a Vit with fixed positions has no parameter for them, and a multiple of 4 features") {
+  vision::VitConfig config = small(vision::VitPooling::class_token);
+  config.position_emb = vision::VitPositions::sincos_2d;
+  const auto shapes = Fixture(config).shapes();
+  CHECK(shapes.count("positions") == 0);
+  CHECK(shapes.count("class_token") == 1);
+  config.model_dims = 10;
+  trivet::Diagnostics found;
+  config.validate(found);
+  REQUIRE(found.list().size() == 1);
+  CHECK(found.list()[0].path == "model_dims");
+  CHECK(found.list()[0].what == "is 10, and position_emb = \"sincos_2d\" needs a multiple of 4");
+  config.position_emb = vision::VitPositions::learned;
+  trivet::Diagnostics none;
+  config.validate(none);
+  CHECK(none.list().empty());
 }
 
 TEST_CASE("a Vit drops out in training only") {
