@@ -22,6 +22,7 @@ TextPipeline pipeline_of(const LanguageModelConfig& config, const InputContext& 
   pipeline.inputs = TextTemplate(config.inputs);
   pipeline.targets = TextTemplate(config.targets);
   pipeline.suffixes = TextTemplate(config.suffixes);
+  pipeline.task_ids = TextTemplate(config.task_ids);
   pipeline.features = features_of(config, context);
   pipeline.inputs_len = config.inputs_len;
   if (config.inputs_eos) {
@@ -40,6 +41,7 @@ void LanguageModelConfig::validate(Diagnostics& diagnostics) const {
   check_template(diagnostics, "targets", targets);
   if (targets.empty()) diagnostics.add("targets", "is empty, so there is nothing to learn");
   check_template(diagnostics, "suffixes", suffixes);
+  check_template(diagnostics, "task_ids", task_ids);
   if (!suffixes.empty() && weights_on_targets_only) {
     diagnostics.add("weights_on_targets_only", "has no effect with suffixes, which alone count");
   }
@@ -63,6 +65,7 @@ LanguageModelInput::LanguageModelInput(const Config& config, InputContext& conte
     : TextSequenceInput(
           config, context, pipeline_of(config, context),
           {.indicate_inputs = !config.inputs.empty(),
+           .add_task_ids = !config.task_ids.empty(),
            .weights_on_targets_only = config.weights_on_targets_only || !config.suffixes.empty(),
            .features = features_of(config, context)}) {}
 

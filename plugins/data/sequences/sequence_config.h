@@ -134,6 +134,11 @@ TRIVET_CONFIG(TextConfig, TextSequenceConfig,
 // passthrough_features names features of the source that evaluations write into their outputs
 // (trivet/extensions/passthrough.h). Batches of training do not have them.
 //
+// With task_ids batches have "task_ids" i32 [B, T], the number of the task of each position's
+// document, 0 for padding: layers with weights for each task read it (adapter_tasks of
+// nn/TransformerBlock). The template is a number, or a feature that holds one. A data/Mixture gives
+// each of its parts such a feature: features = { text = "{text}", task = "1" }.
+//
 // With inputs_eos the inputs end with EOS, as in SeqIO, also if inputs_len cuts them. Otherwise
 // targets follow the last token of the inputs.
 struct LanguageModelConfig : TextSequenceConfig {
@@ -141,6 +146,7 @@ struct LanguageModelConfig : TextSequenceConfig {
   std::string inputs;
   std::string targets = "{text}";
   std::string suffixes;
+  std::string task_ids;
   std::vector<std::string> passthrough_features;
   std::int64_t inputs_len = 0;
   bool inputs_eos = false;
@@ -155,6 +161,9 @@ TRIVET_CONFIG(
     (suffixes,
      "Text after the targets, such as \" {verdict}\"; the loss is of its tokens alone. Empty: "
      "none."),
+    (task_ids,
+     "Number of the task of an example, from 0, such as \"1\" or \"{task}\", for layers with "
+     "weights for each task; empty: none."),
     (passthrough_features,
      "Features of the source that come back in the outputs of evaluations and of `trivet predict`, "
      "as texts. Needs pack = false."),

@@ -59,7 +59,7 @@ void check_examples(const SequenceRules& rules, DataSource& examples) {
 struct SequenceInput::RowMaker {
   TextSide side;
   DocumentSpecialTokens special;
-  bool shifted, indicate_inputs, weights_on_targets_only;
+  bool shifted, indicate_inputs, add_task_ids, weights_on_targets_only;
   std::vector<std::string> features;
 
   SequenceRules rules_of(std::shared_ptr<const TokenStore> tokens,
@@ -71,6 +71,7 @@ struct SequenceInput::RowMaker {
     rules.shifted = shifted;
     if (side.tokenizer) rules.bytes_of_id = bytes_of_ids(*side.tokenizer);
     rules.indicate_inputs = indicate_inputs;
+    rules.add_task_ids = add_task_ids;
     rules.weights_on_targets_only = weights_on_targets_only;
     rules.features = features;
     if (config.random_offsets) {
@@ -100,10 +101,10 @@ void SequenceConfig::validate(Diagnostics& diagnostics) const {
 SequenceInput::SequenceInput(const SequenceConfig& config, const InputContext& context,
                              const std::string& data, const TextSide& side, const LoadTokens& load,
                              const Options& options, const LoadExampleTokens& load_examples)
-    : SequenceInput(
-          config, context, data, side, load, options, load_examples,
-          RowMaker{side, special_tokens_of(config, side, context.name), options.shifted,
-                   options.indicate_inputs, options.weights_on_targets_only, options.features}) {}
+    : SequenceInput(config, context, data, side, load, options, load_examples,
+                    RowMaker{side, special_tokens_of(config, side, context.name), options.shifted,
+                             options.indicate_inputs, options.add_task_ids,
+                             options.weights_on_targets_only, options.features}) {}
 
 SequenceInput::SequenceInput(const SequenceConfig& config, const InputContext& context,
                              const std::string& data, const TextSide& side, const LoadTokens& load,

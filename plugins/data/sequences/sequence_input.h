@@ -31,6 +31,7 @@ class SequenceInput : public RowsInput {
   struct Options {
     bool shifted = true;
     bool indicate_inputs = false;
+    bool add_task_ids = false;
     bool weights_on_targets_only = false;
     MakeRows make_rows = {};
     std::vector<std::string> features = {};  // texts to pass through

@@ -42,16 +42,19 @@ struct SequenceRows::Fields {
         segment_ids(Tensor::host(shape, DType::i32)),
         segment_pos(Tensor::host(shape, DType::i32)),
         label_bytes(Tensor::host(shape, DType::i32)),
-        inputs_indicator(Tensor::host(shape, DType::i32)) {}
+        inputs_indicator(Tensor::host(shape, DType::i32)),
+        task_ids(Tensor::host(shape, DType::i32)) {}
 
-  Tensor ids, labels, weights, paddings, segment_ids, segment_pos, label_bytes, inputs_indicator;
+  Tensor ids, labels, weights, paddings, segment_ids, segment_pos, label_bytes, inputs_indicator,
+      task_ids;
   std::span<std::int32_t> id = filled<std::int32_t>(ids, 0),
                           label = filled<std::int32_t>(labels, 0);
   std::span<float> weight = filled<float>(weights, 0), padding = filled<float>(paddings, 1);
   std::span<std::int32_t> segment = filled<std::int32_t>(segment_ids, 0),
                           position = filled<std::int32_t>(segment_pos, 0),
                           bytes = filled<std::int32_t>(label_bytes, 0),
-                          is_input = filled<std::int32_t>(inputs_indicator, 0);
+                          is_input = filled<std::int32_t>(inputs_indicator, 0),
+                          task = filled<std::int32_t>(task_ids, 0);
 };
 
 std::vector<std::int64_t> SequenceRules::positions() const {
@@ -121,6 +124,7 @@ void SequenceRows::fill(const Row& row, std::size_t at, Fields& fields) {
     // Label i of the piece is the document's token first_label + i.
     const std::int64_t first_label =
         piece.begin + std::ssize(ids_) - piece.length - (rules_.special.bos.has_value() ? 1 : 0);
+    const std::int32_t task = rules_.tokens->task(piece.document);
     const std::int64_t inputs = rules_.tokens->inputs(piece.document) - first_label;
     const std::int64_t unweighted = rules_.tokens->unweighted(piece.document) - first_label;
     for (std::size_t i = 0; i + shift < ids_.size(); ++i, ++at) {
@@ -138,6 +142,7 @@ void SequenceRows::fill(const Row& row, std::size_t at, Fields& fields) {
       fields.segment[at] = segment;
       fields.position[at] = static_cast<std::int32_t>(i);
       fields.is_input[at] = id_is_input ? 1 : 0;
+      fields.task[at] = task;
       if (!rules_.bytes_of_id.empty() && !is_special) {
         fields.bytes[at] = rules_.bytes_of_id[static_cast<std::size_t>(label)];
       }
@@ -167,6 +172,7 @@ Batch SequenceRows::batch(std::span<const Row> rows) {
                  {"segment_pos", std::move(fields.segment_pos)}};
   if (!rules_.bytes_of_id.empty()) batch.set("label_bytes", std::move(fields.label_bytes));
   if (rules_.indicate_inputs) batch.set("inputs_indicator", std::move(fields.inputs_indicator));
+  if (rules_.add_task_ids) batch.set("task_ids", std::move(fields.task_ids));
   for (std::size_t i = 0; i < rules_.features.size(); ++i) {
     batch.set(std::string(kPassthrough) + "/" + rules_.features[i],
               passthrough_texts(feature_of(rows, i)));

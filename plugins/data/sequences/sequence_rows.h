@@ -33,6 +33,7 @@ struct SequenceRules {
   // Bytes of text of each id. Empty if unknown: batches then have no "label_bytes".
   std::vector<std::int32_t> bytes_of_id;
   bool indicate_inputs = false;          // adds "inputs_indicator", by ids
+  bool add_task_ids = false;             // adds "task_ids"
   bool weights_on_targets_only = false;  // labels that are TokenStore::unweighted get weight 0
   std::vector<std::string> features{};   // names of the tokens' texts that batches have
   // Draws where rows that are cut from all documents start in each epoch but the first. Empty:

@@ -166,9 +166,9 @@ Index make_index(Index index, const TextPipeline& pipeline, const fs::path& dire
 PreparedData prepare_tokens(const TextPipeline& pipeline, const fs::path& directory,
                             std::uint64_t shard_bytes) {
   const std::string& name = pipeline.source->name();
-  if (!pipeline.inputs.empty() || !pipeline.suffixes.empty()) {
-    throw InputError(name + ": token files do not record which tokens are inputs",
-                     {.hint = "prepare an input without `inputs` and `suffixes`"});
+  if (!pipeline.inputs.empty() || !pipeline.suffixes.empty() || !pipeline.task_ids.empty()) {
+    throw InputError(name + ": token files do not record which tokens are inputs, nor tasks",
+                     {.hint = "prepare an input without `inputs`, `suffixes` and `task_ids`"});
   }
   if (!pipeline.features.empty()) {
     throw InputError(name + ": token files do not hold passthrough_features",

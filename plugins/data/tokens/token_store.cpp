@@ -22,7 +22,11 @@ MemoryTokens::MemoryTokens(std::int64_t vocabulary_size) {
 }
 
 void MemoryTokens::add(std::span<const std::int32_t> ids, std::int64_t inputs, std::int64_t suffix,
-                       std::vector<std::string> features) {
+                       std::vector<std::string> features, std::int32_t task) {
+  if (task > 0 || !tasks_.empty()) {
+    tasks_.resize(ends_.size());
+    tasks_.push_back(task);
+  }
   if (suffix > 0 || !suffixes_.empty()) {
     suffixes_.resize(ends_.size());
     suffixes_.push_back(suffix);
@@ -54,6 +58,10 @@ std::int64_t MemoryTokens::unweighted(std::int64_t document) const {
   return length(document) - suffixes_[static_cast<std::size_t>(document)];
 }
 
+std::int32_t MemoryTokens::task(std::int64_t document) const {
+  return tasks_.empty() ? 0 : tasks_[static_cast<std::size_t>(document)];
+}
+
 std::span<const std::string> MemoryTokens::features(std::int64_t document) const {
   if (features_.empty()) return {};
   return features_[static_cast<std::size_t>(document)];
@@ -75,7 +83,8 @@ void MemoryTokens::read(std::int64_t document, std::int64_t begin,
 std::string MemoryTokens::fingerprint() const {
   return digest(std::visit([](const auto& all) { return digest_of(all); }, ids_) +
                 digest_of(ends_) + digest_of(inputs_) +
-                (suffixes_.empty() ? "" : digest_of(suffixes_)));
+                (suffixes_.empty() ? "" : digest_of(suffixes_)) +
+                (tasks_.empty() ? "" : " tasks " + digest_of(tasks_)));
 }
 
 }  // namespace trivet::data

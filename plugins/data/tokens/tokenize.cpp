@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstddef>
 #include <iterator>
+#include <system_error>
 #include <utility>
 
 #include "trivet/error.h"
@@ -131,6 +133,15 @@ std::string feature_text(const std::string& name, const SourceExample& example) 
   return std::string(found->text);
 }
 
+std::int32_t task_of(const std::string& text, const std::string& location) {
+  std::int32_t task = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, task);
+  if (error == std::errc() && stop == end && task >= 0) return task;
+  throw InputError(location + ": task_ids gives '" + text + "', which is no number of a task",
+                   {.hint = "tasks are numbered from 0"});
+}
+
 TokenizedExample tokenize_example(const TextPipeline& pipeline, const SourceExample& example) {
   TokenizedExample made;
   made.ids = encode_checked(*pipeline.tokenizer, pipeline.inputs.fill(example), example.location);
@@ -150,6 +161,9 @@ TokenizedExample tokenize_example(const TextPipeline& pipeline, const SourceExam
       encode_checked(*pipeline.tokenizer, pipeline.suffixes.fill(example), example.location);
   made.ids.insert(made.ids.end(), suffix.begin(), suffix.end());
   made.suffix = std::ssize(suffix);
+  if (!pipeline.task_ids.empty()) {
+    made.task = task_of(pipeline.task_ids.fill(example), example.location);
+  }
   for (const std::string& name : pipeline.features) {
     made.features.push_back(feature_text(name, example));
   }
@@ -169,7 +183,7 @@ std::unique_ptr<MemoryTokens> tokenize(const TextPipeline& pipeline, DataSource&
   auto tokens = std::make_unique<MemoryTokens>(pipeline.tokenizer->vocabulary_size());
   read_limited(source, limit, [&](const SourceExample& example) {
     TokenizedExample made = tokenize_example(pipeline, example);
-    tokens->add(made.ids, made.inputs, made.suffix, std::move(made.features));
+    tokens->add(made.ids, made.inputs, made.suffix, std::move(made.features), made.task);
   });
   return tokens;
 }

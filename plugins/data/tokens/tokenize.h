@@ -25,6 +25,7 @@ struct TextPipeline {
   TextTemplate inputs{""};
   TextTemplate targets{"{text}"};
   TextTemplate suffixes{""};            // after targets
+  TextTemplate task_ids{""};            // the number of an example's task; empty: 0
   std::vector<std::string> features{};  // names of those to keep as texts
   std::int64_t inputs_len = 0;          // limit on tokens of inputs, inputs_end included; 0: none
   std::optional<std::int32_t> inputs_end{};  // appended to inputs, also if they are cut
@@ -47,6 +48,7 @@ struct TokenizedExample {
   std::vector<std::int32_t> ids;  // inputs, then targets and their suffix
   std::int64_t inputs = 0;        // the number of ids of the inputs
   std::int64_t suffix = 0;        // and of the suffix
+  std::int32_t task = 0;
   std::vector<std::string> features{};
 };
 

@@ -132,6 +132,7 @@ void set_sequence_context(FpropContext& context, const Batch& batch) {
   context.positions = optional_of(batch, "segment_pos");
   context.segment_ids = optional_of(batch, "segment_ids");
   context.paddings = optional_of(batch, "paddings");
+  context.task_ids = optional_of(batch, "task_ids");
 }
 
 }  // namespace trivet::lm

@@ -75,8 +75,8 @@ void check_vocabulary(const TransformerConfig& config);
 // Throws Error unless ids are i32 [B, T] and T is at most `longest` (0: no limit).
 void check_ids(const char* model, const Tensor& ids, std::int64_t longest);
 
-// Sets the batch's "segment_pos", "segment_ids" and "paddings" in the context, each if the batch
-// has it.
+// Sets the batch's "segment_pos", "segment_ids", "paddings" and "task_ids" in the context, each if
+// the batch has it.
 void set_sequence_context(FpropContext& context, const Batch& batch);
 
 }  // namespace trivet::lm

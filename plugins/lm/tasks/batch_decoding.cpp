@@ -20,6 +20,11 @@ void check_alone(const std::int32_t* segments, std::int64_t length) {
 }  // namespace
 
 std::vector<std::optional<PromptedRow>> prompted_rows(const Batch& batch) {
+  if (batch.contains("task_ids")) {
+    throw UsageError("a program that decodes writes texts of one task, and the batch has task_ids",
+                     {.hint = "remove task_ids from the set's input, and set adapter_task_id of "
+                              "the model's blocks"});
+  }
   const Tensor& all_ids = batch.at("ids");
   const HostArray<std::int32_t> ids(all_ids), labels(batch.at("labels"));
   const HostArray<float> weights(batch.at("weights"));

@@ -41,6 +41,10 @@ void MetaInput::add_permutation() {
   batch_.set("permutation", fill_tensor<std::int32_t>(batch_size_, seq_len_, 0));
 }
 
+void MetaInput::add_task_ids() {
+  batch_.set("task_ids", fill_tensor<std::int32_t>(batch_size_, seq_len_, 0));
+}
+
 void MetaInput::add_rows(std::int64_t batch_size, std::int64_t seq_len, const std::string& prefix) {
   Tensor positions = fill_tensor<std::int32_t>(batch_size, seq_len, 0);
   const auto position = positions.mutable_span<std::int32_t>();
@@ -65,6 +69,7 @@ std::unique_ptr<Input> meta_input(const ConfigOf<Input>& config,
   if (batch_size < 1 || seq_len < 1) return nullptr;
   auto input = std::make_unique<MetaInput>(batch_size, seq_len, prefixes);
   if (is_true(config.fields().find("next_sentence"))) input->add_next_sentence();
+  if (!config.fields().string_or("task_ids").empty()) input->add_task_ids();
   const Value* permutation = config.fields().find("permutation");
   if (permutation != nullptr && permutation->is_table() && is_true(permutation->find("enabled"))) {
     input->add_permutation();

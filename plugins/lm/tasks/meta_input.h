@@ -24,6 +24,8 @@ class MetaInput final : public Input {
   void add_next_sentence();
   // Adds "permutation", with all tokens to predict.
   void add_permutation();
+  // Adds "task_ids", those of task 0.
+  void add_task_ids();
 
   std::optional<Batch> get_next() override { return batch_; }
   void reset() override {}

@@ -3,6 +3,7 @@
 
 #include "nn/attention/feed_forward.h"
 #include "nn/attention/multi_head_attention.h"
+#include "nn/attention/task_adapter.h"
 #include "nn/basic/templates.h"
 #include "trivet/ops.h"
 #include "trivet/plugin/registry.h"
@@ -80,6 +81,13 @@ std::shared_ptr<Layer> feed_forward(const TransformerBlockConfig& config, Scope&
 }
 
 std::shared_ptr<Layer> adapter(const TransformerBlockConfig& config, Scope& scope) {
+  if (config.adapter_tasks > 0) {
+    const TaskAdapter::Options options{.input_dims = config.input_dims,
+                                       .dims = config.adapter_dims,
+                                       .tasks = config.adapter_tasks,
+                                       .task_id = config.adapter_task_id};
+    return std::make_shared<TaskAdapter>(options, scope, "adapter_");
+  }
   FeedForwardConfig adapter;
   adapter.input_dims = config.input_dims;
   adapter.hidden_dims = config.adapter_dims;
@@ -107,6 +115,17 @@ void TransformerBlockConfig::validate(Diagnostics& diagnostics) const {
   needs(attention_tpl, "num_kv_heads", num_kv_heads > 0);
   needs(ffn_tpl, "hidden_dims", hidden_dims > 0);
   needs(ffn_tpl, "relu_dropout", relu_dropout.value_or(0) > 0);
+  if (adapter_tasks > 0 && adapter_dims == 0) {
+    diagnostics.add("adapter_tasks", "has no effect without adapter_dims",
+                    "set adapter_dims, the depth of each adapter");
+  }
+  if (adapter_task_id && *adapter_task_id >= adapter_tasks) {
+    diagnostics.add("adapter_task_id", adapter_tasks == 0
+                                           ? "has no effect without adapter_tasks"
+                                           : "is " + std::to_string(*adapter_task_id) +
+                                                 ", and the last task of adapter_tasks is " +
+                                                 std::to_string(adapter_tasks - 1));
+  }
   MultiHeadAttentionConfig attention;
   attention.input_dims = input_dims;
   attention.num_heads = num_heads;

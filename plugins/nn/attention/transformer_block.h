@@ -23,7 +23,9 @@
 // each block,
 //   y + adapter_out(relu(adapter_in(adapter_norm(y))))
 // with nn/Linear and adapter_dims features in between. adapter_out starts at 0, so the block starts
-// as one without an adapter.
+// as one without an adapter. With adapter_tasks, each task has weights of its own, which the task
+// ids of the context choose (task_adapter.h, Praxis' MultitaskResidualAdapter). The variables are
+// then adapter_down_w, adapter_down_b, adapter_up_w and adapter_up_b; the norm is of all tasks.
 //
 // Decodes with a cache if its attention does (trivet/layer/extend_step.h).
 #pragma once
@@ -65,6 +67,8 @@ struct TransformerBlockConfig : LayerConfig {
   ConfigOf<Layer> ffn_tpl;
   bool cross_attention = false;
   std::int64_t adapter_dims = 0;
+  std::int64_t adapter_tasks = 0;
+  std::optional<std::int64_t> adapter_task_id;
   LoraConfig lora;
   InitConfig init;
   InitConfig output_init;
@@ -104,6 +108,14 @@ TRIVET_CONFIG(
     (cross_attention, "Adds attention to the context's cross_inputs."),
     (adapter_dims, "Depth of a residual adapter after the block, for fine-tuning. 0: no adapter.",
      at_least(0)),
+    (adapter_tasks,
+     "Tasks that have an adapter of their own, chosen by the batch's task_ids. 0: one adapter for "
+     "all.",
+     at_least(0)),
+    (adapter_task_id,
+     "Task of rows whose batch has no task_ids, as of texts that the model writes. Unset: an "
+     "error.",
+     at_least(0), adjustable),
     (lora, "LoRA: low-rank matrices added to the weights of attention and Mlp, for fine-tuning."),
     (init, "Initializer of the weights. Default: that of nn/Linear."),
     (output_init, "Initializer of the output projections of attention and Mlp. Default: init."))

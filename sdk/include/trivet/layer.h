@@ -36,6 +36,9 @@ struct FpropContext {
   // Prefix language models: f32 [B, T], 1 = a position of the prefix, which causal attention lets
   // all positions of its segment see; or undefined.
   Tensor inputs_indicator;
+  // i32 [B] or [B, T], the task of each row or position; or undefined. Layers with weights for each
+  // of several tasks read them.
+  Tensor task_ids;
   // What cross-attention looks at: f32 [B, S, D] and, as above, f32 [B, S] and i32 [B, S]; or
   // undefined. Sequence-to-sequence models set them; only layers with cross-attention read them.
   Tensor cross_inputs, cross_paddings, cross_segment_ids;

@@ -104,6 +104,63 @@ TEST_CASE("LoRA tunes low-rank matrices, leaves the weights alone, and is export
   CHECK_THAT(wider.output, Contains("trainer.trainable"));
 }
 
+// Both tasks have texts that start with "x"; only the task says how they continue.
+TEST_CASE("adapters of tasks learn each part of a mixture, and texts are of the task that is set") {
+  const TempDir dir;
+  const auto part = [&](const char* name, const char* text, const char* task) {
+    const fs::path file = dir.write(name, std::string("{\"text\": \"") + text + "\"}\n");
+    return "{ source = { type = 'data/Jsonl', files = ['" + file.string() +
+           "'] }, features = { text = '{text}', task = '" + task + "' } }";
+  };
+  const std::string input =
+      "type = 'data/LanguageModel'\ntask_ids = '{task}'\nseq_len = 8\npack = false\n"
+      "batch_size = 2\nsource = { type = 'data/Mixture', sources = [" +
+      part("first.jsonl", "xaaaa", "0") + ", " + part("second.jsonl", "xbbbb", "1") + "] }\n";
+  const fs::path file = dir.write(
+      "config.toml",
+      "seed = 1\n[runtime]\nthreads = 1\n[task]\ntype = 'lm/LanguageModeling'\n"
+      "tokenizer = 'tokenizers/Bytes'\n[task.model]\ntype = 'lm/LanguageModel'\n"
+      "model_dims = 16\nnum_layers = 1\nnum_heads = 2\nmax_seq_len = 16\n"
+      "block_tpl = { type = 'nn/TransformerBlock', adapter_dims = 4, adapter_tasks = 2 }\n"
+      "[task.train_input]\n" +
+          input + "[task.eval_input]\n" + input +
+          "[trainer]\ntrain_steps = 200\nlearning_rate = 0.01\noptimizer = 'optim/Adam'\n");
+  const ShellResult trained = run(file, dir / "run");
+  INFO(trained.output);
+  REQUIRE(trained.exit_code == 0);
+  const auto written = [&](const char* task) {
+    return trivet::test::trivet("generate " + quoted((dir / "run").string()) +
+                                " x -n 4 -t 0 --set task.model.block_tpl.adapter_task_id=" + task);
+  };
+  CHECK_THAT(written("0").output, Contains("aaaa"));
+  CHECK_THAT(written("1").output, Contains("bbbb"));
+  const ShellResult unset =
+      trivet::test::trivet("generate " + quoted((dir / "run").string()) + " x -n 4");
+  CHECK(unset.exit_code != 0);
+  CHECK_THAT(unset.output, Contains("adapters of 2 tasks") && Contains("adapter_task_id"));
+
+  // Examples that are predicted name their task, as those of training do.
+  const fs::path examples = dir.write("examples.jsonl",
+                                      "{\"text\": \"xaaaa\", \"task\": 0}\n"
+                                      "{\"text\": \"xaaaa\", \"task\": 1}\n");
+  const ShellResult predicted = trivet::test::trivet("predict " + quoted((dir / "run").string()) +
+                                                     " --csv --input " + quoted(examples.string()));
+  INFO(predicted.output);
+  REQUIRE(predicted.exit_code == 0);
+  CHECK_THAT(predicted.output, Contains("\n1,"));
+
+  for (const char* how : {"", " --abstract"}) {
+    const ShellResult checked = trivet::test::trivet("check " + quoted(file.string()) + how);
+    INFO(how << checked.output);
+    CHECK(checked.exit_code == 0);
+  }
+  const ShellResult decoded =
+      run(file, dir / "run", "--mode decode task.model.block_tpl.adapter_task_id=0");
+  INFO(decoded.output);
+  CHECK(decoded.exit_code == 2);
+  CHECK_THAT(decoded.output, Contains("remove task_ids from the set's input"));
+}
+
 TEST_CASE(
     "trained variables are selected in one way, and exports reject models that they cannot "
     "express") {

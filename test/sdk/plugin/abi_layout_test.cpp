@@ -57,7 +57,7 @@ TRIVET_HAS_SIZE(TokenizerConfig, 1)
 TRIVET_HAS_SIZE(TrainerConfig, 544)
 
 // What plugins create.
-TRIVET_HAS_SIZE(FpropContext, 144)
+TRIVET_HAS_SIZE(FpropContext, 152)
 TRIVET_HAS_SIZE(InputContext, 88)
 TRIVET_HAS_SIZE(TaskContext, 72)
 TRIVET_HAS_SIZE(StepState, 40)

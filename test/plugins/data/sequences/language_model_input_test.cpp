@@ -136,7 +136,86 @@ TEST_CASE("wrong fields of suffixes and features are named", "[data-sequences]")
   CHECK(fields.problems() == Texts{"passthrough_features", "passthrough_features[2]"});
 }
 
-TEST_CASE("token files hold neither suffixes nor features", "[data-sequences]") {
+TEST_CASE("positions have the number of their document's task", "[data-sequences]") {
+  using Ids = std::vector<std::int32_t>;
+  const auto ids_of = [](const Batch& batch) {
+    return batch.at("task_ids").to_host<std::int32_t>();
+  };
+  Fields fields(R"({"i": "ab", "t": "c", "task": 2}
+{"i": "d", "t": "e", "task": "1"}
+{"i": "", "t": "f", "task": 0}
+)");
+  fields.config.task_ids = "{task}";
+  fields.config.seq_len = 5;
+  fields.config.add_eos = false;
+  auto single = fields.input();
+  CHECK(ids_of(*single.get_next()) == Ids{2, 2, 2, 0, 0, 1, 1, 0, 0, 0});
+  // The second row only fills the batch.
+  CHECK(ids_of(*single.get_next()) == Ids{0, 0, 0, 0, 0, 2, 2, 2, 0, 0});
+  fields.config.task_ids = "3";
+  auto fixed = fields.input();
+  CHECK(ids_of(*fixed.get_next()) == Ids{3, 3, 3, 0, 0, 3, 3, 0, 0, 0});
+  CHECK_THAT(input_error([&] { fixed.restore_state(single.save_state()); }),
+             Contains("different text"));
+  fields.config.task_ids = "";
+  auto none = fields.input();
+  CHECK_FALSE(none.get_next()->contains("task_ids"));
+  fields.config.task_ids = "{task}";
+  fields.config.pack = true;
+  fields.config.batch_size = 1;
+  fields.config.seq_len = 7;
+  auto packed = fields.input();
+  CHECK(ids_of(*packed.get_next()) == Ids{2, 2, 2, 1, 1, 0, 0});
+}
+
+TEST_CASE("the parts of a mixture number their tasks", "[data-sequences]") {
+  Fields first(R"({"t": "a"}
+{"t": "b"}
+)"),
+      second(R"({"t": "c"})");
+  const auto part = [](const Fields& fields, const char* task) {
+    return Value::table({{"source", fields.config.source.to_value()},
+                         {"features", Value::table({{"t", "{t}"}, {"task", task}})}});
+  };
+  first.config.source = {
+      "data/Mixture",
+      Value::table({{"sources", Value::array({part(first, "0"), part(second, "1")})},
+                    {"exhausted", "continue"}})};
+  first.config.inputs = "";
+  first.config.task_ids = "{task}";
+  first.config.add_eos = false;
+  first.config.seq_len = 1;
+  first.config.batch_size = 3;
+  auto input = first.input();
+  const Batch batch = *input.get_next();
+  const auto labels = rows_of(batch).labels;
+  const auto tasks = batch.at("task_ids").to_host<std::int32_t>();
+  REQUIRE(labels.size() == 3);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    INFO(labels[i]);
+    CHECK(tasks[i] == (labels[i] == "c" ? 1 : 0));
+  }
+}
+
+TEST_CASE("numbers of tasks that are none are refused", "[data-sequences]") {
+  for (const char* task : {"\"x\"", "-1", "1.5", "\"\"", "3000000000"}) {
+    INFO(task);
+    Fields fields(std::string(R"({"i": "a", "t": "b", "task": )") + task + "}");
+    fields.config.task_ids = "{task}";
+    auto input = fields.input();
+    CHECK_THAT(input_error([&] { input.get_next(); }),
+               Contains(":1: task_ids gives '") && Contains("numbered from 0"));
+  }
+  Fields fields(R"({"i": "a", "t": "b"})");
+  fields.config.task_ids = "{task}";
+  CHECK(fields.problems().empty());
+  auto input = fields.input();
+  CHECK_THAT(input_error([&] { input.get_next(); }), Contains("task"));
+  fields.config.task_ids = "{task";
+  CHECK(fields.problems() == Texts{"task_ids"});
+}
+
+TEST_CASE("token files hold no suffixes, tasks or features", "[data-sequences]") {
   Fields fields(R"({"t": "b", "s": "c", "id": "x"})");
   fields.config.inputs.clear();
   const auto refused = [&] {
@@ -146,6 +225,9 @@ TEST_CASE("token files hold neither suffixes nor features", "[data-sequences]") 
   fields.config.suffixes = "{s}";
   CHECK_THAT(refused(), Contains("`suffixes`"));
   fields.config.suffixes.clear();
+  fields.config.task_ids = "1";
+  CHECK_THAT(refused(), Contains("`task_ids`"));
+  fields.config.task_ids.clear();
   fields.config.passthrough_features = {"id"};
   CHECK_THAT(refused(), Contains("passthrough_features"));
 }
