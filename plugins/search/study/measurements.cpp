@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <limits>
 #include <optional>
@@ -109,12 +110,29 @@ const Value& values_of(const Value& record) {
 }  // namespace
 
 Objective parse_objective(std::string_view text) {
+  const auto is_plain = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; };
+  const std::size_t colon = text.find(':');
+  if (colon != std::string_view::npos && colon > 0 &&
+      std::ranges::all_of(text.substr(0, colon), is_plain)) {
+    Objective objective = parse_objective(text.substr(colon + 1));
+    objective.run = text.substr(0, colon);
+    return objective;
+  }
   for (const std::string_view kind : {"eval", "train"}) {
     if (text.starts_with(kind) && text.substr(kind.size()).starts_with('/')) {
       return {std::string(kind), std::string(text.substr(kind.size() + 1))};
     }
   }
   return {"eval", std::string(text)};
+}
+
+std::string text_of(const Objective& objective) {
+  return (objective.run.empty() ? "" : objective.run + ":") + objective.kind + "/" + objective.name;
+}
+
+std::vector<std::filesystem::path> files_of(const std::filesystem::path& unit,
+                                            const Objective& objective) {
+  return launch::metrics_files(objective.run.empty() ? unit : unit / objective.run);
 }
 
 MeasurementReader::MeasurementReader(std::filesystem::path file, Objective objective)
@@ -161,7 +179,7 @@ bool MeasurementReader::take(std::string_view line) {
 }
 
 UnitCurve::UnitCurve(const std::filesystem::path& unit, const Objective& objective) {
-  for (const std::filesystem::path& file : launch::metrics_files(unit)) {
+  for (const std::filesystem::path& file : files_of(unit, objective)) {
     readers_.emplace_back(file, objective);
   }
 }
@@ -187,10 +205,10 @@ bool UnitCurve::update() {
   return true;
 }
 
-std::vector<std::string> numbers_seen(const std::filesystem::path& unit) {
+std::vector<std::string> numbers_seen(const std::filesystem::path& run) {
   constexpr std::uint64_t kTail = 64 << 10;
   std::set<std::string> names;
-  for (const std::filesystem::path& path : launch::metrics_files(unit)) {
+  for (const std::filesystem::path& path : launch::metrics_files(run)) {
     try {
       const UniqueFd file = open_if_there(path);
       if (!file) continue;

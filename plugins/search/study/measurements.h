@@ -28,9 +28,14 @@ namespace trivet::search {
 // Selects a number in metrics.jsonl: NAME in the `values` of records of a kind.
 struct Objective {
   std::string kind, name;
+  std::string run{};  // directory in the unit's that the file is in; empty: the unit's own
 };
 // "accuracy" and "eval/accuracy": from evaluations; "train/training_loss": from training.
+// "small:accuracy", "small:train/training_loss": of the run in the directory `small` of the unit,
+// where the part before the colon has letters, digits, '_' and '-' only.
 Objective parse_objective(std::string_view text);
+// "eval/accuracy", "small:train/training_loss".
+std::string text_of(const Objective& objective);
 
 class MeasurementReader {
  public:
@@ -64,8 +69,12 @@ class UnitCurve {
   std::vector<Measurement> measurements_;
 };
 
-// "eval/accuracy", "train/training_loss", ...: the numbers in a unit's last records, for messages.
-// Unreadable files have none.
-std::vector<std::string> numbers_seen(const std::filesystem::path& unit);
+// The files that may have the number.
+std::vector<std::filesystem::path> files_of(const std::filesystem::path& unit,
+                                            const Objective& objective);
+
+// "eval/accuracy", "train/training_loss", ...: the numbers in the last records of a run, for
+// messages. Unreadable files have none.
+std::vector<std::string> numbers_seen(const std::filesystem::path& run);
 
 }  // namespace trivet::search

@@ -10,8 +10,7 @@
 namespace trivet::search {
 
 std::string full_name(const std::string& metric) {
-  const Objective objective = parse_objective(metric);
-  return objective.kind + "/" + objective.name;
+  return text_of(parse_objective(metric));
 }
 
 std::string text_of(const ValueOfConfig& value_of) {

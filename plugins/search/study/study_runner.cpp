@@ -2,7 +2,9 @@
 #include "search/study/study_runner.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "search/study/enqueued.h"
@@ -21,9 +23,16 @@ launch::SweepItem item_of(const SearchPoint& point) {
 }
 
 // Enough to find the intended name.
-std::string seen_text(const WorkUnit& unit) {
+std::string seen_text(const WorkUnit& unit, const std::vector<Objective>& followed) {
   constexpr std::size_t kMost = 20;
-  const std::vector<std::string> names = numbers_seen(unit.directory);
+  std::vector<std::string> names = numbers_seen(unit.directory);
+  std::set<std::string> runs;
+  for (const Objective& each : followed) {
+    if (each.run.empty() || !runs.insert(each.run).second) continue;
+    for (const std::string& name : numbers_seen(std::filesystem::path(unit.directory) / each.run)) {
+      names.push_back(each.run + ":" + name);
+    }
+  }
   std::string text;
   for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i) {
     text += (text.empty() ? " (seen: " : ", ") + names[i];
@@ -133,7 +142,9 @@ void StudyRunner::look_at(std::int64_t number) {
   // Reads the state first, so that everything a job wrote before its end is seen.
   const std::optional<JobState> state = final_state(unit);
   if (!state && stopper_ != nullptr && calls_.follow) {
-    for (const auto& file : launch::metrics_files(unit.directory)) calls_.follow(file);
+    for (const Objective& each : value_.followed()) {
+      for (const auto& file : files_of(unit.directory, each)) calls_.follow(file);
+    }
   }
   read_curve(number);
   if (state) {
@@ -179,7 +190,7 @@ void StudyRunner::note_end(std::int64_t number, JobState state) {
   TrialValue::Outcome end;
   if (state == JobState::completed) {
     end = outcome(unit);
-    if (end.is_unseen) end.missing += seen_text(unit.unit);
+    if (end.is_unseen) end.missing += seen_text(unit.unit, value_.followed());
   } else {
     end.missing = enum_name(state);
   }

@@ -28,7 +28,7 @@ TrialValue::TrialValue(const std::vector<std::string>& objectives, ValueRule rul
 }
 
 std::string TrialValue::name(std::size_t followed) const {
-  return followed_[followed].kind + "/" + followed_[followed].name;
+  return text_of(followed_[followed]);
 }
 
 // The steps at which all were measured. Curves are sorted by step.

@@ -58,6 +58,8 @@ void initialize(const InitConfig& init, RngKey key, const Shape& shape, std::int
       return std::fill(out.begin(), out.end(), static_cast<float>(scale));
     case Init::uniform:
       return uniform(key, scale, out);
+    case Init::uniform_positive:
+      return random_uniform(key, 0, scale, out);
     case Init::normal:
       return normal(key, scale, out);
     case Init::truncated_normal:

@@ -19,6 +19,7 @@ enum class Init {
   layer_default,             // whatever the layer says is its default
   constant,                  // scale
   uniform,                   // [-scale, scale)
+  uniform_positive,          // [0, scale)
   normal,                    // stddev scale
   truncated_normal,          // stddev scale
   xavier_uniform,            // scale * sqrt(6 / (fan_in + fan_out)), Glorot and Bengio 2010
@@ -36,7 +37,7 @@ enum class Init {
                // fewer, equally likely each; Saxe et al. 2013
   delta_orthogonal,  // such a matrix in the center of filters, 0 elsewhere; Xiao et al. 2018
 };
-TRIVET_ENUM(Init, layer_default, constant, uniform, normal, truncated_normal, xavier_uniform,
+TRIVET_ENUM(Init, layer_default, constant, uniform, uniform_positive, normal, truncated_normal, xavier_uniform,
             xavier_normal, he_uniform, he_normal, lecun_uniform, lecun_normal, fan_in_uniform,
             fan_in_truncated_normal, fan_out_uniform, fan_out_normal, fan_out_truncated_normal,
             orthogonal, delta_orthogonal)

@@ -51,6 +51,33 @@ TEST_CASE("an objective is an evaluation number by default") {
   CHECK(parts("evaluation") == "eval evaluation");
 }
 
+TEST_CASE("an objective may be that of a run in a directory of the unit") {
+  const auto parts = [](const char* text) {
+    const search::Objective objective = parse_objective(text);
+    return objective.run + " " + objective.kind + " " + objective.name;
+  };
+  CHECK(parts("small:accuracy") == "small eval accuracy");
+  CHECK(parts("run-2_b:train/training_loss") == "run-2_b train training_loss");
+  CHECK(parts("small:test/a:b") == "small eval test/a:b");
+  // Names that hold colons.
+  CHECK(parts("eval/small:accuracy") == " eval small:accuracy");
+  CHECK(parts("../up:accuracy") == " eval ../up:accuracy");
+  CHECK(parts(":accuracy") == " eval :accuracy");
+  CHECK(search::text_of(parse_objective("small:accuracy")) == "small:eval/accuracy");
+  CHECK(search::text_of(parse_objective("loss")) == "eval/loss");
+  const TempDir unit;
+  const auto curve_of = [&](const char* objective) {
+    search::UnitCurve curve(unit.path(), parse_objective(objective));
+    curve.update();
+    return curve.measurements();
+  };
+  append(unit.write("metrics.jsonl", ""), eval(1, "0.5"));
+  append(unit.write("small/metrics.jsonl", ""), eval(2, "0.25"));
+  CHECK(curve_of("loss") == std::vector<search::Measurement>{{1, 0.5}});
+  CHECK(curve_of("small:loss") == std::vector<search::Measurement>{{2, 0.25}});
+  CHECK(curve_of("large:loss").empty());
+}
+
 TEST_CASE("measurements come as lines are written") {
   Run run;
   CHECK_FALSE(run.reader.update());

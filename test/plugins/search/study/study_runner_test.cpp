@@ -177,6 +177,27 @@ TEST_CASE("a trial's value is what the search asks for, live, after a kill and o
   CHECK(search.detail(2) == "its metrics.jsonl has no eval/accuracy (seen: eval/loss)");
 }
 
+TEST_CASE("a trial of several runs has one value of both") {
+  PlayedUnits units;
+  StudyPlan plan{.objectives = {"small:loss", "large:loss"}, .trials = 2, .parallel = 2};
+  plan.rule.goals = {Goal::min, Goal::min};
+  plan.rule.combine = search::CombineConfig{.weights = {1, 3}};
+  Search search(units, plan);
+  search.step();
+  units.log(1, 10, R"("loss": 0.5)", "small");
+  units.log(1, 10, R"("loss": 0.25)", "large");
+  units.log(1, 10, R"("loss": 100)");
+  units.end(1);
+  units.log(2, 10, R"("loss": 0.5)", "small");
+  units.log(2, 10, R"("error": 0.5)", "large");
+  units.end(2);
+  search.step();
+  CHECK(search.trial(0).value == 0.3125);  // (0.5 + 3 * 0.25) / 4
+  CHECK(search.trial(1).state == search::TrialState::failed);
+  CHECK(search.detail(1) ==
+        "its metrics.jsonl has no large:eval/loss (seen: large:eval/error, small:eval/loss)");
+}
+
 TEST_CASE(
     "a value may replace numbers that are not finite, but not those of a job that has failed") {
   PlayedUnits units;
