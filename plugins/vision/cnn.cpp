@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "image_shape.h"
-#include "parts.h"
+#include "vision/blocks/image_shape.h"
+#include "vision/blocks/parts.h"
 
 namespace trivet::vision {
 

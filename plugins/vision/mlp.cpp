@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mlp.h"
 
-#include "image_shape.h"
-#include "parts.h"
+#include "vision/blocks/image_shape.h"
+#include "vision/blocks/parts.h"
 
 namespace trivet::vision {
 

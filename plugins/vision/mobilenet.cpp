@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "image_shape.h"
-#include "parts.h"
-#include "residual_block.h"
+#include "vision/blocks/image_shape.h"
+#include "vision/blocks/parts.h"
+#include "vision/blocks/residual_block.h"
 
 namespace trivet::vision {
 namespace {

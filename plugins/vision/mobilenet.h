@@ -21,8 +21,8 @@
 #include <string>
 #include <vector>
 
-#include "inverted_residual.h"
 #include "trivet/model.h"
+#include "vision/blocks/inverted_residual.h"
 
 namespace trivet::vision {
 

@@ -9,6 +9,7 @@
 #include "mlp.h"
 #include "mobilenet.h"
 #include "resnet.h"
+#include "revnet.h"
 #include "vanillanet.h"
 #include "vit.h"
 
@@ -20,7 +21,9 @@ TRIVET_PLUGIN(
                                               "One or several labels per image."),
     trivet::model<vision::Mlp>("Mlp", "Fully connected layers over all pixels."),
     trivet::model<vision::Cnn>("Cnn", "Convolutions and pooling, then fully connected layers."),
-    trivet::model<vision::ResNet>("ResNet", "Residual network: ResNet-18 to 152, or a small one."),
+    trivet::model<vision::ResNet>("ResNet",
+                                  "Residual network: ResNet-10 to 420, ResNet-RS, or a small one."),
+    trivet::model<vision::RevNet>("RevNet", "Reversible residual network: RevNet-38 to 104."),
     trivet::model<vision::MobileNet>("MobileNet", "MobileNetV2: inverted residual blocks."),
     trivet::model<vision::VanillaNet>("VanillaNet",
                                       "Deep convolutions without shortcuts and norms."),

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <span>
 
-#include "image_shape.h"
-#include "parts.h"
 #include "trivet/ops.h"
+#include "vision/blocks/image_shape.h"
+#include "vision/blocks/parts.h"
 
 namespace trivet::vision {
 namespace {

@@ -94,6 +94,8 @@ TEST_CASE("the small configs for images reach what their comments say") {
   CHECK(evaluation_of("vision/rand_augment.toml").at("accuracy") > 0.95);
   CHECK(evaluation_of("vision/records.toml").at("accuracy") > 0.955);
   CHECK(evaluation_of("vision/mobilenet.toml").at("accuracy") > 0.95);
+  CHECK(evaluation_of("vision/resnet_rs.toml").at("accuracy") > 0.95);
+  CHECK(evaluation_of("vision/revnet.toml").at("accuracy") > 0.95);
   CHECK(evaluation_of("vision/vanillanet.toml").at("accuracy") > 0.95);
 }
 

@@ -132,7 +132,8 @@ std::string text_of(const Objective& objective) {
 
 std::vector<std::filesystem::path> files_of(const std::filesystem::path& unit,
                                             const Objective& objective) {
-  return launch::metrics_files(objective.run.empty() ? unit : unit / objective.run);
+  const auto files = launch::metrics_files(objective.run.empty() ? unit : unit / objective.run);
+  return {files.begin(), files.end()};
 }
 
 MeasurementReader::MeasurementReader(std::filesystem::path file, Objective objective)

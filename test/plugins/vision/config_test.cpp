@@ -9,6 +9,7 @@
 #include "vision/mlp.h"
 #include "vision/mobilenet.h"
 #include "vision/resnet.h"
+#include "vision/revnet.h"
 #include "vision/vanillanet.h"
 #include "vision/vit.h"
 
@@ -56,7 +57,20 @@ TEST_CASE("the configs of vision survive the way to a file and back") {
   resnet.blocks = {2, 3};
   resnet.stem_pool = true;
   resnet.zero_init_residual = true;
+  resnet.stem_type = vision::StemType::v1;
+  resnet.replace_stem_max_pool = true;
+  resnet.scale_stem = false;
+  resnet.resnetd_shortcut = true;
+  resnet.se_ratio = 0.25;
+  resnet.stochastic_depth_drop_rate = 0.1;
+  resnet.activation = "nn/Silu";
   check_round_trip(resnet);
+  vision::RevNetConfig revnet;
+  revnet.blocks = {1, 2};
+  revnet.channels = {4, 6};
+  revnet.add_head_batch_norm = false;
+  revnet.checkpoint_policy = vision::CheckpointPolicy::save_nothing;
+  check_round_trip(revnet);
   vision::MobileNetConfig mobile;
   mobile.multiplier = 0.5;
   mobile.channels = {8, 16};
@@ -157,9 +171,10 @@ TEST_CASE("a ResNet has a depth of the table or its own blocks") {
   config.depth = 50;
   CHECK(diagnostics(config).empty());
   config.depth = 20;
-  CHECK(diagnostics(config) ==
-        Texts{"depth: is 20, which is not in the paper's table (use 18, 34, 50, "
-              "101 or 152, or set block and blocks instead)"});
+  CHECK(
+      diagnostics(config) ==
+      Texts{"depth: is 20, which is not in the table (use 10, 18, 34, 50, 101, 152, 200, 270, 350 "
+            "or 420, or set block and blocks instead)"});
   config.depth = 18;
   config.blocks = {1, 1};
   CHECK(diagnostics(config) == Texts{"blocks: is set together with depth (set one of them)"});
@@ -182,6 +197,36 @@ TEST_CASE("the filters of a ResNet's stem have a middle") {
   config.stem_kernel = 4;
   CHECK(diagnostics(config) ==
         Texts{"stem_kernel: is even, so it has no center pixel (use an odd number)"});
+}
+
+TEST_CASE("the fields of ResNet-RS fit each other") {
+  vision::ResNetConfig config;
+  config.blocks = {1, 1};
+  config.stem_type = vision::StemType::v1;
+  config.resnetd_shortcut = true;
+  CHECK(diagnostics(config) == Texts{});
+  config.stem_kernel = 7;
+  CHECK(diagnostics(config) ==
+        Texts{"stem_kernel: is 7, but stem_type = \"v1\" has filters of 3 x 3 "
+              "(remove it, or set stem_type = \"v0\")"});
+  config.stem_kernel = 3;
+  config.width = 3;
+  CHECK(diagnostics(config) ==
+        Texts{"width: is odd, but the first filters of stem_type = \"v1\" are half as many (use an "
+              "even number, or set scale_stem = false)"});
+  config.scale_stem = false;
+  CHECK(diagnostics(config) == Texts{});
+  config.replace_stem_max_pool = true;
+  CHECK(diagnostics(config) ==
+        Texts{"replace_stem_max_pool: is true, but there is no pooling to replace (set stem_pool = "
+              "true, or remove it)"});
+  config.stem_pool = true;
+  CHECK(diagnostics(config) == Texts{});
+  config.blocks = {1};
+  CHECK(
+      diagnostics(config) ==
+      Texts{"resnetd_shortcut: is true, but no shortcut of a single stage halves the image (remove "
+            "it)"});
 }
 
 TEST_CASE("a Vit's depth has the name that other models give it, and is still found as dims") {

@@ -16,8 +16,8 @@
 #include <memory>
 #include <vector>
 
-#include "residual_block.h"
 #include "trivet/layer.h"
+#include "vision/blocks/residual_block.h"
 
 namespace trivet::vision {
 

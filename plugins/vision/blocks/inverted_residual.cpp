@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "inverted_residual.h"
+#include "vision/blocks/inverted_residual.h"
 
 #include <cmath>
 #include <string>
 
-#include "parts.h"
 #include "trivet/ops.h"
+#include "vision/blocks/parts.h"
 
 namespace trivet::vision {
 

@@ -15,6 +15,10 @@ ConfigOf<Layer> linear(std::int64_t input_dims, std::int64_t output_dims,
 ConfigOf<Layer> convolution(std::int64_t input_dims, std::int64_t output_dims, std::int64_t kernel,
                             const ConfigOf<Layer>& activation, const InitConfig& init);
 ConfigOf<Layer> dropout(double rate);
+ConfigOf<Layer> drop_path(double rate);
+// The mean of size x size pixels, without overlap; of those that there are at the right and lower
+// edge.
+ConfigOf<Layer> mean_pool(std::int64_t size);
 // 3 x 3, stride 2, one position outside on every side.
 ConfigOf<Layer> halving_max_pool();
 

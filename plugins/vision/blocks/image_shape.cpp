@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "image_shape.h"
+#include "vision/blocks/image_shape.h"
 
 #include "trivet/error.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "parts.h"
+#include "vision/blocks/parts.h"
 
 #include <utility>
 
@@ -34,6 +34,14 @@ ConfigOf<Layer> convolution(std::int64_t input_dims, std::int64_t output_dims, s
 
 ConfigOf<Layer> dropout(double rate) {
   return {"nn/Dropout", Value::table({{"rate", rate}})};
+}
+
+ConfigOf<Layer> drop_path(double rate) {
+  return {"nn/DropPath", Value::table({{"rate", rate}})};
+}
+
+ConfigOf<Layer> mean_pool(std::int64_t size) {
+  return {"nn/AvgPool2d", Value::table({{"window", Value::array({size})}, {"padding", "same"}})};
 }
 
 ConfigOf<Layer> halving_max_pool() {
