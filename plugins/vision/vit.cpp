@@ -56,11 +56,14 @@ ConfigOf<Layer> patches(const VitConfig& config) {
                                      {"init", encode(init_or(config.init, Init::lecun_normal))}})};
 }
 
-ConfigOf<Layer> block(const VitConfig& config) {
+ConfigOf<Layer> block(const VitConfig& config, std::int64_t i) {
+  const double rate = config.init_stochastic_depth_rate * static_cast<double>(i + 1) /
+                      static_cast<double>(config.depth);
   Value fields = Value::table({{"input_dims", config.model_dims},
                                {"hidden_dims", config.hidden_dims},
                                {"num_heads", config.num_heads},
                                {"dropout", config.dropout},
+                               {"residual_droppath_prob", rate},
                                {"init", encode(config.init)}});
   fields.set("activation", config.activation ? config.activation.to_value() : Value("none"));
   return {"nn/TransformerBlock", std::move(fields)};
@@ -103,7 +106,7 @@ Vit::Vit(const Config& config, Scope& scope)
   if (positions_ == nullptr) fixed_positions_ = grid_positions(config);
   if (config.dropout > 0) dropout_ = scope.layer("dropout", dropout(config.dropout));
   for (std::int64_t i = 0; i < config.depth; ++i) {
-    blocks_.push_back(scope.layer("block_" + std::to_string(i), block(config)));
+    blocks_.push_back(scope.layer("block_" + std::to_string(i), block(config, i)));
   }
   norm_ = scope.layer("norm", {"nn/LayerNorm", Value::table({{"dim", config.model_dims}})});
   output_ = scope.layer("output", linear(config.model_dims, config.num_classes, {},

@@ -49,6 +49,8 @@ struct VitConfig : ModelConfig {
   VitPositions position_emb = VitPositions::learned;
   ConfigOf<Layer> activation = "nn/Gelu";
   double dropout = 0;
+  double init_stochastic_depth_rate = 0;
+  std::int64_t representation_dims = 0;
   InitConfig init;
 
   void validate(Diagnostics& diagnostics) const;
@@ -71,6 +73,14 @@ TRIVET_CONFIG(
      "Share of the elements dropped in training, after the positions and in the "
      "blocks.",
      at_least(0), less_than(1), adjustable),
+    (init_stochastic_depth_rate,
+     "Share of the examples that skip attention or Mlp of the last block in training; "
+     "block i of n, from 1, has i / n of it.",
+     at_least(0), less_than(1), adjustable),
+    (representation_dims,
+     "Depth of a linear layer with tanh between the pooling and the classifier, as for "
+     "pretraining; 0: no such layer.",
+     at_least(0)),
     (init, "Initializer of all weights. Default: as in the authors' code, see vit.h."))
 
 class Vit final : public Model {

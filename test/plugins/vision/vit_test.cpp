@@ -237,6 +237,34 @@ TEST_CASE("a Vit drops out in training only") {
   CHECK(dropping.logits(pixels, {1, 4, 6, 2}, true).to_host<float>() != want);
 }
 
+TEST_CASE("a Vit's blocks drop more examples from the first to the last") {
+  vision::VitConfig config = small(vision::VitPooling::mean);
+  Fixture whole(config);
+  config.init_stochastic_depth_rate = 0.99999;  // block 0 of 2 drops half, block 1 all
+  Fixture dropping(config);
+  stir(whole);
+  stir(dropping);
+  const std::vector<float> pixels = random_values(8 * kHeight * kWidth * kDepth, 3);
+  const Shape shape{8, kHeight, kWidth, kDepth};
+  const auto logits_of = [&](Fixture& fixture, bool train) {
+    return fixture.logits(pixels, shape, train).to_host<float>();
+  };
+  CHECK(logits_of(dropping, false) == logits_of(whole, false));
+  const std::vector<float> before = logits_of(dropping, true);
+  CHECK(before != logits_of(whole, true));
+  const auto clear = [&](const std::string& block) {
+    for (const char* part : {"/attention/output/w", "/mlp_out/w"}) {
+      auto* weights = dropping.store.find(block + part);
+      REQUIRE(weights != nullptr);
+      weights->assign(Tensor::full(*dropping.device, weights->shape(), 0.5));
+    }
+  };
+  clear("block_1");
+  CHECK(logits_of(dropping, true) == before);  // it took no part
+  clear("block_0");
+  CHECK(logits_of(dropping, true) != before);
+}
+
 TEST_CASE("a Vit refuses images of another shape") {
   Fixture fixture(small(vision::VitPooling::mean));
   CHECK_THROWS_WITH(fixture.logits(random_values(48, 3), {1, 6, 4, 2}),
