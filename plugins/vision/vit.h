@@ -4,7 +4,8 @@
 //   the image in patches of patch x patch pixels, each through one linear layer to `model_dims`;
 //   a learned class token in front (pooling = "class_token"); learned positions added; dropout;
 //   `depth` blocks (nn/TransformerBlock, the norms in front); a norm;
-//   the class token, or the mean over all positions (pooling = "mean"), then a linear classifier.
+//   the class token, or the mean over all positions (pooling = "mean"); with representation_dims a
+//   linear layer and tanh (the authors' for pretraining); then a linear classifier.
 //
 //   name    patch  model_dims  depth  num_heads
 //   ViT-Ti  16     192         12     3          (Touvron et al. 2021)
@@ -21,7 +22,7 @@
 // Weights start as in the authors' code unless `init` is set: patches lecun_normal, positions
 // normal with standard deviation 0.02, class token and classifier 0, all others xavier_uniform.
 // Parameters "patches/w", "patches/b", "class_token", "positions", "block_0/attention/query/w",
-// ..., "norm/scale", "norm/bias", "output/w", "output/b".
+// ..., "norm/scale", "norm/bias", "representation/w", "representation/b", "output/w", "output/b".
 #pragma once
 
 #include <memory>
@@ -98,7 +99,9 @@ class Vit final : public Model {
   std::vector<float> fixed_positions_;  // empty for learned ones
   std::shared_ptr<Layer> dropout_;      // null for a rate of 0
   std::vector<std::shared_ptr<Layer>> blocks_;
-  std::shared_ptr<Layer> norm_, output_;
+  std::shared_ptr<Layer> norm_;
+  std::shared_ptr<Layer> representation_;  // null for none
+  std::shared_ptr<Layer> output_;
 };
 
 }  // namespace trivet::vision

@@ -116,6 +116,10 @@ Row logits(const Fixture& fixture, const std::vector<float>& pixels, std::size_t
       for (std::size_t d = 0; d < 8; ++d) pooled[d] += row[d] / static_cast<double>(x.size());
     }
   }
+  if (fixture.shapes().contains("representation/w")) {
+    pooled = affine(pooled, fixture.values("representation/w"), fixture.values("representation/b"));
+    for (double& value : pooled) value = std::tanh(value);
+  }
   return affine(pooled, fixture.values("output/w"), fixture.values("output/b"));
 }
 
@@ -144,6 +148,7 @@ TEST_CASE("a Vit computes patches, positions, blocks and the pooled classifier")
   const auto positions = GENERATE(vision::VitPositions::learned, vision::VitPositions::sincos_2d);
   vision::VitConfig config = small(pooling);
   config.position_emb = positions;
+  config.representation_dims = GENERATE(0, 5);
   Fixture fixture(config, backend);
   stir(fixture);
   const bool is_learned = positions == vision::VitPositions::learned;
