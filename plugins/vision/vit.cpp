@@ -112,12 +112,12 @@ Vit::Vit(const Config& config, Scope& scope)
   const std::int64_t dims =
       config.representation_dims > 0 ? config.representation_dims : config.model_dims;
   if (config.representation_dims > 0) {
-    representation_ =
-        scope.layer("representation", linear(config.model_dims, dims, "nn/Tanh",
-                                             init_or(config.init, Init::lecun_normal)));
+    representation_ = scope.layer(
+        "representation",
+        linear(config.model_dims, dims, "nn/Tanh", init_or(config.init, Init::lecun_normal)));
   }
-  output_ = scope.layer("output", linear(dims, config.num_classes, {},
-                                         init_or(config.init, Init::constant, 0)));
+  output_ = scope.layer(
+      "output", linear(dims, config.num_classes, {}, init_or(config.init, Init::constant, 0)));
 }
 
 NestedMap Vit::fprop(const Batch& batch, FpropContext& context) {
@@ -135,9 +135,8 @@ NestedMap Vit::fprop(const Batch& batch, FpropContext& context) {
   if (dropout_) x = dropout_->fprop(x, context);
   for (const auto& block : blocks_) x = block->fprop(x, context);
   x = norm_->fprop(x, context);
-  Tensor pooled = class_token_ != nullptr
-                      ? ops::reshape(ops::slice(x, 1, 0, 1), {x.dim(0), dims_})
-                      : ops::mean(x, 1);
+  Tensor pooled = class_token_ != nullptr ? ops::reshape(ops::slice(x, 1, 0, 1), {x.dim(0), dims_})
+                                          : ops::mean(x, 1);
   if (representation_) pooled = representation_->fprop(pooled, context);
   return {{"logits", output_->fprop(pooled, context)}};
 }

@@ -32,7 +32,7 @@ TRIVET_CONFIG(StepRankConfig, trivet::NoBase,
                "Fewer others than that stop none.",
                at_least(1)),
               (fraction,
-               "The same, with a rank in parts of the other trials: 0 is the best, 1 the worst.",
+               "Rank in parts of the other trials, instead of rank: 0 is the best, 1 the worst.",
                between(0, 1)),
               (min_histogram_size, "Other trials that have reached the step before any stops.",
                at_least(1)))

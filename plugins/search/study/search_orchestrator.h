@@ -97,7 +97,7 @@ TRIVET_CONFIG(
     (combine,
      "One value of all `objectives`, for any sampler and stopper. The results are its best trial. "
      "Default: none."),
-    (value_of, "Which of the values measured during a trial count. Default: the last."),
+    (value_of, "Selects the step, or steps, of a trial whose values count. Default: the last."),
     (value_for_nonfinite,
      "The value of a trial whose value is not finite. Default: such a trial fails. A trial whose "
      "job fails, or that never writes the objective, fails with it, too."),

@@ -20,11 +20,12 @@ namespace fs = std::filesystem;
 TEST_CASE("a trial of two runs has the weighted sum of their metrics") {
   const TempDir folder;
   const fs::path root = folder / "root";
-  const auto settings = "TRIVET_ROOT=" + quoted(root.string()) +
-                        " XDG_RUNTIME_DIR=" + quoted(folder.path().string());
+  const auto settings =
+      "TRIVET_ROOT=" + quoted(root.string()) + " XDG_RUNTIME_DIR=" + quoted(folder.path().string());
   const auto job = [](const std::string& name, const std::string& dims) {
-    return "[xp.jobs." + name + "]\ntarget = 'trivet'\nargs = ['run', '{cfg}', '--workdir={wu_dir}/" +
-           name + "', 'task.model.hidden_dims=[" + dims + "]']\n";
+    return "[xp.jobs." + name +
+           "]\ntarget = 'trivet'\nargs = ['run', '{cfg}', '--workdir={wu_dir}/" + name +
+           "', 'task.model.hidden_dims=[" + dims + "]']\n";
   };
   const fs::path file = folder.write(
       "runs.toml",

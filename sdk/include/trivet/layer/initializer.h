@@ -37,10 +37,10 @@ enum class Init {
                // fewer, equally likely each; Saxe et al. 2013
   delta_orthogonal,  // such a matrix in the center of filters, 0 elsewhere; Xiao et al. 2018
 };
-TRIVET_ENUM(Init, layer_default, constant, uniform, uniform_positive, normal, truncated_normal, xavier_uniform,
-            xavier_normal, he_uniform, he_normal, lecun_uniform, lecun_normal, fan_in_uniform,
-            fan_in_truncated_normal, fan_out_uniform, fan_out_normal, fan_out_truncated_normal,
-            orthogonal, delta_orthogonal)
+TRIVET_ENUM(Init, layer_default, constant, uniform, uniform_positive, normal, truncated_normal,
+            xavier_uniform, xavier_normal, he_uniform, he_normal, lecun_uniform, lecun_normal,
+            fan_in_uniform, fan_in_truncated_normal, fan_out_uniform, fan_out_normal,
+            fan_out_truncated_normal, orthogonal, delta_orthogonal)
 
 struct InitConfig {
   Init method = Init::layer_default;

@@ -95,9 +95,8 @@ TEST_CASE("Pax' schedules by roots of the step") {
   Value decay = Value::table({{"count_from", "start"},
                               {"boundaries", Value::array({25})},
                               {"schedules", Value::array({flat, falling})}});
-  check_equal(typed("Sequence", decay), [](double step) {
-    return 0.7 / std::sqrt(std::max(step - 5, 20.0));
-  });
+  check_equal(typed("Sequence", decay),
+              [](double step) { return 0.7 / std::sqrt(std::max(step - 5, 20.0)); });
   // Transformer with warmup_steps = 30, model_dim = 512, decay_end = 100.
   constexpr int kSteps = 30, kEnd = 100;
   const double scale = 1 / std::sqrt(512.0);

@@ -195,7 +195,7 @@ TEST_CASE("a trial of several runs has one value of both") {
   CHECK(search.trial(0).value == 0.3125);  // (0.5 + 3 * 0.25) / 4
   CHECK(search.trial(1).state == search::TrialState::failed);
   CHECK(search.detail(1) ==
-        "its metrics.jsonl has no large:eval/loss (seen: large:eval/error, small:eval/loss)");
+        "its metrics.jsonl has no large:eval/loss (seen: small:eval/loss, large:eval/error)");
 }
 
 TEST_CASE(
