@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <utility>
 
 #include "metric_group.h"
@@ -70,23 +69,6 @@ bool is_scope_name(const std::string& name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), fits);
 }
 
-// Their metrics and files have the names.
-void check_set_names(const Value* sets, const std::string& path, Diagnostics& diagnostics) {
-  if (sets == nullptr || !sets->is_array()) return;
-  std::map<std::string, std::size_t> seen;
-  for (std::size_t i = 0; i < sets->items().size(); ++i) {
-    const Value& set = sets->items()[i];
-    const Value* name = set.is_table() ? set.find("name") : nullptr;
-    if (name == nullptr || !name->is_string()) continue;
-    const auto [first, is_new] = seen.emplace(name->as_string(), i);
-    if (is_new) continue;
-    diagnostics.add(path + "[" + std::to_string(i) + "].name",
-                    "is '" + name->as_string() + "', and so is that of eval_inputs[" +
-                        std::to_string(first->second) + "]",
-                    "give every set of a task its own name");
-  }
-}
-
 // The evaluation of all tasks leaves out one that has named sets alone.
 bool has_own_evaluation(const Task& task) {
   if (task.config().eval_input.has_value()) return true;
@@ -135,8 +117,8 @@ void MultiTaskConfig::validate(Diagnostics& diagnostics) const {
       diagnostics.add(path + ".eval_steps", "is 0: the task would not be evaluated",
                       "-1 takes all batches");
     }
-    check_set_names(task.task.fields().find("eval_inputs"), path + ".task.eval_inputs",
-                    diagnostics);
+    check_eval_input_names(task.task.fields().find("eval_inputs"), path + ".task.eval_inputs",
+                           diagnostics);
     const Value* checkpoint = task.task.fields().find("init_checkpoint");
     if (checkpoint != nullptr && checkpoint->is_string() && !checkpoint->as_string().empty()) {
       diagnostics.add(

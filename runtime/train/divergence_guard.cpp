@@ -72,15 +72,15 @@ Logs DivergenceGuard::logs() const {
   return logs;
 }
 
+bool DivergenceGuard::exceeds_norm(const Step& step) const {
+  return std::isfinite(step.gradient_norm) && step.gradient_norm >= norm_bound(step.number);
+}
+
 std::string DivergenceGuard::what_is_wrong(const Step& step) const {
   if (std::isnan(step.loss)) return "the training loss is not a number";
   if (std::isfinite(step.loss) && step.loss <= bound(step.number)) {
-    if (std::isfinite(step.gradient_norm) && step.gradient_norm >= norm_bound(step.number)) {
-      return fmt::format(
-          "the norm of the gradients is {}, and trainer.gradient_norm_upper_bound {}",
-          step.gradient_norm, gradient_norm_upper_bound_);
-    }
-    return "the gradients are not finite";
+    return exceeds_norm(step) ? fmt::format("the norm of the gradients is {}", step.gradient_norm)
+                              : "the gradients are not finite";
   }
   return fmt::format("the training loss is {}", step.loss);
 }
@@ -88,8 +88,13 @@ std::string DivergenceGuard::what_is_wrong(const Step& step) const {
 RunError DivergenceGuard::error(const Step& step, const std::string& what,
                                 const std::string& when) const {
   const bool above = std::isfinite(step.loss) && step.loss > bound(step.number);
-  const std::string bound =
-      above ? fmt::format(", above trainer.loss_upper_bound = {}", loss_upper_bound_) : "";
+  std::string bound;
+  if (above) {
+    bound = fmt::format(", above trainer.loss_upper_bound = {}", loss_upper_bound_);
+  } else if (exceeds_norm(step)) {
+    bound = fmt::format(", not below trainer.gradient_norm_upper_bound = {}",
+                        gradient_norm_upper_bound_);
+  }
   const std::string batch =
       step.batch_size > 0 ? fmt::format(", batch size {}", step.batch_size) : "";
   const std::string at = step.steps > 1 ? fmt::format("at one of the steps {} to {}",

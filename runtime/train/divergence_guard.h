@@ -63,6 +63,7 @@ class DivergenceGuard {
   [[noreturn]] void refuse(const Step& step, const std::string& what) const;
   RunError error(const Step& step, const std::string& what, const std::string& when) const;
   std::string what_is_wrong(const Step& step) const;
+  bool exceeds_norm(const Step& step) const;
 
   double loss_upper_bound_, gradient_norm_upper_bound_;
   std::int64_t begin_steps_, max_trials_;

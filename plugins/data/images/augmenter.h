@@ -35,7 +35,7 @@ class Augmenter {
   bool active() const { return moves() || changes_bytes() || erasing_; }
   // Whether images are to be changed as bytes, with change_bytes() instead of change().
   bool changes_bytes() const { return crop_ || jitter_.active() || rand_augment_ || auto_augment_; }
-  // Whether change_bytes() gets the part of the image that crop() chooses, in place of all of it.
+  // Whether change_bytes() gets the part of the image that crop() chooses, instead of all of it.
   bool crops() const { return crop_.has_value(); }
   Crop crop(std::int64_t epoch, std::int64_t example, std::int64_t height,
             std::int64_t width) const;

@@ -48,16 +48,16 @@ std::vector<RegularizedEvolution::Member> RegularizedEvolution::population(
 const SearchPoint& RegularizedEvolution::parent(std::vector<Member> population,
                                                 RandomStream& draws) const {
   const auto drawn = static_cast<std::size_t>(config_.tournament);
-  // Places, so that the youngest of equals is known after the draws.
-  std::vector<std::size_t> places(population.size());
-  for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
+  // Indexes, so that the youngest of equals is known after the draws.
+  std::vector<std::size_t> indexes(population.size());
+  for (std::size_t i = 0; i < indexes.size(); ++i) indexes[i] = i;
   for (std::size_t i = 0; i < drawn; ++i) {
-    std::swap(places[i], places[i + any_of(places.size() - i, draws)]);
+    std::swap(indexes[i], indexes[i + any_of(indexes.size() - i, draws)]);
   }
-  std::sort(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(drawn));
-  std::size_t best = places[0];
+  std::sort(indexes.begin(), indexes.begin() + static_cast<std::ptrdiff_t>(drawn));
+  std::size_t best = indexes[0];
   for (std::size_t i = 1; i < drawn; ++i) {
-    if (population[places[i]].loss <= population[best].loss) best = places[i];
+    if (population[indexes[i]].loss <= population[best].loss) best = indexes[i];
   }
   return population[best].trial->point;
 }

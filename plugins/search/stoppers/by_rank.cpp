@@ -35,16 +35,16 @@ std::optional<std::string> ByRank::should_stop(const Trial& trial,
   }
   const std::int64_t count = std::ssize(others);
   const double last = static_cast<double>(count - 1);
-  const std::int64_t place =
+  const std::int64_t index =
       rule->rank ? *rule->rank - 1 : static_cast<std::int64_t>(last * *rule->fraction);
-  if (count < rule->min_histogram_size || place >= count) return std::nullopt;
+  if (count < rule->min_histogram_size || index >= count) return std::nullopt;
   std::sort(others.begin(), others.end());
-  const double limit = others[static_cast<std::size_t>(place)];
+  const double limit = others[static_cast<std::size_t>(index)];
   const double loss = *loss_from(trial, rule->step, goal_);
   if (!(loss > limit)) return std::nullopt;
   return "step " + std::to_string(rule->step) + ": " + short_text(loss_of(loss, goal_)) +
          " is worse than " + short_text(loss_of(limit, goal_)) + ", rank " +
-         std::to_string(place + 1) + " of " + std::to_string(count) + " others";
+         std::to_string(index + 1) + " of " + std::to_string(count) + " others";
 }
 
 }  // namespace trivet::search

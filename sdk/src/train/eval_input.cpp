@@ -2,6 +2,8 @@
 #include "trivet/train/eval_input.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <string_view>
 
 namespace trivet {
@@ -36,6 +38,22 @@ void EvalInputConfig::validate(Diagnostics& diagnostics) const {
   if (!decodes && !text_metrics.empty()) {
     diagnostics.add("text_metrics", "score decoded texts, and this program decodes none",
                     "set program = \"decode\"; task.metrics are for evaluations");
+  }
+}
+
+void check_eval_input_names(const Value* sets, const std::string& path, Diagnostics& diagnostics) {
+  if (sets == nullptr || !sets->is_array()) return;
+  std::map<std::string, std::size_t> seen;
+  for (std::size_t i = 0; i < sets->items().size(); ++i) {
+    const Value& set = sets->items()[i];
+    const Value* name = set.is_table() ? set.find("name") : nullptr;
+    if (name == nullptr || !name->is_string()) continue;
+    const auto [first, is_new] = seen.emplace(name->as_string(), i);
+    if (is_new) continue;
+    diagnostics.add(joined_path(path, i) + ".name",
+                    "is '" + name->as_string() + "', and so is that of eval_inputs[" +
+                        std::to_string(first->second) + "]",
+                    "give every set its own name");
   }
 }
 

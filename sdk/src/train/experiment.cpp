@@ -2,8 +2,9 @@
 // What must hold between the parts of any experiment.
 #include "trivet/experiment.h"
 
-#include <map>
 #include <string>
+
+#include "trivet/train/eval_input.h"
 
 namespace trivet {
 namespace {
@@ -19,23 +20,6 @@ void check_parts(const ExperimentConfig& config, Diagnostics& diagnostics) {
       "is " + to_toml(*parts) +
           ", which does not divide task.train_input.batch_size = " + to_toml(*batch_size),
       "every part of a batch must have as many examples");
-}
-
-void check_set_names(const ExperimentConfig& config, Diagnostics& diagnostics) {
-  const Value* sets = config.task.fields().find("eval_inputs");
-  if (sets == nullptr || !sets->is_array()) return;
-  std::map<std::string, std::size_t> seen;
-  for (std::size_t i = 0; i < sets->items().size(); ++i) {
-    const Value& set = sets->items()[i];
-    const Value* name = set.is_table() ? set.find("name") : nullptr;
-    if (name == nullptr || !name->is_string()) continue;
-    const auto [first, is_new] = seen.emplace(name->as_string(), i);
-    if (is_new) continue;
-    diagnostics.add("task.eval_inputs[" + std::to_string(i) + "].name",
-                    "is '" + name->as_string() + "', and so is that of eval_inputs[" +
-                        std::to_string(first->second) + "]",
-                    "give every set its own name");
-  }
 }
 
 // The share of an input in the global batch is set twice, by the mesh and by the input.
@@ -62,7 +46,7 @@ void check_share(const ExperimentConfig& config, Diagnostics& diagnostics) {
 
 void ExperimentConfig::validate(Diagnostics& diagnostics) const {
   check_parts(*this, diagnostics);
-  check_set_names(*this, diagnostics);
+  check_eval_input_names(task.fields().find("eval_inputs"), "task.eval_inputs", diagnostics);
   if (diagnostics.empty()) check_share(*this, diagnostics);
 }
 

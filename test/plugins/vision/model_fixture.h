@@ -2,12 +2,14 @@
 // One image model from a config, on one backend, with its parameters.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "support/layer_fixture.h"
 #include "support/plugins.h"
 #include "trivet/layer/scope.h"
 #include "trivet/model.h"
@@ -48,5 +50,18 @@ class ModelFixture {
   ParameterStore store;
   std::unique_ptr<Model> model;
 };
+
+// Gives the norms random values, gammas around 1.
+template <class Model>
+void stir_norms(ModelFixture<Model>& fixture) {
+  std::uint64_t seed = 50;
+  for (const auto& parameter : fixture.store.parameters()) {
+    if (parameter->path().find("norm") == std::string::npos || !parameter->trainable()) continue;
+    std::vector<float> values = random_values(parameter->shape().size(), ++seed, 0.3);
+    for (float& value : values) value += parameter->path().ends_with("gamma") ? 1 : 0;
+    parameter->assign(
+        Tensor::from(*fixture.device, std::span<const float>(values), parameter->shape()));
+  }
+}
 
 }  // namespace trivet::test

@@ -23,6 +23,7 @@ using trivet::Tensor;
 using trivet::test::largest_error;
 using trivet::test::Pixels;
 using trivet::test::random_values;
+using trivet::test::stir_norms;
 namespace vision = trivet::vision;
 using Fixture = trivet::test::ModelFixture<vision::RevNet>;
 
@@ -38,18 +39,6 @@ vision::RevNetConfig small(vision::ResNetBlock block) {
   config.channels = {4, 10};
   config.norm_epsilon = kEpsilon;
   return config;
-}
-
-// Sets random norms.
-void stir(Fixture& fixture) {
-  std::uint64_t seed = 50;
-  for (const auto& parameter : fixture.store.parameters()) {
-    if (parameter->path().find("norm") == std::string::npos || !parameter->trainable()) continue;
-    std::vector<float> values = random_values(parameter->shape().size(), ++seed, 0.3);
-    for (float& value : values) value += parameter->path().ends_with("gamma") ? 1 : 0;
-    parameter->assign(
-        Tensor::from(*fixture.device, std::span<const float>(values), parameter->shape()));
-  }
 }
 
 // The network in double, in training.
@@ -219,7 +208,7 @@ TEST_CASE("a RevNet computes its formula") {
   const auto block = GENERATE(vision::ResNetBlock::basic, vision::ResNetBlock::bottleneck);
   const vision::RevNetConfig config = small(block);
   Fixture fixture(config, backend);
-  stir(fixture);
+  stir_norms(fixture);
   const std::vector<float> pixels = random_values(std::int64_t{3} * 9 * 10 * 2, 3);
   const Reference net(fixture);
   Pixels x{3, 9, 10, 2, {pixels.begin(), pixels.end()}};
@@ -245,7 +234,7 @@ TEST_CASE("a RevNet without the head's norm, with the stem of large images") {
   Fixture fixture(config);
   CHECK(fixture.shapes().at("stem/w") == "[7, 7, 2, 4]");
   CHECK(fixture.shapes().count("head_norm/gamma") == 0);
-  stir(fixture);
+  stir_norms(fixture);
   const std::vector<float> pixels = random_values(std::int64_t{2} * 16 * 16 * 2, 3);
   const Reference net(fixture);
   Pixels x{2, 16, 16, 2, {pixels.begin(), pixels.end()}};
@@ -277,7 +266,7 @@ TEST_CASE("the gradients of a RevNet match central differences") {
   config.activation = "nn/Silu";  // smooth
   config.checkpoint_policy = policy;
   Fixture fixture(config, backend);
-  stir(fixture);
+  stir_norms(fixture);
   Logits layer(*fixture.model);
   const std::vector<float> pixels = random_values(168, 3);
   const Tensor x = Tensor::from(*fixture.device, std::span<const float>(pixels), Shape{3, 8, 7, 1});
@@ -292,7 +281,7 @@ TEST_CASE(
     vision::RevNetConfig config = small(vision::ResNetBlock::bottleneck);
     config.checkpoint_policy = policy;
     Fixture fixture(config, backend);
-    stir(fixture);
+    stir_norms(fixture);
     fixture.store.begin_gradients();
     trivet::Tape tape;
     Tensor loss;

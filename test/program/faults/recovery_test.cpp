@@ -56,8 +56,15 @@ TEST_CASE("a run may end or skip steps by the norm of its gradients") {
   const auto ended = test::run(test::config("vision/local.toml"), temp / "ended", bound);
   INFO(ended.output);
   CHECK(ended.exit_code == 1);
-  CHECK_THAT(ended.output, Contains("the norm of the gradients is ") &&
-                               Contains(", and trainer.gradient_norm_upper_bound 1e-06 at step 1"));
+  CHECK_THAT(ended.output,
+             Contains("the norm of the gradients is ") &&
+                 Contains(" at step 1, not below trainer.gradient_norm_upper_bound = 1e-06"));
+  const auto restored = test::run(test::config("vision/local.toml"), temp / "restored",
+                                  bound + "trainer.recovery_max_trials=1 ");
+  INFO(restored.output);
+  CHECK(restored.exit_code == 1);
+  CHECK_THAT(restored.output, Contains("back to step 0 (step_00000000)") &&
+                                  Contains("after the last checkpoint was restored 1 time"));
   const auto skipped = test::run(test::config("vision/local.toml"), temp / "skipped",
                                  bound + "trainer.recovery=skip trainer.recovery_max_trials=2 ");
   INFO(skipped.output);

@@ -54,10 +54,16 @@ TRIVET_CONFIG(
      at_least(0), adjustable),
     (steps, "Batches per evaluation; -1: all.", at_least(-1), adjustable),
     (outputs,
-     "Writes what the task predicts for each example to outputs/NAME/STEP.jsonl in the run.",
+     "Writes what the task predicts for each example to eval_inputs/NAME/outputs_step_N.jsonl in "
+     "the run.",
      adjustable),
     (num_samples, "Texts that decode writes for each example.", at_least(1), at_most(1024),
      adjustable),
     (text_metrics, "Scores of decoded texts, such as \"lm/Bleu\".", adjustable))
+
+// For Config::validate of a struct with a list of them that is not resolved yet, at `path`: adds
+// the error of a name that stands twice. Null and values of other types have none.
+TRIVET_API void check_eval_input_names(const Value* sets, const std::string& path,
+                                       Diagnostics& diagnostics);
 
 }  // namespace trivet
