@@ -16,7 +16,7 @@
 namespace trivet::optim {
 namespace {
 
-enum Slot : std::size_t { kRow, kColumn, kSquare, kMomentum };
+enum Slot : std::size_t { kRow, kColumn, kSquare, kMomentum, kScale };
 
 // The extents of a variable's two factored axes and around them; none: it is not factored.
 struct Factored {
@@ -59,10 +59,40 @@ Tensor flat(const Tensor& x) {
   return ops::reshape(x, {x.size()});
 }
 
+Shape without_first(const Shape& shape) {
+  std::vector<std::int64_t> rest;
+  for (int axis = 1; axis < shape.rank(); ++axis) rest.push_back(shape[axis]);
+  return Shape(rest);
+}
+
 // Updates a slot and returns its new value in the shape of `x`.
 Tensor moved(Tensor& slot, const Tensor& x, double decay) {
   assign(slot, moving_mean(slot, flat(x), decay));
   return ops::reshape(slot, x.shape());
+}
+
+bool is_quantized(const OptimizerSegment& segment) {
+  return segment.slots.size() > kScale && segment.slots[kScale].defined();
+}
+
+// The variable's rows and columns, where columns have scales.
+Shape matrix_of(const OptimizerSegment& segment) {
+  return {segment.parameter->shape()[0], segment.slots[kScale].size()};
+}
+
+// Flat.
+Tensor momentum_of(const OptimizerSegment& segment) {
+  const Tensor& m = segment.slots[kMomentum];
+  if (!is_quantized(segment)) return widened(m);
+  const Tensor values = ops::reshape(m, matrix_of(segment));
+  return flat(dequantized({.values = values, .scale = segment.slots[kScale]}));
+}
+
+void store_momentum(OptimizerSegment& segment, const Tensor& m) {
+  if (!is_quantized(segment)) return store(segment.slots[kMomentum], m);
+  const Quantized stored = quantized(ops::reshape(m, matrix_of(segment)));
+  assign(segment.slots[kMomentum], flat(stored.values));
+  assign(segment.slots[kScale], stored.scale);
 }
 
 }  // namespace
@@ -78,6 +108,10 @@ void AdafactorConfig::validate(Diagnostics& diagnostics) const {
                     "is 0, but updates are divided by the scale of each variable with "
                     "layerwise_adaptation and multiply_by_parameter_scale",
                     "set a number above 0");
+  }
+  if (beta1 == 0 && quantized_dtype != QuantizedDtype::float32) {
+    diagnostics.add("quantized_dtype", "has no effect with beta1 = 0: there is no momentum",
+                    "remove it, or set beta1, such as 0.9");
   }
   const AdafactorConfig usual;
   const bool is_pow = decay_method == AdafactorDecay::pow;
@@ -97,17 +131,31 @@ double Adafactor::decay_of(double t) const {
 std::vector<std::string> Adafactor::slots() const {
   std::vector<std::string> names{"row", "column", "v"};
   if (config_.beta1 > 0) names.emplace_back("m");
+  if (config_.quantized_dtype == QuantizedDtype::int8) names.emplace_back("m_scale");
   return names;
 }
 
 Shape Adafactor::slot_shape(std::string_view slot, const Parameter& parameter) const {
   const Shape& shape = parameter.shape();
   if (slot == "m") return shape;
+  if (slot == "m_scale") return shape.rank() == 0 ? Shape{0} : without_first(shape);
   const std::optional<Factored> axes = factored_of(shape, config_);
   if (!axes) return slot == "v" ? shape : Shape{0};
   if (slot == "v") return {0};
   const Shape matrices = axes->matrices();
   return {matrices[0], slot == "row" ? matrices[1] : matrices[2]};
+}
+
+DType Adafactor::slot_dtype(std::string_view slot, const Parameter& parameter) const {
+  if (slot != "m") return DType::f32;
+  switch (config_.quantized_dtype) {
+    case QuantizedDtype::bfloat16:
+      return DType::bf16;
+    case QuantizedDtype::int8:
+      return parameter.shape().rank() == 0 ? DType::f32 : DType::u8;
+    default:
+      return DType::f32;
+  }
 }
 
 Tensor Adafactor::normalized(const Tensor& g, double decay, OptimizerSegment& segment) const {
@@ -143,8 +191,8 @@ void Adafactor::update(const OptimizerStep& step, OptimizerSegment& segment) con
     change = ops::mul(change, *parameter_scale);
   }
   if (config_.beta1 > 0) {
-    change = moving_mean(segment.slots[kMomentum], change, config_.beta1);
-    assign(segment.slots[kMomentum], change);
+    change = moving_mean(momentum_of(segment), change, config_.beta1);
+    store_momentum(segment, change);
   }
   if (config_.weight_decay > 0 && LayerFilter::decays(segment.group)) {
     change = ops::add(change, scaled(segment.value, step.learning_rate * config_.weight_decay));

@@ -21,6 +21,10 @@
 // the update (Praxis, optax: clip_threshold), the momentum without bias correction, the choice of
 // axes and the adaptation are those of Praxis' ShardedAdafactor, which adds epsilon1 to |u|.
 // Slots: "row" and "column", or "v"; and "m" with beta1.
+//
+// quantized_dtype is the type in which m is stored, as in Praxis, whose default is int8. With int8
+// each column, over axis 0, has a scale in the slot "m_scale" (slot_dtype.h); a scalar's m is f32.
+// The other slots are f32 whatever it is.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +34,7 @@
 #include <vector>
 
 #include "optim/parts/layer_filter.h"
+#include "optim/parts/slot_dtype.h"
 
 namespace trivet::optim {
 
@@ -42,11 +47,16 @@ TRIVET_ENUM(AdafactorDecay, pow, adam)
 enum class FactoredAxes { last, largest };
 TRIVET_ENUM(FactoredAxes, last, largest)
 
+// The type of the stored momentum.
+enum class QuantizedDtype { float32, bfloat16, int8 };
+TRIVET_ENUM(QuantizedDtype, float32, bfloat16, int8)
+
 struct AdafactorConfig : LayerAdaptationConfig {
   AdafactorDecay decay_method = AdafactorDecay::pow;
   double decay_exponent = 0.8;
   double beta2 = 0.99;
   double beta1 = 0;
+  QuantizedDtype quantized_dtype = QuantizedDtype::float32;
   double clip_threshold = 1;
   double epsilon1 = 1e-30;
   double epsilon2 = 1e-3;
@@ -68,6 +78,9 @@ TRIVET_CONFIG(AdafactorConfig, trivet::optim::LayerAdaptationConfig,
                adjustable),
               (beta1, "Decay of the momentum. 0: no momentum and no memory for it.", at_least(0),
                less_than(1), adjustable),
+              (quantized_dtype,
+               "Type of the stored momentum: float32; bfloat16, half the memory; int8, a quarter, "
+               "with a scale for each column."),
               (clip_threshold, "Largest root mean square of an update before the learning rate.",
                more_than(0), adjustable),
               (epsilon1, "Constant added to squared gradients.", at_least(0), adjustable),
@@ -87,6 +100,7 @@ class Adafactor final : public Optimizer {
   explicit Adafactor(const Config& config) : config_(config), filter_(config) {}
   std::vector<std::string> slots() const override;
   Shape slot_shape(std::string_view slot, const Parameter& parameter) const override;
+  DType slot_dtype(std::string_view slot, const Parameter& parameter) const override;
   std::int64_t group_of(const Parameter& parameter) const override {
     return filter_.group_of(parameter);
   }

@@ -55,7 +55,7 @@ std::vector<std::string> adam_slots(const Config& config) {
 void update_composed(const Update& update, OptimizerSegment& segment) {
   const tv_optim& plain = update.plain;
   const Tensor g = scaled(segment.gradient, static_cast<double>(plain.grad_scale));
-  const Tensor m = moving_mean(segment.slots[0], g, static_cast<double>(plain.beta1));
+  const Tensor m = moving_mean(widened(segment.slots[0]), g, static_cast<double>(plain.beta1));
   const Tensor v = moving_mean(segment.slots[1], ops::square(g), static_cast<double>(plain.beta2));
   const Tensor squares = update.amsgrad ? ops::max(segment.slots[2], v) : v;
   const Tensor root = ops::sqrt(ops::add(squares, static_cast<float>(update.root)));
@@ -66,7 +66,7 @@ void update_composed(const Update& update, OptimizerSegment& segment) {
   }
   const Tensor kept = ops::mul(segment.value, 1 - plain.lr * plain.weight_decay);
   assign(segment.value, ops::sub(kept, change));
-  assign(segment.slots[0], m);
+  store(segment.slots[0], m);
   assign(segment.slots[1], v);
   if (update.amsgrad) assign(segment.slots[2], squares);
 }

@@ -21,7 +21,8 @@
 //
 // epsilon_root and clip_threshold are as in Praxis, where clip_threshold is 1.0 unless set. Without
 // them and amsgrad the backend updates neighboring variables in one pass; with clip_threshold each
-// variable is updated separately.
+// variable is updated separately. m_dtype is the type in which m is stored, as optax' mu_dtype; v
+// is f32.
 #pragma once
 
 #include <span>
@@ -42,6 +43,9 @@ class Adam final : public Optimizer {
   using Config = AdamConfig;
   explicit Adam(const Config& config);
   std::vector<std::string> slots() const override;
+  DType slot_dtype(std::string_view slot, const Parameter&) const override {
+    return dtype_of_slot(slot, config_.m_dtype);
+  }
   bool per_variable() const override { return config_.clip_threshold > 0; }
   void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) override;
 
@@ -58,6 +62,9 @@ class AdamW final : public Optimizer {
   explicit AdamW(const Config& config);
   std::vector<std::string> slots() const override;
   std::int64_t group_of(const Parameter& parameter) const override;
+  DType slot_dtype(std::string_view slot, const Parameter&) const override {
+    return dtype_of_slot(slot, config_.m_dtype);
+  }
   bool per_variable() const override { return config_.clip_threshold > 0; }
   void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) override;
   void check_variables(std::span<const Parameter* const> variables) const override {

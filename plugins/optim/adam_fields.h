@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields that Adam, AdamW and Lamb share.
+// The fields that Adam and AdamW share, and those of them that Lamb has.
 #pragma once
 
 #include "optim/parts/moments.h"
+#include "optim/parts/slot_dtype.h"
 #include "trivet/config.h"
 
 namespace trivet::optim {
@@ -17,6 +18,7 @@ struct AdamFields : Base {
   bool epsilon_hat = false;
   bool amsgrad = false;
   double clip_threshold = 0;
+  MomentumDtype m_dtype = MomentumDtype::float32;
 
   void validate(Diagnostics& diagnostics) const {
     if constexpr (requires(const Base& base) { base.validate(diagnostics); }) {
@@ -38,6 +40,7 @@ struct AdamFields : Base {
 #define TRIVET_ADAM_FIELDS                                                                      \
   TRIVET_MOMENT_FIELDS,                                                                         \
       (epsilon_root, "Constant added to the squares under the root.", at_least(0), adjustable), \
+      (m_dtype, "Type of the stored mean of gradients; bfloat16 halves its memory."),           \
       (epsilon_hat, "Epsilon is added before the bias correction, as Keras does.", adjustable), \
       (amsgrad, "Divides by the largest mean of squared gradients so far."),                    \
       (clip_threshold,                                                                          \

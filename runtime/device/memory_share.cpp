@@ -27,11 +27,11 @@ class Parts {
   explicit Parts(const MeshConfig& mesh)
       : split_(product(mesh, {"data", "data_expert", "mdl", "stage"})) {}
 
-  void add(std::string_view name, const Shape& shape) {
-    const std::uint64_t bytes = static_cast<std::uint64_t>(shape.size()) * sizeof(float);
+  void add(std::string_view name, const Tensor& tensor) {
+    const std::uint64_t bytes = tensor.bytes();
     MemoryPart& part = find(name);
     part.bytes += bytes;
-    part.device_bytes += shape.rank() >= 2 ? divided(bytes, split_) : bytes;
+    part.device_bytes += tensor.rank() >= 2 ? divided(bytes, split_) : bytes;
   }
   std::vector<MemoryPart> take() { return std::move(parts_); }
 
@@ -46,7 +46,7 @@ class Parts {
   std::vector<MemoryPart> parts_;
 };
 
-// Collects the shapes of the tensors that a trainer saves.
+// Collects the sizes of the tensors that a trainer saves.
 class Sizes final : public CheckpointWriter {
  public:
   explicit Sizes(Parts& parts) : parts_(parts) {}
@@ -54,8 +54,8 @@ class Sizes final : public CheckpointWriter {
   void write_tensors(std::string_view name, const NamedTensors& tensors) override {
     for (const auto& [path, tensor] : tensors) {
       // Slots are saved as PATH/SLOT.
-      if (name == "optimizer") parts_.add(path.substr(path.find_last_of('/') + 1), tensor.shape());
-      if (name == "ema") parts_.add("averages", tensor.shape());
+      if (name == "optimizer") parts_.add(path.substr(path.find_last_of('/') + 1), tensor);
+      if (name == "ema") parts_.add("averages", tensor);
     }
   }
   void state(std::string_view, const Value&) override {}
@@ -91,10 +91,10 @@ ConfigOf<Task> with_rows(const ConfigOf<Task>& task, std::int64_t rows) {
 std::vector<MemoryPart> memory_parts(Trainer& trainer, const MeshConfig& mesh) {
   Parts parts(mesh);
   for (const auto& parameter : trainer.parameters().parameters()) {
-    if (parameter->trainable()) parts.add("weights", parameter->shape());
+    if (parameter->trainable()) parts.add("weights", parameter->value());
   }
   for (const auto& parameter : trainer.parameters().parameters()) {
-    parts.add(parameter->trainable() ? "gradients" : "states", parameter->shape());
+    parts.add(parameter->trainable() ? "gradients" : "states", parameter->value());
   }
   Sizes sizes(parts);
   trainer.save(sizes);

@@ -22,6 +22,9 @@ class Around : public Optimizer {
   Shape slot_shape(std::string_view slot, const Parameter& parameter) const override {
     return optimizer_->slot_shape(slot, parameter);
   }
+  DType slot_dtype(std::string_view slot, const Parameter& parameter) const override {
+    return optimizer_->slot_dtype(slot, parameter);
+  }
   std::int64_t group_of(const Parameter& parameter) const override {
     return optimizer_->group_of(parameter);
   }

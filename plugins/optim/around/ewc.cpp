@@ -47,6 +47,10 @@ Shape Ewc::slot_shape(std::string_view slot, const Parameter& parameter) const {
   return slot == kStart ? parameter.shape() : Around::slot_shape(slot, parameter);
 }
 
+DType Ewc::slot_dtype(std::string_view slot, const Parameter& parameter) const {
+  return slot == kStart ? DType::f32 : Around::slot_dtype(slot, parameter);
+}
+
 // For each group of the optimizer, one for each importance.
 std::int64_t Ewc::group_of(const Parameter& parameter) const {
   std::int64_t index = 0;

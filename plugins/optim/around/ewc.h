@@ -49,6 +49,7 @@ class Ewc final : public Around {
   std::vector<std::string> slots() const override;
   double slot_start(std::string_view slot) const override;
   Shape slot_shape(std::string_view slot, const Parameter& parameter) const override;
+  DType slot_dtype(std::string_view slot, const Parameter& parameter) const override;
   std::int64_t group_of(const Parameter& parameter) const override;
   void check_variables(std::span<const Parameter* const> variables) const override;
 

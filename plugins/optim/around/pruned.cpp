@@ -64,6 +64,10 @@ Shape Pruned::slot_shape(std::string_view slot, const Parameter& parameter) cons
   return prunes(parameter) ? parameter.shape() : Shape{0};
 }
 
+DType Pruned::slot_dtype(std::string_view slot, const Parameter& parameter) const {
+  return slot == kMask ? DType::f32 : Around::slot_dtype(slot, parameter);
+}
+
 void Pruned::check_variables(std::span<const Parameter* const> variables) const {
   expect_found(config_.variables, "variables", variables);
   Around::check_variables(variables);

@@ -62,6 +62,7 @@ class Pruned final : public Around {
   std::vector<std::string> slots() const override;
   double slot_start(std::string_view slot) const override;
   Shape slot_shape(std::string_view slot, const Parameter& parameter) const override;
+  DType slot_dtype(std::string_view slot, const Parameter& parameter) const override;
   bool per_variable() const override { return true; }
   void check_variables(std::span<const Parameter* const> variables) const override;
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/backend/dtype.h"
 #include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/object.h"
@@ -27,7 +28,7 @@ TRIVET_CONFIG(OptimizerConfig, trivet::NoBase)
 struct OptimizerSegment {
   Tensor value;               // f32 [n], changed in place: assign() of trivet/train/optim_update.h
   Tensor gradient;            // f32 [n], not yet scaled
-  std::vector<Tensor> slots;  // f32 [n]; per variable: flat, of the size of its slot_shape
+  std::vector<Tensor> slots;  // [n], of its slot_dtype; per variable: of the size of its slot_shape
   std::int64_t group = 0;     // as group_of said
   // The variable, for an optimizer that asked for a segment each; null otherwise.
   const Parameter* parameter = nullptr;
@@ -70,6 +71,12 @@ class TRIVET_API Optimizer : public Object {
   // name of its own field as path, for a field that fits none of them. Default: nothing.
   // [run-thread]
   virtual void check_variables(std::span<const Parameter* const> variables) const;
+
+  // The type in which a slot of a variable is kept and saved, e.g. bf16 to save memory. Formulas
+  // compute in f32: optim_update widens slots of bf16 and f16; others cast with ops. A device that
+  // cannot store the type is a RunError. Neighbors whose types differ are separate segments.
+  // Default: f32. [run-thread]
+  virtual DType slot_dtype(std::string_view slot, const Parameter& parameter) const;
 };
 
 }  // namespace trivet

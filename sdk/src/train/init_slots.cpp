@@ -13,7 +13,10 @@
 #include "trivet/data/float_values.h"
 #include "trivet/data/safetensors.h"
 #include "trivet/error.h"
+#include "trivet/ops.h"
 #include "trivet/os/file.h"
+#include "trivet/tape.h"
+#include "trivet/train/optim_update.h"
 
 namespace trivet {
 namespace {
@@ -56,6 +59,27 @@ std::int64_t updates_of(const std::string& weights) {
   return updates->as_integer();
 }
 
+// Whether a slot can start from the numbers of a file: floats of any type in place of each other;
+// integers, whose scale is another slot, only as they are.
+bool fits(const SafetensorsEntry& entry, const Tensor& slot) {
+  if (!(entry.shape == slot.shape())) return false;
+  const bool floats =
+      slot.dtype() == DType::f32 || slot.dtype() == DType::bf16 || slot.dtype() == DType::f16;
+  return entry.dtype == slot.dtype() || (floats && holds_floats(entry));
+}
+
+std::string described(DType dtype, const Shape& shape) {
+  return std::string(name_of(dtype)) + " " + shape.to_string();
+}
+
+// Rounds to the nearest, ties to even, where the slot has fewer digits.
+void assign_entry(Tensor& slot, const SafetensorsEntry& entry) {
+  if (entry.dtype == slot.dtype()) return slot.assign_bytes(entry.data);
+  const std::vector<float> values = floats_of(entry);
+  const Tensor widened = Tensor::from<float>(slot.device(), values, slot.shape());
+  assign(slot, ops::cast(widened, slot.dtype()));
+}
+
 // Slots in the files that the optimizer does not have: those of another optimizer.
 std::string foreign_slots(SlotFiles& files, const std::set<std::string>& own,
                           const std::map<std::string, const LoadReport::Entry*>& loaded) {
@@ -67,7 +91,8 @@ std::string foreign_slots(SlotFiles& files, const std::set<std::string>& own,
       const std::size_t end = slot.name.rfind('/');
       if (end == std::string::npos || slot.name.substr(0, end) != entry->source) continue;
       if (own.contains(variable + slot.name.substr(end))) continue;
-      text += "\n" + slot.name + " " + slot.shape.to_string() + ": this optimizer has no such slot";
+      text += "\n" + slot.name + " " + described(slot.dtype, slot.shape) +
+              ": this optimizer has no such slot";
     }
   }
   return text;
@@ -93,14 +118,14 @@ std::size_t load_slots(Learner& learner, const LoadReport& report, const InitLoa
     const SafetensorsFile* file = files.beside(variable->second->file);
     const std::string source = variable->second->source + name.substr(end);
     const SafetensorsEntry* entry = file == nullptr ? nullptr : file->find(source);
-    if (entry != nullptr && entry->shape == slot.shape() && holds_floats(*entry)) {
+    if (entry != nullptr && fits(*entry, slot)) {
       found.emplace_back(slot, entry);
       continue;
     }
-    missing += "\n" + name + " " + slot.shape().to_string() + ": " +
+    missing += "\n" + name + " " + described(slot.dtype(), slot.shape()) + ": " +
                (file == nullptr    ? "there is no optimizer.safetensors beside the weights"
                 : entry == nullptr ? "there is no " + source
-                                   : "there is " + entry->shape.to_string());
+                                   : "there is " + described(entry->dtype, entry->shape));
   }
   missing += foreign_slots(files, own, loaded);
   if (!missing.empty() && !config.partial) {
@@ -108,9 +133,9 @@ std::size_t load_slots(Learner& learner, const LoadReport& report, const InitLoa
                    {.path = kPath,
                     .hint = "use the optimizer of the other run, or set task.init_load.partial"});
   }
+  const NoGrad no_grad;
   for (auto& [slot, entry] : found) {
-    const std::vector<float> values = floats_of(*entry);
-    slot.assign_bytes(std::as_bytes(std::span<const float>(values)));
+    assign_entry(slot, *entry);
   }
   learner.set_step(updates);
   return found.size();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/train/optim_update.h"
 
+#include <algorithm>
+
 #include "ops/op_support.h"
 
 namespace trivet {
@@ -81,11 +83,38 @@ std::size_t slots_needed(const tv_optim& update) {
 }
 
 // A tensor that is changed in place is never packed: the change would reach a copy.
-float* in_place(const char* op, const char* name, const Tensor& x, const Tensor& like) {
-  detail::expect_beside(op, name, x, like);
+float* in_place(const char* op, const char* name, const Tensor& x, const Tensor& like,
+                DType dtype = DType::f32) {
+  detail::expect_beside(op, name, x, like, dtype);
   if (x.contiguous() && x.shape() == like.shape()) return static_cast<float*>(detail::memory(x));
   detail::wrong(op, std::string(name) + " to be contiguous and of the value's shape",
                 x.to_string() + (x.contiguous() ? "" : ", a view") + " for " + like.to_string());
+}
+
+bool is_narrow(const Tensor& slot) {
+  return slot.defined() && (slot.dtype() == DType::bf16 || slot.dtype() == DType::f16);
+}
+
+// Kernels take f32 only. Narrow slots are widened piece by piece: a copy of a whole slot would need
+// the memory that they save.
+void update_narrow(const tv_optim& update, OptimizerSegment& segment) {
+  constexpr std::int64_t kPiece = 1 << 16;
+  const std::int64_t size = segment.value.size();
+  for (std::int64_t begin = 0; begin < size; begin += kPiece) {
+    const auto part = [&](const Tensor& x) {
+      return ops::slice(x, 0, begin, std::min(begin + kPiece, size));
+    };
+    OptimizerSegment piece{part(segment.value), part(segment.gradient), {}, segment.group, nullptr};
+    for (const Tensor& slot : segment.slots) {
+      piece.slots.push_back(ops::cast(part(slot), DType::f32));
+    }
+    optim_update(update, piece);
+    for (std::size_t i = 0; i < piece.slots.size(); ++i) {
+      if (!is_narrow(segment.slots[i])) continue;
+      Tensor slot = part(segment.slots[i]);
+      detail::copy_into(slot.mutable_view(), piece.slots[i]);
+    }
+  }
 }
 
 }  // namespace
@@ -99,6 +128,12 @@ void optim_update(const tv_optim& update, OptimizerSegment& segment) {
   const char* name = "optim_update";
   detail::expect(name, "value", segment.value);
   segment.gradient = detail::operand_beside(name, "gradient", segment.gradient, segment.value);
+  if (std::ranges::any_of(segment.slots, is_narrow)) {
+    for (const Tensor& slot : segment.slots) {
+      in_place(name, "slot", slot, segment.value, is_narrow(slot) ? slot.dtype() : DType::f32);
+    }
+    return update_narrow(update, segment);
+  }
   tv_optim args = update;
   args.struct_size = sizeof args;
   args.n = segment.value.size();

@@ -15,6 +15,9 @@ Shape Optimizer::slot_shape(std::string_view, const Parameter& parameter) const 
 std::int64_t Optimizer::group_of(const Parameter&) const {
   return 0;
 }
+DType Optimizer::slot_dtype(std::string_view, const Parameter&) const {
+  return DType::f32;
+}
 void Optimizer::check_variables(std::span<const Parameter* const>) const {}
 
 bool Optimizer::per_variable() const {

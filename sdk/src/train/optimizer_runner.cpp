@@ -30,6 +30,13 @@ void check_variables(const LearnerRule& rule, const ParameterStore& store) {
   }
 }
 
+void check_stores(const Device& device, DType dtype, const std::string& slot) {
+  if ((device.info().storage_dtypes >> static_cast<unsigned>(dtype) & 1U) != 0) return;
+  throw RunError("the backend " + device.key() + " cannot store " + std::string(name_of(dtype)) +
+                     ", the type of the optimizer's slot '" + slot + "'",
+                 {.path = "trainer.optimizer", .hint = "keep this slot in float32"});
+}
+
 }  // namespace
 
 OptimizerRunner::OptimizerRunner(ParameterStore& store, LearnerRule rule,
@@ -43,22 +50,35 @@ OptimizerRunner::OptimizerRunner(ParameterStore& store, LearnerRule rule,
   for (const std::string& slot : rule_.optimizer->slots()) slots_.push_back(make_slot(slot));
 }
 
+Tensor OptimizerRunner::Slot::between(std::size_t first, std::size_t last) const {
+  return part_of(blocks.at(parts[first].dtype), parts[first].offset, parts[last].end());
+}
+
 OptimizerRunner::Slot OptimizerRunner::make_slot(const std::string& name) const {
-  Slot slot{name, {}, {}, {}};
-  std::int64_t end = 0;
+  const Optimizer& optimizer = *rule_.optimizer;
+  Slot slot{name, {}, {}};
+  std::map<DType, std::int64_t> ends;
   for (const Parameter* variable : variables_) {
-    slot.shapes.push_back(rule_.optimizer->per_variable()
-                              ? rule_.optimizer->slot_shape(name, *variable)
-                              : variable->shape());
-    slot.offsets.push_back(end);
-    end += padded(slot.shapes.back().size());
+    const DType dtype = optimizer.slot_dtype(name, *variable);
+    check_stores(store_.device(), dtype, name);
+    std::int64_t& end = ends[dtype];
+    slot.parts.push_back({.shape = optimizer.per_variable() ? optimizer.slot_shape(name, *variable)
+                                                            : variable->shape(),
+                          .dtype = dtype,
+                          .offset = end});
+    end += padded(slot.parts.back().shape.size());
   }
-  slot.block = Tensor::full(store_.device(), {end}, rule_.optimizer->slot_start(name));
+  for (const auto& [dtype, end] : ends) {
+    slot.blocks[dtype] = Tensor::full(store_.device(), {end}, optimizer.slot_start(name), dtype);
+  }
   return slot;
 }
 
 bool OptimizerRunner::continues(std::size_t variable) const {
   if (variable == 0 || rule_.optimizer->per_variable()) return false;
+  for (const Slot& slot : slots_) {
+    if (slot.parts[variable - 1].dtype != slot.parts[variable].dtype) return false;
+  }
   const Parameter &before = *variables_[variable - 1], &now = *variables_[variable];
   return rule_.optimizer->group_of(before) == rule_.optimizer->group_of(now) &&
          store_.offset_of(before) + padded(before.shape().size()) == store_.offset_of(now);
@@ -73,9 +93,8 @@ OptimizerSegment OptimizerRunner::segment(std::size_t first, std::size_t last) c
                            rule_.optimizer->group_of(*variables_[first]),
                            rule_.optimizer->per_variable() ? variables_[first] : nullptr};
   for (const Slot& slot : slots_) {
-    const bool none = slot.shapes[first].size() == 0 && variables_[first]->shape().size() > 0;
-    segment.slots.push_back(none ? Tensor()
-                                 : part_of(slot.block, slot.offsets[first], slot.end_of(last)));
+    const bool none = slot.parts[first].shape.size() == 0 && variables_[first]->shape().size() > 0;
+    segment.slots.push_back(none ? Tensor() : slot.between(first, last));
   }
   return segment;
 }
@@ -124,10 +143,10 @@ void OptimizerRunner::update(std::int64_t step, float gradient_scale) {
 void OptimizerRunner::add_slots(std::vector<std::pair<std::string, Tensor>>& out) const {
   for (std::size_t i = 0; i < variables_.size(); ++i) {
     for (const Slot& slot : slots_) {
-      if (slot.shapes[i].size() == 0 && variables_[i]->shape().size() > 0) continue;
-      out.emplace_back(
-          variables_[i]->path() + '/' + slot.name,
-          ops::reshape(part_of(slot.block, slot.offsets[i], slot.end_of(i)), slot.shapes[i]));
+      const Shape& shape = slot.parts[i].shape;
+      if (shape.size() == 0 && variables_[i]->shape().size() > 0) continue;
+      out.emplace_back(variables_[i]->path() + '/' + slot.name,
+                       ops::reshape(slot.between(i, i), shape));
     }
   }
 }

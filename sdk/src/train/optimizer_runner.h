@@ -3,6 +3,7 @@
 // groups of its variables allow, and the optimizer's slots.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,16 +29,21 @@ class OptimizerRunner {
   void add_slots(std::vector<std::pair<std::string, Tensor>>& out) const;
 
  private:
-  // One slot of all variables, in a block. Where the optimizer does not work per variable it is
-  // laid out as the parameters are, so that neighbors are neighbors here, too.
+  // One slot of a variable, in the block of its type.
+  struct SlotPart {
+    Shape shape;
+    DType dtype;
+    std::int64_t offset;
+    std::int64_t end() const { return offset + shape.size(); }
+  };
+  // One slot of all variables. Where the optimizer does not work per variable a block is laid out
+  // as the parameters are, so that neighbors of one type are neighbors here, too.
   struct Slot {
     std::string name;
-    std::vector<Shape> shapes;
-    std::vector<std::int64_t> offsets;  // of each variable
-    Tensor block;
-    std::int64_t end_of(std::size_t variable) const {
-      return offsets[variable] + shapes[variable].size();
-    }
+    std::vector<SlotPart> parts;  // of each variable
+    std::map<DType, Tensor> blocks;
+    // From one variable's part to another's in the same block.
+    Tensor between(std::size_t first, std::size_t last) const;
   };
   Slot make_slot(const std::string& name) const;
   bool continues(std::size_t variable) const;  // may be in one segment with the one before

@@ -32,9 +32,14 @@ TEST_CASE("the configs of optimizers survive the way to a file and back") {
   optim::LarsConfig lars;
   lars.exclude_from_layer_adaptation = {"bias", "norm"};
   check_round_trip(lars);
-  check_round_trip(optim::LionConfig{});
+  optim::LionConfig lion;
+  lion.m_dtype = optim::MomentumDtype::bfloat16;
+  check_round_trip(lion);
   check_round_trip(optim::AdagradConfig{});
-  check_round_trip(optim::AdafactorConfig{});
+  optim::AdafactorConfig adafactor;
+  adafactor.beta1 = 0.9;
+  adafactor.quantized_dtype = optim::QuantizedDtype::int8;
+  check_round_trip(adafactor);
   check_round_trip(optim::RmsPropConfig{});
   check_round_trip(optim::ShampooConfig{});
 }

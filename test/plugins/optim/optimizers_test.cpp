@@ -53,6 +53,9 @@ class PerVariable final : public Optimizer {
   trivet::Shape slot_shape(std::string_view slot, const Parameter& parameter) const override {
     return inner_->slot_shape(slot, parameter);
   }
+  trivet::DType slot_dtype(std::string_view slot, const Parameter& parameter) const override {
+    return inner_->slot_dtype(slot, parameter);
+  }
   std::int64_t group_of(const Parameter& parameter) const override {
     return inner_->group_of(parameter);
   }
@@ -143,9 +146,13 @@ const std::vector<std::pair<std::string, Value>>& all_optimizers() {
       {"Lamb", Value::table({{"weight_decay", 0.1}, {"decay_vectors", false}})},
       {"Lars", Value::table({{"nesterov", true}, {"weight_decay", 0.1}})},
       {"Lion", Value::table({{"weight_decay", 0.1}, {"decay_vectors", false}})},
+      {"Adam", Value::table({{"m_dtype", "bfloat16"}})},
+      {"Lion", Value::table({{"weight_decay", 0.1}, {"m_dtype", "bfloat16"}})},
       {"Adagrad", Value::table()},
       {"RmsProp", Value::table({{"momentum", 0.5}, {"centered", true}})},
       {"Adafactor", Value::table({{"min_dim_size_to_factor", 2}, {"beta1", 0.9}})},
+      {"Adafactor", Value::table({{"beta1", 0.9}, {"quantized_dtype", "int8"}})},
+      {"Adafactor", Value::table({{"beta1", 0.9}, {"quantized_dtype", "bfloat16"}})},
       {"Regularized", Value::table({{"optimizer", adafactor_with_decay()},
                                     {"l1", 0.1},
                                     {"l2", 0.1},

@@ -83,7 +83,7 @@ TEST_CASE("what a source does not have is refused before the first step") {
   const std::string from = "task.init_checkpoint=" + quoted((temp / "one").string()) + " ";
   CHECK_THAT(refused(from + "task.init_load.load_slots=true trainer.optimizer.type=optim/Lion"),
              Contains("the optimizer cannot start from") &&
-                 Contains("hidden_0/w/v [256, 16]: this optimizer has no such slot"));
+                 Contains("hidden_0/w/v f32 [256, 16]: this optimizer has no such slot"));
   CHECK_THAT(refused(from + "task.init_load.step=4"), Contains("no checkpoint of step 4"));
 }
 

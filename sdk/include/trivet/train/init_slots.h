@@ -13,9 +13,9 @@ namespace trivet {
 
 // The slots of the variables that `report` says were loaded, from optimizer.safetensors beside
 // their weights, and the number of updates of the first source, as InitLoadConfig::load_slots.
-// Returns the number of slots. Throws RunError if the files do not have all of them in the right
-// shape, or have others, which another optimizer made, unless `config.partial`; then nothing was
-// changed. [run-thread]
+// Floats are rounded to the type of the slot. Returns the number of slots. Throws RunError if the
+// files do not have all of them in the right shape and type, or have others, which another
+// optimizer made, unless `config.partial`; then nothing was changed. [run-thread]
 TRIVET_API std::size_t load_slots(Learner& learner, const LoadReport& report,
                                   const InitLoadConfig& config);
 

@@ -11,9 +11,10 @@
 namespace trivet {
 
 // Updates segment.value and segment.slots in place by the formula of `update.kind` (tv_optim in
-// backend.h). Pointers and n are taken from the segment, everything else from `update`. Throws
-// Error when the segment has fewer slots than the formula needs, or when its tensors are not f32 on
-// one device, of one shape, and what is changed contiguous.
+// backend.h). Pointers and n are taken from the segment, everything else from `update`. Slots may
+// also be bf16 or f16: the formula computes in f32 and their new values are rounded to the nearest,
+// ties to even. Throws Error when the segment has fewer slots than the formula needs, or when other
+// tensors are not f32, or not all are on one device, of one shape, and what is changed contiguous.
 TRIVET_API void optim_update(const tv_optim& update, OptimizerSegment& segment);
 
 // Copies the elements of `from` into the memory of `to`, which the caller owns; same shape, type
