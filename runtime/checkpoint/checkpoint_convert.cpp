@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <regex>
 #include <set>
+#include <span>
 #include <utility>
 
 #include <fmt/core.h>
@@ -16,6 +18,7 @@
 #include "trivet/backend/half.h"
 #include "trivet/config/patterns.h"
 #include "trivet/data/float_values.h"
+#include "trivet/data/quantized_weights.h"
 #include "trivet/data/safetensors.h"
 #include "trivet/error.h"
 
@@ -59,13 +62,30 @@ class Names {
   explicit Names(const ConvertOptions& options) : options_(options) {
     for (const auto& rename : options.rename) renames_.emplace_back(rename.pattern, "--rename");
     for (const std::string& pattern : options.drop) drops_.emplace_back(pattern, "--drop");
+    for (const std::string& pattern : options.quantize_only) {
+      only_.emplace_back(pattern, "--quantize-only");
+    }
+    for (const std::string& pattern : options.quantize_rows) {
+      rows_.emplace_back(pattern, "--quantize-rows");
+    }
   }
 
-  bool drops(const std::string& name) {
-    bool found = false;
-    std::smatch match;
-    for (NamePattern& pattern : drops_) found = pattern.matches(name, match) || found;
-    return found;
+  bool drops(const std::string& name) { return any_matches(drops_, name); }
+  // The scales of a tensor that is quantized; nothing for one that is not.
+  std::optional<ScaleAxis> scales_of(const SafetensorsEntry& entry) {
+    if (options_.quantize == 0) return std::nullopt;
+    const bool is_matrix = holds_floats(entry) && entry.shape.rank() >= 2;
+    if (!only_.empty()) {
+      if (!any_matches(only_, entry.name)) return std::nullopt;
+      if (!is_matrix) {
+        throw RunError(
+            fmt::format("--quantize-only matches '{}', which is {} {}, not floats with "
+                        "at least two axes",
+                        entry.name, name_of(entry.dtype), entry.shape.to_string()));
+      }
+    }
+    if (!is_matrix) return std::nullopt;
+    return any_matches(rows_, entry.name) ? ScaleAxis::rows : ScaleAxis::columns;
   }
   std::string new_name(const std::string& name) {
     std::optional<std::string> found;
@@ -76,18 +96,24 @@ class Names {
     return found.value_or(name);
   }
   void require_use(const fs::path& source) const {
-    for (const auto* list : {&renames_, &drops_}) {
+    for (const auto* list : {&renames_, &drops_, &only_, &rows_}) {
       for (const NamePattern& pattern : *list) pattern.require_use(source);
     }
   }
 
  private:
+  static bool any_matches(std::vector<NamePattern>& patterns, const std::string& name) {
+    bool found = false;
+    std::smatch match;
+    for (NamePattern& pattern : patterns) found = pattern.matches(name, match) || found;
+    return found;
+  }
+
   const ConvertOptions& options_;
-  std::vector<NamePattern> renames_, drops_;
+  std::vector<NamePattern> renames_, drops_, only_, rows_;
 };
 
-std::vector<std::byte> converted(const SafetensorsEntry& entry, DType dtype,
-                                 ConvertReport& report) {
+std::vector<std::byte> of_type(const SafetensorsEntry& entry, DType dtype, ConvertReport& report) {
   const std::vector<float> values = floats_of(entry);
   std::vector<std::byte> out(values.size() * size_of(dtype));
   if (dtype == DType::f32) {
@@ -105,10 +131,74 @@ std::vector<std::byte> converted(const SafetensorsEntry& entry, DType dtype,
   return out;
 }
 
+// The tensors of the new checkpoint, with the memory of those that changed.
+class Converted {
+ public:
+  Converted(const ConvertOptions& options, std::int64_t step)
+      : report{.step = step}, options_(options) {}
+
+  std::span<const SafetensorsEntry> entries() const { return entries_; }
+
+  // `scales` is nothing for a tensor that is not quantized.
+  void add(SafetensorsEntry entry, const std::string& name, std::optional<ScaleAxis> scales) {
+    ++report.tensors;
+    report.renamed += name != entry.name ? 1 : 0;
+    if (scales) return quantize(entry, name, *scales);
+    if (options_.dtype && holds_floats(entry) && entry.dtype != *options_.dtype) {
+      keep(of_type(entry, *options_.dtype, report), entry);
+      entry.dtype = *options_.dtype;
+    }
+    put(std::move(entry), name);
+  }
+
+  ConvertReport report;
+
+ private:
+  void quantize(SafetensorsEntry entry, const std::string& name, ScaleAxis scales) {
+    ++report.quantized;
+    QuantizedWeights weights;
+    try {
+      weights = quantize_weights(floats_of(entry), entry.shape, options_.quantize, scales);
+    } catch (const Error& failure) {
+      throw RunError(entry.name + " cannot be quantized: " + failure.message());
+    }
+    entry.dtype = weights.dtype;
+    entry.shape = weights.shape;
+    keep(std::move(weights.integers), entry);
+    put(entry, name);
+    const auto bytes = std::as_bytes(std::span<const float>(weights.scales));
+    SafetensorsEntry scale{.name = entry.name + std::string(kQuantizedScale),
+                           .dtype = DType::f32,
+                           .shape = weights.scale_shape,
+                           .data = {}};
+    keep({bytes.begin(), bytes.end()}, scale);
+    put(scale, name + std::string(kQuantizedScale));
+  }
+
+  void keep(std::vector<std::byte> bytes, SafetensorsEntry& entry) {
+    entry.data = memory_.emplace_back(std::move(bytes));
+  }
+
+  void put(SafetensorsEntry entry, const std::string& name) {
+    if (!taken_.insert(name).second) {
+      throw RunError(
+          fmt::format("two tensors would have the name '{}', one of them '{}'", name, entry.name),
+          {.hint = "change --rename, or --drop one of them"});
+    }
+    entry.name = name;
+    entries_.push_back(std::move(entry));
+  }
+
+  const ConvertOptions& options_;
+  std::vector<SafetensorsEntry> entries_;
+  std::vector<std::vector<std::byte>> memory_;
+  std::set<std::string> taken_;
+};
+
 // Moving averages in place of the weights that have one.
-std::vector<SafetensorsEntry> with_averages(const SafetensorsFile& model,
+std::vector<SafetensorsEntry> with_averages(std::span<const SafetensorsEntry> model,
                                             const SafetensorsFile* averages) {
-  std::vector<SafetensorsEntry> entries(model.entries().begin(), model.entries().end());
+  std::vector<SafetensorsEntry> entries(model.begin(), model.end());
   for (SafetensorsEntry& entry : entries) {
     const SafetensorsEntry* average = averages == nullptr ? nullptr : averages->find(entry.name);
     if (average != nullptr && average->shape == entry.shape) entry = *average;
@@ -137,39 +227,26 @@ ConvertReport convert_checkpoint(const fs::path& given, const fs::path& source,
   const CheckpointDirectoryReader verified(source);
   const SafetensorsFile model(source / "model.safetensors");
   const auto averages = options.averages ? averages_of(source) : nullptr;
-  ConvertReport report{.step = verified.step()};
-  std::vector<std::vector<std::byte>> values;
-  std::vector<SafetensorsEntry> entries;
-  std::set<std::string> taken;
-  values.reserve(model.entries().size());
-  for (SafetensorsEntry entry : with_averages(model, averages.get())) {
-    const std::string name = names.new_name(entry.name);
+  const DequantizedEntries plain(model.entries(), (source / "model.safetensors").string());
+  Converted converted(options, verified.step());
+  for (const SafetensorsEntry& entry : with_averages(plain.entries(), averages.get())) {
     if (names.drops(entry.name)) {
-      ++report.dropped;
-      continue;
+      ++converted.report.dropped;
+    } else {
+      converted.add(entry, names.new_name(entry.name), names.scales_of(entry));
     }
-    if (!taken.insert(name).second) {
-      throw RunError(
-          fmt::format("two tensors would have the name '{}', one of them '{}'", name, entry.name),
-          {.hint = "change --rename, or --drop one of them"});
-    }
-    report.renamed += name != entry.name ? 1 : 0;
-    entry.name = name;
-    if (options.dtype && holds_floats(entry) && entry.dtype != *options.dtype) {
-      values.push_back(converted(entry, *options.dtype, report));
-      entry.dtype = *options.dtype;
-      entry.data = values.back();
-    }
-    entries.push_back(std::move(entry));
   }
   names.require_use(source);
-  if (entries.empty()) throw RunError("--drop leaves no tensor of " + source.string());
-  report.tensors = std::ssize(entries);
-  write_model_checkpoint(out, entries, report.step, "convert",
+  if (converted.entries().empty()) {
+    throw RunError("--drop leaves no tensor of " + source.string());
+  }
+  const ConvertReport& report = converted.report;
+  write_model_checkpoint(out, converted.entries(), report.step, "convert",
                          Value::table({{"source", source.string()},
                                        {"averages", options.averages},
                                        {"renamed", report.renamed},
-                                       {"dropped", report.dropped}}));
+                                       {"dropped", report.dropped},
+                                       {"quantized", report.quantized}}));
   return report;
 }
 

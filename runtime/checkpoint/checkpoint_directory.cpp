@@ -19,6 +19,7 @@
 #include <fmt/ranges.h>
 
 #include "trivet/config/json.h"
+#include "trivet/data/quantized_weights.h"
 #include "trivet/data/safetensors.h"
 #include "trivet/error.h"
 #include "trivet/os/file.h"
@@ -210,11 +211,15 @@ void CheckpointDirectoryReader::read_tensors(std::string_view name, NamedTensors
                                              OtherTensors others) const {
   const std::filesystem::path path = directory_ / file_name(name);
   const SafetensorsFile file(path);
+  const DequantizedEntries plain(file.entries(), (name_ / file_name(name)).string());
+  std::map<std::string_view, const SafetensorsEntry*> found;
+  for (const SafetensorsEntry& entry : plain.entries()) found[entry.name] = &entry;
   std::vector<std::string> wrong;
   std::map<std::string_view, bool> asked;
   for (const auto& [tensor_name, tensor] : into) {
     asked[tensor_name] = true;
-    const SafetensorsEntry* entry = file.find(tensor_name);
+    const auto entry_at = found.find(tensor_name);
+    const SafetensorsEntry* entry = entry_at == found.end() ? nullptr : entry_at->second;
     if (entry == nullptr) {
       wrong.push_back("missing: " + described(tensor_name, tensor.dtype(), tensor.shape()));
     } else if (entry->dtype != tensor.dtype() || !(entry->shape == tensor.shape())) {
@@ -223,7 +228,7 @@ void CheckpointDirectoryReader::read_tensors(std::string_view name, NamedTensors
                                   name_of(tensor.dtype()), tensor.shape().to_string()));
     }
   }
-  for (const SafetensorsEntry& entry : file.entries()) {
+  for (const SafetensorsEntry& entry : plain.entries()) {
     if (others == OtherTensors::refused && !asked.contains(entry.name)) {
       wrong.push_back("only in the file: " + described(entry.name, entry.dtype, entry.shape));
     }
@@ -233,7 +238,7 @@ void CheckpointDirectoryReader::read_tensors(std::string_view name, NamedTensors
                                fmt::join(wrong, "\n  ")),
                    {.hint = "the checkpoint was made by another model or optimizer"});
   }
-  for (auto& [tensor_name, tensor] : into) tensor.assign_bytes(file.find(tensor_name)->data);
+  for (auto& [tensor_name, tensor] : into) tensor.assign_bytes(found.at(tensor_name)->data);
 }
 
 bool CheckpointDirectoryReader::has_state(std::string_view key) const {
@@ -241,7 +246,9 @@ bool CheckpointDirectoryReader::has_state(std::string_view key) const {
 }
 
 const Value& CheckpointDirectoryReader::state(std::string_view key) const {
-  return state_.at(key, (name_ / kState).string());
+  return state_.at(key, (name_ / kState).string(),
+                   "weights alone, such as those of 'trivet ckpt convert', cannot resume a run: "
+                   "start a new one with task.init_checkpoint");
 }
 
 std::string CheckpointDirectoryReader::description() const {

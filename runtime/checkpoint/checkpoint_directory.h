@@ -68,6 +68,7 @@ class CheckpointDirectoryReader : public CheckpointReader {
 
   std::int64_t step() const { return step_; }
 
+  // Quantized weights (trivet/data/quantized_weights.h) are read as f32.
   void read_tensors(std::string_view name, NamedTensors& into,
                     OtherTensors others = OtherTensors::refused) const override;
   bool has_state(std::string_view key) const override;

@@ -41,6 +41,17 @@ constexpr OptionSpec kCkptOptions[] = {
      .doc = "convert: Leave out the tensors with these names",
      .repeatable = true},
     {.name = "dtype", .value = "TYPE", .doc = "convert: Store floats as f32, bf16 or f16"},
+    {.name = "quantize",
+     .value = "BITS",
+     .doc = "convert: Store matrices as integers of 8 or 4 bits, with a scale for each column"},
+    {.name = "quantize-only",
+     .value = "PATTERN",
+     .doc = "convert: Quantize the tensors with these names, not all matrices",
+     .repeatable = true},
+    {.name = "quantize-rows",
+     .value = "PATTERN",
+     .doc = "convert: Give these a scale for each row, for example tables of embeddings",
+     .repeatable = true},
     {.name = "averages", .doc = "convert: Take the moving averages of the weights"},
 };
 
@@ -224,6 +235,11 @@ DType float_type_of(const std::string& name) {
   throw UsageError("--dtype takes f32, bf16 or f16, not '" + name + "'");
 }
 
+int bits_of(const std::string& text) {
+  if (text == "8" || text == "4") return text == "8" ? 8 : 4;
+  throw UsageError("--quantize takes 8 or 4, not '" + text + "'");
+}
+
 // The last = separates, for a name has none.
 ConvertOptions::Rename rename_of(const std::string& text) {
   const std::size_t split = text.rfind('=');
@@ -245,6 +261,13 @@ int convert(const Words& words, const Arguments& arguments) {
   }
   options.drop = arguments.all("drop");
   if (const std::string* dtype = arguments.last("dtype")) options.dtype = float_type_of(*dtype);
+  if (const std::string* bits = arguments.last("quantize")) options.quantize = bits_of(*bits);
+  options.quantize_only = arguments.all("quantize-only");
+  options.quantize_rows = arguments.all("quantize-rows");
+  if (options.quantize == 0 && !(options.quantize_only.empty() && options.quantize_rows.empty())) {
+    throw UsageError("--quantize-only and --quantize-rows need --quantize",
+                     {.hint = "trivet ckpt convert small runs/1-a --quantize 8"});
+  }
   const ConvertReport report = convert_checkpoint(words[0], checkpoint_at(words[1]), options);
   if (arguments.has("json")) {
     print(Value::table({{"path", words[0]},
@@ -252,6 +275,7 @@ int convert(const Words& words, const Arguments& arguments) {
                         {"tensors", report.tensors},
                         {"renamed", report.renamed},
                         {"dropped", report.dropped},
+                        {"quantized", report.quantized},
                         {"rounded", report.rounded},
                         {"overflow", report.overflow}}));
     return 0;
@@ -260,7 +284,7 @@ int convert(const Words& words, const Arguments& arguments) {
       fmt::format("{}  {} tensors of step {}", printable(words[0]), report.tensors, report.step);
   for (const auto& [count, what] :
        {std::pair{report.renamed, "renamed"}, std::pair{report.dropped, "left out"},
-        std::pair{report.rounded, "numbers rounded"},
+        std::pair{report.quantized, "quantized"}, std::pair{report.rounded, "numbers rounded"},
         std::pair{report.overflow, "numbers too large, now infinite"}}) {
     if (count > 0) text += fmt::format(", {} {}", count, what);
   }
@@ -269,7 +293,8 @@ int convert(const Words& words, const Arguments& arguments) {
 }
 
 void refuse_convert_options(const Arguments& arguments, const std::string& part) {
-  for (const char* name : {"rename", "drop", "dtype", "averages"}) {
+  for (const char* name :
+       {"rename", "drop", "dtype", "averages", "quantize", "quantize-only", "quantize-rows"}) {
     if (!arguments.has(name)) continue;
     throw UsageError(
         fmt::format("--{} is an option of 'trivet ckpt convert', not of '{}'", name, part));
@@ -315,7 +340,8 @@ extern const CommandInfo kCkptCommand{
         "  trivet ckpt diff PATH PATH         the differences; exit code 1 if there are any\n"
         "  trivet ckpt verify PATH...         sizes and checksums; exit code 1 if damaged\n"
         "  trivet ckpt average NEW PATH...    averages weights, for task.init_checkpoint\n"
-        "  trivet ckpt convert NEW PATH       writes weights with other names or another type\n"
+        "  trivet ckpt convert NEW PATH       writes weights with other names or another type,\n"
+        "                                     or as integers of 8 or 4 bits\n"
         "\n"
         "PATH is a checkpoint, a run or a directory of checkpoints. A run means its newest\n"
         "checkpoint; for ls, verify and average it means all of them. The run may still be\n"

@@ -17,6 +17,7 @@ std::size_t size_of(DType dtype) {
       return 2;
     case DType::u8:
     case DType::boolean:
+    case DType::i8:
       return 1;
   }
   throw Error("unknown element type " + std::to_string(static_cast<int>(dtype)));
@@ -38,6 +39,8 @@ std::string_view name_of(DType dtype) {
       return "bool";
     case DType::u32:
       return "u32";
+    case DType::i8:
+      return "i8";
   }
   throw Error("unknown element type " + std::to_string(static_cast<int>(dtype)));
 }

@@ -24,7 +24,7 @@ struct DTypeName {
 constexpr std::array kDTypes = {
     DTypeName{"F32", DType::f32}, DTypeName{"BF16", DType::bf16}, DTypeName{"F16", DType::f16},
     DTypeName{"I32", DType::i32}, DTypeName{"U8", DType::u8},     DTypeName{"BOOL", DType::boolean},
-    DTypeName{"U32", DType::u32},
+    DTypeName{"U32", DType::u32}, DTypeName{"I8", DType::i8},
 };
 
 std::optional<DType> dtype_named(std::string_view name) {
@@ -74,7 +74,7 @@ class Reader final : public nlohmann::json_sax<json> {
     const auto dtype = dtype_named(value);
     if (!dtype) {
       return fail("has the element type " + safetensors_quoted(value) +
-                  ", which is none of F32, BF16, F16, I32, U32, U8, BOOL");
+                  ", which is none of F32, BF16, F16, I32, U32, I8, U8, BOOL");
     }
     entry_.dtype = *dtype;
     return true;

@@ -143,6 +143,9 @@ Tensor::~Tensor() {
 // ---- making
 
 Tensor Tensor::empty(Device& device, const Shape& shape, DType dtype) {
+  if (dtype == DType::i8) {
+    throw Error("tensors cannot have the element type i8: only files have it");
+  }
   Device::Impl& impl = device.impl();
   Storage* storage = impl.memory->allocate(shape, dtype, impl.op);
   return Tensor(TensorImpl::over(storage, &device, shape, dtype));

@@ -38,7 +38,8 @@ CheckpointWeights::CheckpointWeights(const fs::path& given, std::optional<std::i
                                      std::optional<bool> averages, const std::string& path)
     : file_(find_weights(given, step)),
       weights_(file_),
-      entries_(weights_.entries().begin(), weights_.entries().end()) {
+      dequantized_(weights_.entries(), file_.string()),
+      entries_(dequantized_.entries().begin(), dequantized_.entries().end()) {
   std::error_code ignored;
   const bool names_file = fs::is_regular_file(given, ignored);
   if (!averages.value_or(!names_file)) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CheckpointWeights: the weights that a path means (find_weights), with their moving averages in
-// location of those that have one, where a config wants them.
+// location of those that have one, where a config wants them. Quantized weights are f32 here.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "trivet/data/quantized_weights.h"
 #include "trivet/data/safetensors.h"
 #include "trivet/train/init_checkpoint.h"
 
@@ -35,6 +36,7 @@ class CheckpointWeights {
 
   std::filesystem::path file_;
   SafetensorsFile weights_;
+  DequantizedEntries dequantized_;
   std::unique_ptr<SafetensorsFile> averages_;
   std::vector<SafetensorsEntry> entries_;
   std::set<std::string> averaged_;

@@ -144,6 +144,7 @@ LoadReport::Entry compared(const Parameter& parameter, const std::string& source
     entry.status = Status::differs;
     entry.note = "f32 " + entry.shape + " wanted, " + std::string(name_of(found->dtype)) + " " +
                  found->shape.to_string() + " found";
+    if (found->dtype == DType::i8) entry.note += ", without " + source + "_quantized_scale";
   }
   return entry;
 }

@@ -191,8 +191,8 @@ TEST_CASE("equal entries make equal bytes, every type has a name, no entries mak
 
   const std::vector<std::uint8_t> four(4);
   std::vector<SafetensorsEntry> all;
-  for (const DType dtype :
-       {DType::f32, DType::bf16, DType::f16, DType::i32, DType::u8, DType::boolean, DType::u32}) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::i32, DType::u8,
+                            DType::boolean, DType::u32, DType::i8}) {
     const auto bytes = raw(four).first(trivet::size_of(dtype));
     all.push_back({std::string(trivet::name_of(dtype)), dtype, Shape{1}, bytes});
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types of tensors. The values are those of tv_dtype in backend.h.
+// Element types of tensors and of files. The values are those of tv_dtype in backend.h; i8 is in
+// files only, as the integers of quantized weights: no tensor has it.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +20,13 @@ enum class DType : std::uint8_t {
   u8 = TV_U8,
   boolean = TV_BOOL,  // one byte, 0 or 1
   u32 = TV_U32,       // random bits
+  i8 = TV_U32 + 1,
 };
 
 // Bytes of one element.
 TRIVET_API std::size_t size_of(DType dtype);
 
-// "f32", "bf16", "f16", "i32", "u8", "bool", "u32".
+// "f32", "bf16", "f16", "i32", "u8", "bool", "u32", "i8".
 TRIVET_API std::string_view name_of(DType dtype);
 
 // The DType of a C++ type; bf16 and f16 have none.
