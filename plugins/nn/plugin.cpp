@@ -18,7 +18,6 @@
 #include "nn/basic/drop_path.h"
 #include "nn/basic/dropout.h"
 #include "nn/basic/embedding.h"
-#include "nn/basic/fake_quantization.h"
 #include "nn/basic/gshard_shared_embedding_softmax.h"
 #include "nn/basic/linear.h"
 #include "nn/basic/softmax.h"
@@ -43,6 +42,8 @@
 #include "nn/norm/rms_norm.h"
 #include "nn/norm/spectral_norm.h"
 #include "nn/norm/weight_norm_l2.h"
+#include "nn/quantization/activation_quantization.h"
+#include "nn/quantization/fake_quantization.h"
 #include "nn/recurrent/bidirectional.h"
 #include "nn/recurrent/gru.h"
 #include "nn/recurrent/lstm.h"
@@ -89,6 +90,8 @@ TRIVET_PLUGIN(
                                     "Weights divided by their largest singular value."),
     trivet::layer<nn::FakeQuantization>("FakeQuantization",
                                         "Weights rounded to integers times a scale."),
+    trivet::layer<nn::ActivationQuantization>("ActivationQuantization",
+                                              "Inputs rounded to integers times a scale."),
     trivet::layer<nn::BregmanPca>("BregmanPca", "Learns principal components of its input."),
     trivet::layer<nn::Sequential>("Sequential", "Layers applied in order."),
     trivet::layer<nn::Repeat>("Repeat",

@@ -14,7 +14,8 @@ Mlp::Mlp(const Config& config, Scope& scope) : image_shape_(config.image_shape) 
   std::int64_t dims = image_shape_[0] * image_shape_[1] * image_shape_[2];
   layers_.push_back(scope.layer("flatten", "nn/Flatten"));
   const auto product = [&](std::int64_t out, const ConfigOf<Layer>& activation) {
-    return linear(dims, out, activation, config.init, config.parametrization);
+    return linear(dims, out, activation, config.init, config.parametrization,
+                  config.input_quantization);
   };
   for (std::size_t i = 0; i < config.hidden_dims.size(); ++i) {
     const std::string number = std::to_string(i);

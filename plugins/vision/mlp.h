@@ -18,6 +18,7 @@ struct MlpConfig : ModelConfig {
   double dropout = 0;
   InitConfig init;
   ConfigOf<Layer> parametrization;
+  ConfigOf<Layer> input_quantization;
 
   void validate(Diagnostics& diagnostics) const;
 };
@@ -29,7 +30,9 @@ TRIVET_CONFIG(MlpConfig, trivet::ModelConfig,
               (dropout, "Share of hidden units dropped in training.", at_least(0), less_than(1),
                adjustable),
               (init, "Initializer of the weights. Default: that of nn/Linear."),
-              (parametrization, "Layer that makes the weights of each layer from its w."))
+              (parametrization, "Layer that makes the weights of each layer from its w."),
+              (input_quantization,
+               "Layer that makes the input of each layer, e.g. nn/ActivationQuantization."))
 
 class Mlp final : public Model {
  public:

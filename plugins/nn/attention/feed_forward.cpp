@@ -16,7 +16,8 @@ FeedForward::FeedForward(const Config& config, Scope& scope, const std::string& 
   const auto product = [&](const char* name, const ConfigOf<Layer>& activation) {
     const ConfigOf<Layer> layer = linear(input_dims_, hidden, config.has_bias, config.init,
                                          lora_of(config.lora, name), activation);
-    return scope.layer(prefix + name, parametrized(layer, config.parametrization));
+    return scope.layer(prefix + name,
+                       parametrized(layer, config.parametrization, config.input_quantization));
   };
   in_ = product("in", gated ? ConfigOf<Layer>() : config.activation);
   if (gated) gate_ = product("gate", config.activation);
@@ -24,7 +25,8 @@ FeedForward::FeedForward(const Config& config, Scope& scope, const std::string& 
   const ConfigOf<Layer> last =
       linear(hidden, input_dims_, config.has_bias, init_or(config.output_init, config.init),
              lora_of(config.lora, "out"));
-  out_ = scope.layer(prefix + "out", parametrized(last, config.parametrization));
+  out_ = scope.layer(prefix + "out",
+                     parametrized(last, config.parametrization, config.input_quantization));
 }
 
 Tensor FeedForward::fprop(const Tensor& x, FpropContext& context) {
@@ -33,6 +35,14 @@ Tensor FeedForward::fprop(const Tensor& x, FpropContext& context) {
   if (gate_) y = ops::mul(gate_->fprop(x, context), y);
   if (dropout_) y = dropout_->fprop(y, context);
   return out_->fprop(y, context);
+}
+
+const void* FeedForward::extension(std::string_view id) const noexcept {
+  if (id != kLayerLocalInTime) return nullptr;
+  for (const std::shared_ptr<Layer>* product : {&in_, &gate_, &out_}) {
+    if (*product != nullptr && (*product)->extension(id) == nullptr) return nullptr;
+  }
+  return this;
 }
 
 }  // namespace trivet::nn

@@ -28,6 +28,7 @@ struct FeedForwardConfig : LayerConfig {
   InitConfig init;
   InitConfig output_init;
   ConfigOf<Layer> parametrization;
+  ConfigOf<Layer> input_quantization;
   LoraConfig lora;
 };
 TRIVET_CONFIG(FeedForwardConfig, trivet::LayerConfig,
@@ -43,14 +44,19 @@ TRIVET_CONFIG(FeedForwardConfig, trivet::LayerConfig,
               (init, "Initializer of the weights. Default: that of nn/Linear."),
               (output_init, "Initializer of the output projection. Default: init."),
               (parametrization, "Layer that makes the weights of each product from its w."),
+              (input_quantization,
+               "Layer that makes the input of each product, e.g. "
+               "nn/ActivationQuantization."),
               (lora, "LoRA: low-rank matrices added to the weights, for fine-tuning."))
 
-class FeedForward final : public LocalLayer {
+// Local in time if its products are.
+class FeedForward final : public Layer {
  public:
   using Config = FeedForwardConfig;
   // `prefix` precedes the names of the children, for a layer that owns them directly.
   FeedForward(const Config& config, Scope& scope, const std::string& prefix = "");
   Tensor fprop(const Tensor& x, FpropContext& context) override;
+  const void* extension(std::string_view id) const noexcept override;
 
  private:
   std::string path_;

@@ -98,7 +98,8 @@ MultiHeadAttention::MultiHeadAttention(const Config& config, Scope& scope)
                            const InitConfig& init) {
     const ConfigOf<Layer> layer =
         linear(in, out, config.has_bias, init, lora_of(config.lora, name));
-    return scope.layer(name, parametrized(layer, config.parametrization));
+    return scope.layer(name,
+                       parametrized(layer, config.parametrization, config.input_quantization));
   };
   const std::int64_t source_dims = cross_ ? cross_dims_ : input_dims_;
   products_[kQuery] = product("query", input_dims_, heads_ * head_dims_, config.init);

@@ -81,6 +81,7 @@ struct MultiHeadAttentionConfig : LayerConfig {
   InitConfig init;
   InitConfig output_init;
   ConfigOf<Layer> parametrization;
+  ConfigOf<Layer> input_quantization;
   LoraConfig lora;
 
   void validate(Diagnostics& diagnostics) const;
@@ -129,6 +130,8 @@ TRIVET_CONFIG(
     (init, "Initializer of the weights. Default: that of nn/Linear."),
     (output_init, "Initializer of the output projection. Default: init."),
     (parametrization, "Layer that makes the weights of each product from its w."),
+    (input_quantization,
+     "Layer that makes the input of each product, e.g. nn/ActivationQuantization."),
     (lora, "LoRA: low-rank matrices added to the weights of the projections, for fine-tuning."))
 
 class MultiHeadAttention final : public DecodingLayer {

@@ -107,6 +107,9 @@ std::unique_ptr<LayerCache> MultiHeadAttention::make_cache(std::int64_t batch,
                     "': attention that sees later positions cannot decode with a cache",
                 {.hint = "set causal = true"});
   }
+  for (const auto* product : {&products_[kQuery], &products_[kKey], &products_[kValue], &output_}) {
+    trivet::make_cache(**product, path_, batch, max_length);  // throws if it is not local in time
+  }
   const std::int64_t head[] = {kv_heads_, head_dims_};
   auto cache = std::make_unique<SelfCache>(device_, batch, max_length, head);
   for (const auto& convolution : convolutions_) {

@@ -3,6 +3,7 @@
 
 #include "nn/basic/checks.h"
 #include "nn/basic/parametrization.h"
+#include "nn/basic/quantized_product.h"
 #include "nn/basic/templates.h"
 #include "trivet/extensions/activation.h"
 #include "trivet/layer/extend_step.h"
@@ -23,6 +24,7 @@ Linear::Linear(const Config& config, Scope& scope)
                 : nullptr),
       parametrization_(scope.layer(
           "parametrization", parametrization_for(config.parametrization, config.output_dims))),
+      input_quantization_(scope.layer("input_quantization", config.input_quantization)),
       lora_factor_(static_cast<float>(config.lora.factor())),
       activation_(scope.layer("activation", config.activation)),
       fused_(plain_activation(activation_.get())) {
@@ -34,18 +36,22 @@ Linear::Linear(const Config& config, Scope& scope)
   lora_dropout_ = scope.layer("lora_dropout", dropout(config.lora.dropout));
 }
 
-Tensor Linear::weight(FpropContext& context) const {
-  return weights_of(weight_, parametrization_.get(), context, "nn/Linear", path_);
+Tensor Linear::product(const Tensor& x, Activation act, FpropContext& context) const {
+  const Tensor bias = bias_ != nullptr ? bias_->value() : Tensor();
+  const Operands operands = operands_of(x, input_quantization_.get(), weight_,
+                                        parametrization_.get(), context, "nn/Linear", path_);
+  if (!operands.are_integers()) return ops::linear(operands.x, operands.w, bias, act);
+  const Tensor y = operands.scaled(ops::linear(operands.x, operands.w, {}));
+  return ops::activation(bias.defined() ? ops::add(y, bias) : y, act);
 }
 
 Tensor Linear::fprop(const Tensor& x, FpropContext& context) {
   expect_last("nn/Linear", path_, x, weight_.shape()[0]);
-  const Tensor bias = bias_ != nullptr ? bias_->value() : Tensor();
   if (lora_a_ != nullptr) {
-    const Tensor y = ops::add(ops::linear(x, weight(context), bias), beside(x, context));
+    const Tensor y = ops::add(product(x, Activation::none, context), beside(x, context));
     return activation_ != nullptr ? activation_->fprop(y, context) : y;
   }
-  const Tensor y = ops::linear(x, weight(context), bias, fused_.value_or(Activation::none));
+  const Tensor y = product(x, fused_.value_or(Activation::none), context);
   return fused_ ? y : activation_->fprop(y, context);
 }
 
@@ -58,7 +64,10 @@ Tensor Linear::beside(const Tensor& x, FpropContext& context) const {
 
 const void* Linear::extension(std::string_view id) const noexcept {
   if (id != kLayerLocalInTime) return nullptr;
-  return fused_ || activation_->extension(id) != nullptr ? this : nullptr;
+  const auto is_local = [&](const std::shared_ptr<Layer>& layer) {
+    return layer == nullptr || layer->extension(id) != nullptr;
+  };
+  return (fused_ || is_local(activation_)) && is_local(input_quantization_) ? this : nullptr;
 }
 
 }  // namespace trivet::nn

@@ -4,8 +4,10 @@
 // Praxis calls it FeedForward (a Linear, a Bias, an activation), Keras Dense. Parameters "w"
 // [input_dims, output_dims], Glorot uniform unless set, as in both; and "b" [output_dims], zeros
 // unless set. A `parametrization` (nn/WeightNormL2, nn/SpectralNorm, nn/FakeQuantization) makes the
-// weights of the product from w; its variables are below "parametrization". It must keep the shape.
-// With `lora`, it has two low-rank matrices in addition to w: lora.h.
+// weights of the product from w; its variables are below "parametrization". An `input_quantization`
+// (nn/ActivationQuantization) makes its input from x. Both must keep the shape. If both quantize,
+// the product is one of integers (quantized_product.h). With `lora`, it has two low-rank matrices
+// in addition to w: lora.h.
 #pragma once
 
 #include <memory>
@@ -26,6 +28,7 @@ struct LinearConfig : LayerConfig {
   InitConfig init;
   InitConfig bias_init;
   ConfigOf<Layer> parametrization;
+  ConfigOf<Layer> input_quantization;
   LoraConfig lora;
 
   void validate(Diagnostics& diagnostics) const;
@@ -37,6 +40,9 @@ TRIVET_CONFIG(LinearConfig, trivet::LayerConfig,
               (init, "Initializer of the weights. Default: xavier_uniform."),
               (bias_init, "Initializer of the bias. Default: 0."),
               (parametrization, "Layer that makes the weights from w, e.g. nn/SpectralNorm."),
+              (input_quantization,
+               "Layer that makes the input of the product from x, e.g. "
+               "nn/ActivationQuantization."),
               (lora, "LoRA: low-rank matrices added to the weights, for fine-tuning."))
 
 class Linear final : public Layer {
@@ -47,13 +53,14 @@ class Linear final : public Layer {
   const void* extension(std::string_view id) const noexcept override;
 
  private:
-  Tensor weight(FpropContext& context) const;
+  Tensor product(const Tensor& x, Activation act, FpropContext& context) const;
   Tensor beside(const Tensor& x, FpropContext& context) const;
 
   std::string path_;
   Parameter& weight_;
   Parameter* bias_;
   std::shared_ptr<Layer> parametrization_;           // null: the weights are the parameter
+  std::shared_ptr<Layer> input_quantization_;        // null: the input is x
   Parameter *lora_a_ = nullptr, *lora_b_ = nullptr;  // null without LoRA
   float lora_factor_;
   std::shared_ptr<Layer> lora_dropout_;

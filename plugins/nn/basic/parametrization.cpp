@@ -16,10 +16,11 @@ ConfigOf<Layer> parametrization_for(ConfigOf<Layer> layer, std::int64_t dims) {
   return layer;
 }
 
-ConfigOf<Layer> parametrized(const ConfigOf<Layer>& layer, const ConfigOf<Layer>& parametrization) {
-  if (!parametrization) return layer;
+ConfigOf<Layer> parametrized(const ConfigOf<Layer>& layer, const ConfigOf<Layer>& parametrization,
+                             const ConfigOf<Layer>& input_quantization) {
   Value fields = layer.fields();
-  fields.set("parametrization", parametrization.to_value());
+  if (parametrization) fields.set("parametrization", parametrization.to_value());
+  if (input_quantization) fields.set("input_quantization", input_quantization.to_value());
   return {std::string(layer.key()), std::move(fields)};
 }
 

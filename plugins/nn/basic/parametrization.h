@@ -13,8 +13,10 @@ namespace trivet::nn {
 // A template for weights [.., dims]. Sets its field `dim` if it has one.
 ConfigOf<Layer> parametrization_for(ConfigOf<Layer> layer, std::int64_t dims);
 
-// A template with this `parametrization`, or as it is for an empty one.
-ConfigOf<Layer> parametrized(const ConfigOf<Layer>& layer, const ConfigOf<Layer>& parametrization);
+// A template of a product with this `parametrization` and `input_quantization`; an empty one is
+// left out.
+ConfigOf<Layer> parametrized(const ConfigOf<Layer>& layer, const ConfigOf<Layer>& parametrization,
+                             const ConfigOf<Layer>& input_quantization);
 
 // The value of `parameter`, or what `parametrization` makes of it. Throws Error, naming the layer
 // around it, for another shape.

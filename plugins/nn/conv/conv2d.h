@@ -7,7 +7,8 @@
 // Parameters "w" [KH, KW, input_dims / groups, output_dims] (TensorFlow's order, as in Praxis),
 // Glorot uniform unless set, and "b" [output_dims]. has_bias is true as in Keras (Praxis: false);
 // turn it off before a BatchNorm. Padding "same" is TensorFlow's: an odd zero is added below and on
-// the right. A `parametrization` makes the filters from w, as in nn/Linear.
+// the right. A `parametrization` makes the filters from w, and an `input_quantization` the input
+// from x, as in nn/Linear.
 #pragma once
 
 #include <memory>
@@ -34,6 +35,7 @@ struct Conv2dConfig : LayerConfig {
   InitConfig init;
   InitConfig bias_init;
   ConfigOf<Layer> parametrization;
+  ConfigOf<Layer> input_quantization;
 
   void validate(Diagnostics& diagnostics) const;
 };
@@ -53,7 +55,10 @@ TRIVET_CONFIG(Conv2dConfig, trivet::LayerConfig,
               (has_bias, "Adds a bias vector."), (activation, "Activation of the output."),
               (init, "Initializer of the filters. Default: xavier_uniform."),
               (bias_init, "Initializer of the bias. Default: 0."),
-              (parametrization, "Layer that makes the weights from w, e.g. nn/SpectralNorm."))
+              (parametrization, "Layer that makes the weights from w, e.g. nn/SpectralNorm."),
+              (input_quantization,
+               "Layer that makes the input from x, e.g. nn/ActivationQuantization with "
+               "per_channel = false."))
 
 class Conv2d final : public Layer {
  public:
@@ -62,13 +67,13 @@ class Conv2d final : public Layer {
   Tensor fprop(const Tensor& x, FpropContext& context) override;
 
  private:
-  Tensor weight(FpropContext& context) const;
   std::string path_;
   std::int64_t input_dims_;
   WindowOptions window_;
   Parameter& weight_;
   Parameter* bias_;
-  std::shared_ptr<Layer> parametrization_;  // null: the weights are the parameter
+  std::shared_ptr<Layer> parametrization_;     // null: the weights are the parameter
+  std::shared_ptr<Layer> input_quantization_;  // null: the input is x
   std::shared_ptr<Layer> activation_;
   std::optional<Activation> fused_;  // empty: activation_ is not fused
 };

@@ -17,9 +17,11 @@ ConfigOf<Layer> make_weighted(std::string key, Value fields, const ConfigOf<Laye
 
 ConfigOf<Layer> linear(std::int64_t input_dims, std::int64_t output_dims,
                        const ConfigOf<Layer>& activation, const InitConfig& init,
-                       const ConfigOf<Layer>& parametrization) {
+                       const ConfigOf<Layer>& parametrization,
+                       const ConfigOf<Layer>& input_quantization) {
   Value fields = Value::table({{"input_dims", input_dims}, {"output_dims", output_dims}});
   if (parametrization) fields.set("parametrization", parametrization.to_value());
+  if (input_quantization) fields.set("input_quantization", input_quantization.to_value());
   return make_weighted("nn/Linear", std::move(fields), activation, init);
 }
 

@@ -10,7 +10,8 @@ namespace trivet::vision {
 
 ConfigOf<Layer> linear(std::int64_t input_dims, std::int64_t output_dims,
                        const ConfigOf<Layer>& activation, const InitConfig& init,
-                       const ConfigOf<Layer>& parametrization = {});
+                       const ConfigOf<Layer>& parametrization = {},
+                       const ConfigOf<Layer>& input_quantization = {});
 // Padding "same", stride 1.
 ConfigOf<Layer> convolution(std::int64_t input_dims, std::int64_t output_dims, std::int64_t kernel,
                             const ConfigOf<Layer>& activation, const InitConfig& init);

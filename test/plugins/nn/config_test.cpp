@@ -20,7 +20,6 @@
 #include "nn/basic/drop_path.h"
 #include "nn/basic/dropout.h"
 #include "nn/basic/embedding.h"
-#include "nn/basic/fake_quantization.h"
 #include "nn/basic/gshard_shared_embedding_softmax.h"
 #include "nn/basic/linear.h"
 #include "nn/basic/softmax.h"
@@ -35,6 +34,8 @@
 #include "nn/norm/rms_norm.h"
 #include "nn/norm/spectral_norm.h"
 #include "nn/norm/weight_norm_l2.h"
+#include "nn/quantization/activation_quantization.h"
+#include "nn/quantization/fake_quantization.h"
 #include "nn/recurrent/bidirectional.h"
 #include "nn/recurrent/gru.h"
 #include "nn/recurrent/lstm.h"
@@ -284,7 +285,15 @@ TEST_CASE("the configs of layers without weights survive the way to a file and b
   check_round_trip(spectral);
   nn::FakeQuantizationConfig quantized;
   quantized.bits = 4;
+  quantized.block_size = 8;
+  quantized.num_optimize_clipping = 5;
+  quantized.min_clipping = 0.25;
+  quantized.optimize_clipping_per_channel = true;
   check_round_trip(quantized);
+  nn::ActivationQuantizationConfig activations;
+  activations.use_symmetric = false;
+  activations.per_channel = false;
+  check_round_trip(activations);
   nn::GroupNormConfig groups;
   groups.dim = 8;
   groups.num_groups = 4;

@@ -47,6 +47,7 @@ TEST_CASE("the configs of vision survive the way to a file and back") {
   mlp.hidden_dims = {8, 6};
   mlp.dropout = 0.25;
   mlp.parametrization = "nn/FakeQuantization";
+  mlp.input_quantization = "nn/ActivationQuantization";
   check_round_trip(mlp);
   vision::CnnConfig cnn;
   cnn.image_shape = {16, 8, 3};
