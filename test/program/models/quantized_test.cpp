@@ -39,7 +39,7 @@ double loss_of(const fs::path& workdir, const std::string& more) {
   const auto result = start(workdir, "--mode eval " + more);
   INFO(result.output);
   REQUIRE(result.exit_code == 0);
-  return test::records(workdir, "eval").back().at("validation_loss");
+  return test::records(workdir, "eval").back().at("values").at("validation_loss");
 }
 
 }  // namespace

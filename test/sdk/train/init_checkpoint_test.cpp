@@ -15,6 +15,7 @@
 #include "support/plugins.h"
 #include "support/shell.h"
 #include "trivet/config/enums.h"
+#include "trivet/data/quantized_weights.h"
 #include "trivet/data/safetensors.h"
 #include "trivet/error.h"
 
@@ -106,6 +107,35 @@ TEST_CASE("a pattern that matches only part of a path has no effect") {
   CHECK_THAT(error_of(store, file, {.rules = {}, .ignore = {"w"}}),
              Contains("'w' matches no variable") && Contains("task.init_load.ignore"));
   CHECK(store["encoder/w"] == 0);
+}
+
+TEST_CASE("quantized weights are loaded as scale times integer") {
+  test::TempDir temp;
+  const std::vector<float> values = {1, -1, 0.25F, 0.5F, 0, 4};
+  const QuantizedWeights weights = quantize_weights(values, {3, 2}, 8, ScaleAxis::columns);
+  const auto scales = std::as_bytes(std::span(weights.scales));
+  const std::vector<SafetensorsEntry> entries = {
+      {"old/w", weights.dtype, weights.shape, weights.integers},
+      {"old/w_quantized_scale", DType::f32, weights.scale_shape, scales}};
+  const fs::path file = temp / "model.safetensors";
+  write_safetensors(file, entries);
+  const auto device = test::open_device("tiny/Backend");
+  ParameterStore store(*device, RngKey(1));
+  store.add("w", {3, 2}, {.init = {Init::constant, 0}});
+  store.build();
+  const InitLoadConfig config{.rules = {{"w", "old/w"}}, .ignore = {}};
+  const LoadReport report = load_weights(store, file, config);
+  CHECK(report.unused.empty());
+  const std::vector<float> integers = {127, -32, 32, 16, 0, 127};
+  std::vector<float> want;
+  for (std::size_t i = 0; i < 6; ++i) want.push_back(weights.scales[i % 2] * integers[i]);
+  CHECK(store.find("w")->value().to_host<float>() == want);
+
+  write_safetensors(file, std::span(entries).first(1));
+  CHECK_THROWS_WITH(load_weights(store, file, config),
+                    Contains("i8 [3, 2] found, without old/w_quantized_scale"));
+  fs::resize_file(file, fs::file_size(file) - 1);
+  CHECK_THROWS_WITH(load_weights(store, file, config), Contains("the file is cut or damaged"));
 }
 
 TEST_CASE("ignored variables keep their initial values for any file contents") {
