@@ -72,6 +72,7 @@ struct Answers final : AggregatedLogs {
 }  // namespace
 
 void QuestionAnsweringConfig::validate(Diagnostics& diagnostics) const {
+  TextTaskConfig::validate(diagnostics);
   if (!version_2 && null_score_diff_threshold != 0) {
     diagnostics.add("null_score_diff_threshold", "has no effect without version_2");
   }

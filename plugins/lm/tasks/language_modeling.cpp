@@ -47,6 +47,7 @@ std::optional<std::int32_t> prompt_end_of(const LanguageModelingConfig& config,
 }  // namespace
 
 void LanguageModelingConfig::validate(Diagnostics& diagnostics) const {
+  TokenTaskConfig::validate(diagnostics);
   check_decode(decode, diagnostics);
 }
 

@@ -20,6 +20,7 @@ constexpr float kNoCandidate = -1e30F;
 }  // namespace
 
 void RetrievalConfig::validate(Diagnostics& diagnostics) const {
+  TextTaskConfig::validate(diagnostics);
   for (std::size_t i = 0; i < recall_at.size(); ++i) {
     const std::string path = "recall_at[" + std::to_string(i) + "]";
     if (recall_at[i] < 1) diagnostics.add(path, "is not at least 1");

@@ -34,6 +34,7 @@ bool is_same_source(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 void Seq2SeqConfig::validate(Diagnostics& diagnostics) const {
+  TokenTaskConfig::validate(diagnostics);
   check_decode(decode, diagnostics);
   if (target_tokenizer && !tokenizer) {
     diagnostics.add("tokenizer", "is not set, but target_tokenizer is");

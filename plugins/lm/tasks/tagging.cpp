@@ -22,6 +22,7 @@ bool same_names(const Value& value, const std::vector<std::string>& names) {
 }  // namespace
 
 void TaggingConfig::validate(Diagnostics& diagnostics) const {
+  TokenTaskConfig::validate(diagnostics);
   if (class_names.size() < 2) {
     diagnostics.add("class_names", "has " + std::to_string(class_names.size()) +
                                        " names; there is nothing to predict");

@@ -55,6 +55,10 @@ void check_known_ids(const Input& input, TextInput::Side side, std::int64_t know
                  .hint = "give both the same tokenizer, or set task.model.vocab_size"});
 }
 
+void TextTaskConfig::validate(Diagnostics& diagnostics) const {
+  check_task_ids(*this, diagnostics);
+}
+
 TextTask::TextTask(const TextTaskConfig& config, TaskContext& context, std::vector<LossTerm> losses)
     : Task(config, context),
       tokenizer_config_(config.tokenizer),

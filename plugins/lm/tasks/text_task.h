@@ -23,6 +23,8 @@ namespace trivet::lm {
 
 struct TextTaskConfig : TaskConfig {
   ConfigOf<Tokenizer> tokenizer;
+
+  void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(
     TextTaskConfig, trivet::TaskConfig,

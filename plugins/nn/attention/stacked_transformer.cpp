@@ -8,6 +8,17 @@
 #include "nn/basic/templates.h"
 
 namespace trivet::nn {
+namespace {
+
+// A block with moe_layer_tpl instead of its Mlp refuses fields of the Mlp, which the other blocks
+// use.
+ConfigOf<Layer> without_mlp(const ConfigOf<Layer>& block) {
+  Value fields = block.fields();
+  for (const char* field : {"activation", "use_gated_activation"}) fields.erase(field);
+  return {std::string(block.key()), std::move(fields)};
+}
+
+}  // namespace
 
 void StackedTransformerConfig::validate(Diagnostics& diagnostics) const {
   if (num_layers > 0 && !transformer_layer_params_tpl) {
@@ -46,6 +57,8 @@ StackedTransformer::StackedTransformer(const Config& config, Scope& scope)
   const auto lists = [](const std::vector<std::int64_t>& layers, std::int64_t i) {
     return std::ranges::find(layers, i) != layers.end();
   };
+  bool has_mlp = false;
+  for (std::int64_t i = 0; i < config.num_layers; ++i) has_mlp |= !lists(config.moe_layers, i);
   for (std::int64_t i = 0; i < config.num_layers; ++i) {
     ConfigOf<Layer> layer = block;
     if (lists(config.attention_layers, i)) {
@@ -54,6 +67,7 @@ StackedTransformer::StackedTransformer(const Config& config, Scope& scope)
       layer = {std::string(layer.key()), std::move(fields)};
     }
     if (lists(config.moe_layers, i)) {
+      if (has_mlp) layer = without_mlp(layer);
       complete(layer, "ffn_tpl", config.moe_layer_tpl.to_value(), Value());
     }
     add(scope, "layer_" + std::to_string(i), layer);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/attention/transformer_block.h"
 
+#include "nn/activation/activations.h"
 #include "nn/attention/feed_forward.h"
 #include "nn/attention/multi_head_attention.h"
 #include "nn/attention/task_adapter.h"
@@ -12,6 +13,13 @@ namespace trivet::nn {
 namespace {
 
 constexpr const char* kAttention = "nn/MultiHeadAttention";
+
+// Whether it is set to something else than the block's default, which recorded configs write out.
+bool is_other_activation(const ConfigOf<Layer>& activation) {
+  const ConfigOf<Layer> usual = TransformerBlockConfig().activation;
+  return activation.key() != usual.key() ||
+         !equal(activation.decode_as<GeluConfig>(), usual.decode_as<GeluConfig>());
+}
 
 // Copies the block's value into the template's field, unless it has its default.
 template <class Config>
@@ -115,6 +123,14 @@ void TransformerBlockConfig::validate(Diagnostics& diagnostics) const {
   needs(attention_tpl, "num_kv_heads", num_kv_heads > 0);
   needs(ffn_tpl, "hidden_dims", hidden_dims > 0);
   needs(ffn_tpl, "relu_dropout", relu_dropout.value_or(0) > 0);
+  const auto of_mlp = [&](const char* field, bool is_set) {
+    if (!ffn_tpl || !is_set) return;
+    const std::string layer(ffn_tpl.key());
+    diagnostics.add(field, "has no effect: ffn_tpl, " + layer + ", is instead of the Mlp",
+                    has_field(ffn_tpl, field) ? "set it in ffn_tpl" : "remove it");
+  };
+  of_mlp("activation", is_other_activation(activation));
+  of_mlp("use_gated_activation", use_gated_activation);
   if (adapter_tasks > 0 && adapter_dims == 0) {
     diagnostics.add("adapter_tasks", "has no effect without adapter_dims",
                     "set adapter_dims, the depth of each adapter");

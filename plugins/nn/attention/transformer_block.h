@@ -14,7 +14,8 @@
 // Children: the norms "attention_norm" and "mlp_norm" (primer_hybrid has also "attention_post_norm"
 // and "mlp_post_norm"), the "attention", an nn/MultiHeadAttention unless attention_tpl is set, and
 // the nn/Linear "mlp_in", "mlp_gate" if it is gated (as in nn/FeedForward) and "mlp_out"; or, with
-// ffn_tpl, the one layer "feed_forward". With cross_attention, a second attention to the context's
+// ffn_tpl, the one layer "feed_forward", beside which activation and use_gated_activation of the
+// block are refused. With cross_attention, a second attention to the context's
 // cross_inputs comes between the two, with children "cross_norm", "cross_attention" and
 // "cross_post_norm" (encoder-decoder).
 //

@@ -147,4 +147,40 @@ TEST_CASE("a block's fields that its feed-forward layer lacks are refused") {
   CHECK(dropped.store().find("layer/attention/query/w") != nullptr);
 }
 
+TEST_CASE("a block refuses the fields of an Mlp that it does not have") {
+  const auto make = [](std::initializer_list<std::pair<std::string_view, Value>> fields) {
+    Value config = block({{"ffn_tpl", "nn/FeedForward"}});
+    for (const auto& [name, value] : fields) config.set(name, value);
+    return made("tiny/Backend", std::move(config));
+  };
+  CHECK_THROWS_WITH(make({{"activation", "nn/Relu"}}),
+                    Contains("activation: has no effect: ffn_tpl, nn/FeedForward, is instead"));
+  CHECK_THROWS_WITH(make({{"activation", with("nn/Gelu", {{"approximate", false}})}}),
+                    Contains("activation: has no effect"));
+  CHECK_THROWS_WITH(make({{"activation", "none"}}), Contains("activation: has no effect"));
+  CHECK_THROWS_WITH(make({{"use_gated_activation", true}}),
+                    Contains("use_gated_activation: has no effect"));
+  // As the config.toml of a run has them.
+  const LayerFixture usual = make(
+      {{"activation", with("nn/Gelu", {{"approximate", true}})}, {"use_gated_activation", false}});
+  CHECK(usual.store().find("layer/feed_forward/in/w") != nullptr);
+}
+
+TEST_CASE("a stack's blocks without experts use the fields of the Mlp") {
+  const auto make = [](Value moe_layers) {
+    return made("tiny/Backend",
+                with("nn/StackedTransformer",
+                     {{"num_layers", 2},
+                      {"transformer_layer_params_tpl",
+                       block({{"activation", "nn/Silu"}, {"use_gated_activation", true}})},
+                      {"moe_layers", std::move(moe_layers)},
+                      {"moe_layer_tpl", "nn/FeedForward"}}));
+  };
+  const LayerFixture mixed = make(Value::array({1}));
+  CHECK(mixed.store().find("layer/layer_0/mlp_gate/w") != nullptr);
+  CHECK(mixed.store().find("layer/layer_1/feed_forward/gate/w") == nullptr);
+  CHECK_THROWS_WITH(make(Value::array({0, 1})), Contains("activation: has no effect") &&
+                                                    Contains("use_gated_activation: has no"));
+}
+
 }  // namespace nn_stack_test
