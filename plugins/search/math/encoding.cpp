@@ -4,13 +4,6 @@
 #include <numbers>
 
 namespace trivet::search {
-namespace {
-
-double middle_of_cell(const Dimension& dimension, double unit) {
-  return dimension.unit(dimension.value(unit));
-}
-
-}  // namespace
 
 Encoding::Encoding(const SearchSpace& space) : space_(space) {
   for (std::size_t d = 0; d < space_.size(); ++d) {
@@ -33,7 +26,7 @@ Eigen::VectorXd Encoding::features(std::span<const double> unit) const {
   for (std::size_t d = 0; d < space_.size(); ++d) {
     const Dimension& dimension = space_.dimensions()[d];
     const auto count = static_cast<Eigen::Index>(features_of(dimension));
-    const double middle = middle_of_cell(dimension, unit[d]);
+    const double middle = dimension.middle(unit[d]);
     if (count == 1) {
       features[next] = middle;
     } else {

@@ -27,7 +27,7 @@ std::vector<double> other_cells(const Dimension& dimension, double unit) {
   }
   constexpr double kBeyond = 1e-9, kFar = 0.125;
   for (const double at : {from - kFar, from - kBeyond, to + kBeyond, to + kFar}) {
-    if (at > 0 && at < 1) others.push_back(dimension.unit(dimension.value(at)));
+    if (at > 0 && at < 1) others.push_back(dimension.middle(at));
   }
   return others;
 }

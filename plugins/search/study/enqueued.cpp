@@ -21,7 +21,7 @@ const Dimension* dimension_at(const SearchSpace& space, const std::string& path)
 bool check_keys(const SearchSpace& space, const Map<Value>& given, std::string_view path,
                 Diagnostics& diagnostics) {
   std::vector<std::string> known;
-  for (const Dimension& dimension : space.dimensions()) known.push_back(dimension.path());
+  for (const Dimension* key : space.keys()) known.push_back(key->path());
   bool good = true;
   const auto refuse = [&](const std::string& key, const std::string& what,
                           const std::string& hint) {
@@ -50,9 +50,8 @@ bool check_keys(const SearchSpace& space, const Map<Value>& given, std::string_v
 
 Value in_order_of(const SearchSpace& space, const Map<Value>& given) {
   Value table = Value::table();
-  for (const Dimension& dimension : space.dimensions()) {
-    const Value* found = given.find(dimension.path());
-    if (found != nullptr) table.set(dimension.path(), *found);
+  for (const Dimension* key : space.keys()) {
+    if (const Value* found = given.find(key->path())) table.set(key->path(), *found);
   }
   return table;
 }

@@ -217,8 +217,8 @@ std::vector<std::string> SearchOrchestrator::intent() const {
   if (config_.value_of.at != ValueAt::last) {
     lines.push_back("  value of a trial: " + text_of(config_.value_of));
   }
-  for (const Dimension& dimension : space_.dimensions()) {
-    lines.push_back("  " + dimension.path() + ": " + dimension.text());
+  for (const Dimension* key : space_.keys()) {
+    lines.push_back("  " + key->path() + ": " + key->text());
   }
   lines.emplace_back("  first trial:");
   SearchPoint first = make_sampler()->ask(0, {});

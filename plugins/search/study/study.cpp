@@ -33,7 +33,7 @@ void append_line(const std::filesystem::path& path, std::uint64_t size, const st
 
 Study::Study(std::filesystem::path journal, const SearchSpace& space)
     : journal_(std::move(journal)) {
-  for (const Dimension& dimension : space.dimensions()) paths_.push_back(dimension.path());
+  for (const Dimension* key : space.keys()) paths_.push_back(key->path());
   read();
 }
 

@@ -239,7 +239,9 @@ Value importances_of(const SearchView& search, std::size_t objective) {
     if (shares.empty()) return {};
     Value table = Value::table();
     for (std::size_t d = 0; d < shares.size(); ++d) {
-      table.set(space.dimensions()[d].path(), shares[d]);
+      // The elements of a list have shares of their own.
+      const std::string& path = space.dimensions()[d].path();
+      table.set(path, table.float_or(path, 0) + shares[d]);
     }
     return table;
   } catch (const Error&) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "search/condition_values.h"
+#include "search/list_choice.h"
 #include "trivet/config/schema.h"
 
 namespace trivet::search {
@@ -13,6 +14,8 @@ namespace {
 
 // Up to here a logarithm in double still tells integers apart, with three digits to spare.
 constexpr std::int64_t kLargestInteger = std::int64_t{1} << 40;
+
+constexpr std::size_t kLongestList = 64;
 
 enum class Scale { linear, logarithmic };
 
@@ -56,30 +59,85 @@ void check_integers(Diagnostics& diagnostics, std::string_view field,
   }
 }
 
-void check_choices(Diagnostics& diagnostics, const std::vector<Value>& values) {
-  if (values.empty()) return diagnostics.add("choice", "must list at least one value");
+void check_choices(Diagnostics& diagnostics, std::string_view field,
+                   const std::vector<Value>& values) {
+  if (values.empty()) return diagnostics.add(field, "must list at least one value");
   for (auto value = values.begin(); value != values.end(); ++value) {
-    if (value->is_null()) return diagnostics.add("choice", "has an empty value");
+    if (value->is_null()) return diagnostics.add(field, "has an empty value");
     if (std::find(values.begin(), value, *value) == value) continue;
-    return diagnostics.add("choice", to_toml(*value) + " is listed twice");
+    return diagnostics.add(field, to_toml(*value) + " is listed twice");
   }
+}
+
+// What is wrong with manyof, permutate and their fields.
+void check_lists(const DimensionConfig& config, Diagnostics& diagnostics) {
+  if (!config.manyof) {
+    const auto refuse = [&](const char* field, bool is_set) {
+      if (is_set) diagnostics.add(field, "is for manyof only");
+    };
+    refuse("num_choices", config.num_choices.has_value());
+    refuse("choices_distinct", config.choices_distinct.has_value());
+    refuse("choices_sorted", config.choices_sorted.has_value());
+    if (config.permutate && config.permutate->size() > kLongestList) {
+      diagnostics.add("permutate",
+                      "has " + std::to_string(config.permutate->size()) + " candidates",
+                      "a search orders at most " + std::to_string(kLongestList));
+    }
+    return;
+  }
+  if (!config.num_choices) {
+    return diagnostics.add("num_choices", "is required with manyof", "the length of the list");
+  }
+  const auto candidates = static_cast<std::int64_t>(config.manyof->size());
+  if (config.choices_distinct.value_or(true) && *config.num_choices > candidates) {
+    diagnostics.add("num_choices",
+                    "is " + std::to_string(*config.num_choices) + ", and manyof has " +
+                        std::to_string(candidates) + " candidates",
+                    "list more, or set choices_distinct = false");
+  }
+}
+
+ListRule rule_of(const DimensionConfig& config) {
+  if (config.permutate) return {.size = config.permutate->size()};
+  return {.size = static_cast<std::size_t>(config.num_choices.value_or(0)),
+          .repeats = config.choices_distinct.value_or(true) ? Repeats::refused : Repeats::allowed,
+          .order = config.choices_sorted.value_or(false) ? ListOrder::sorted : ListOrder::any};
+}
+
+// The values of a continuous, integer or categorical key, for messages.
+std::string range_text(const DimensionConfig& config) {
+  const auto text = [](const char* kind, const auto& values) {
+    return std::string(kind) + " = " + to_toml(Value::array_of(*values));
+  };
+  if (config.uniform) return text("uniform", config.uniform);
+  if (config.log_uniform) return text("log_uniform", config.log_uniform);
+  if (config.log_int) return text("log_int", config.log_int);
+  if (config.choice) return text("choice", config.choice);
+  if (config.permutate) return text("permutate", config.permutate);
+  if (config.manyof) return text("manyof", config.manyof);
+  return text("int", config.int_);
 }
 
 }  // namespace
 
 void DimensionConfig::validate(Diagnostics& diagnostics) const {
   const int given = uniform.has_value() + log_uniform.has_value() + int_.has_value() +
-                    log_int.has_value() + choice.has_value();
+                    log_int.has_value() + choice.has_value() + manyof.has_value() +
+                    permutate.has_value();
   if (given != 1) {
-    diagnostics.add("", given == 0 ? "sets no values" : "sets more than one kind of values",
-                    "set exactly one of uniform, log_uniform, int, log_int and choice");
+    diagnostics.add(
+        "", given == 0 ? "sets no values" : "sets more than one kind of values",
+        "set exactly one of uniform, log_uniform, int, log_int, choice, manyof and permutate");
     return;
   }
   if (uniform) check_numbers(diagnostics, "uniform", *uniform, Scale::linear);
   if (log_uniform) check_numbers(diagnostics, "log_uniform", *log_uniform, Scale::logarithmic);
   if (int_) check_integers(diagnostics, "int", *int_, Scale::linear);
   if (log_int) check_integers(diagnostics, "log_int", *log_int, Scale::logarithmic);
-  if (choice) check_choices(diagnostics, *choice);
+  if (choice) check_choices(diagnostics, "choice", *choice);
+  if (manyof) check_choices(diagnostics, "manyof", *manyof);
+  if (permutate) check_choices(diagnostics, "permutate", *permutate);
+  check_lists(*this, diagnostics);
   if (!step) return;
   if (!int_) return diagnostics.add("step", "is for int only");
   if (int_->size() == 2 && (*int_)[0] < (*int_)[1] && *step > (*int_)[1] - (*int_)[0]) {
@@ -89,8 +147,8 @@ void DimensionConfig::validate(Diagnostics& diagnostics) const {
   }
 }
 
-Dimension::Dimension(std::string path, DimensionConfig config)
-    : path_(std::move(path)), config_(std::move(config)) {
+Dimension::Dimension(std::string path, DimensionConfig config, std::size_t slot)
+    : path_(std::move(path)), config_(std::move(config)), slot_(slot) {
   Diagnostics diagnostics;
   const Value table = Value::table();
   {
@@ -115,9 +173,17 @@ Dimension::Dimension(std::string path, DimensionConfig config)
     count_ = config_.log_int->back() - first_ + 1;
     low_ = std::log(static_cast<double>(first_) - 0.5);
     high_ = std::log(static_cast<double>(config_.log_int->back()) + 0.5);
-  } else {
+  } else if (config_.choice) {
     count_ = static_cast<std::int64_t>(config_.choice->size());
+  } else {
+    const ListRule rule = rule_of(config_);
+    slots_ = rule.size;
+    count_ = static_cast<std::int64_t>(cells_of(rule, candidates().size(), slot_));
   }
+}
+
+const std::vector<Value>& Dimension::candidates() const {
+  return config_.manyof ? *config_.manyof : *config_.permutate;
 }
 
 double Dimension::coordinate(double x) const {
@@ -137,6 +203,7 @@ std::int64_t Dimension::integer_at(double unit) const {
 }
 
 Value Dimension::value(double unit) const {
+  if (is_list()) throw Error("a value of the search is a list", {.path = path_});
   if (is_categorical()) return (*config_.choice)[static_cast<std::size_t>(cell_index(unit))];
   if (!is_continuous()) return integer_at(unit);
   const auto& range = config_.uniform ? *config_.uniform : *config_.log_uniform;
@@ -144,7 +211,27 @@ Value Dimension::value(double unit) const {
   return std::clamp(scale_ == Scale::log ? std::exp(scaled) : scaled, range[0], range[1]);
 }
 
+Value Dimension::list(std::span<const double> units) const {
+  const ListRule rule = rule_of(config_);
+  std::vector<std::size_t> cells;
+  for (const double unit : units) {
+    const auto count = static_cast<double>(cells_of(rule, candidates().size(), cells.size()));
+    cells.push_back(static_cast<std::size_t>(std::clamp(std::floor(unit * count), 0.0, count - 1)));
+  }
+  Value list = Value::array();
+  for (const std::size_t index : list_at(rule, candidates().size(), cells)) {
+    list.push_back(candidates()[index]);
+  }
+  return list;
+}
+
+double Dimension::middle(double unit) const {
+  if (!is_list()) return this->unit(value(unit));
+  return (static_cast<double>(cell_index(unit)) + 0.5) / static_cast<double>(count_);
+}
+
 bool Dimension::has(const Value& value) const {
+  if (is_list()) return list_in(rule_of(config_), candidates(), value).has_value();
   if (is_categorical()) {
     return std::find(config_.choice->begin(), config_.choice->end(), value) !=
            config_.choice->end();
@@ -169,7 +256,10 @@ double Dimension::unit(const Value& value) const {
   if (is_continuous()) return coordinate(value.as_float());
   if (scale_ == Scale::log) return coordinate(static_cast<double>(value.as_integer()));
   std::int64_t index = 0;
-  if (is_categorical()) {
+  if (is_list()) {
+    const ListRule rule = rule_of(config_);
+    index = static_cast<std::int64_t>(cell_in(rule, *list_in(rule, candidates(), value), slot_));
+  } else if (is_categorical()) {
     index =
         std::find(config_.choice->begin(), config_.choice->end(), value) - config_.choice->begin();
   } else {
@@ -196,12 +286,12 @@ std::vector<std::string> Dimension::conditioned_on() const {
 }
 
 std::string Dimension::text() const {
-  std::string text;
-  if (config_.uniform) text = "uniform = " + to_toml(Value::array_of(*config_.uniform));
-  if (config_.log_uniform) text = "log_uniform = " + to_toml(Value::array_of(*config_.log_uniform));
-  if (config_.log_int) text = "log_int = " + to_toml(Value::array_of(*config_.log_int));
-  if (config_.choice) text = "choice = " + to_toml(Value::array_of(*config_.choice));
-  if (config_.int_) text = "int = " + to_toml(Value::array_of(*config_.int_));
+  std::string text = range_text(config_);
+  if (config_.num_choices) text += ", num_choices = " + std::to_string(*config_.num_choices);
+  if (config_.choices_distinct) {
+    text += ", choices_distinct = " + to_toml(*config_.choices_distinct);
+  }
+  if (config_.choices_sorted) text += ", choices_sorted = " + to_toml(*config_.choices_sorted);
   if (config_.step) text += ", step = " + std::to_string(*config_.step);
   std::string conditions;
   for (const auto& [path, value] : config_.when) {
@@ -218,7 +308,11 @@ SearchSpace::SearchSpace(const Map<DimensionConfig>& dimensions) {
                                  .hint = "space.\"trainer.learning_rate\" = { log_uniform = [1e-5, "
                                          "1e-1] }"});
   }
-  for (const auto& [path, config] : dimensions) dimensions_.emplace_back(path, config);
+  for (const auto& [path, config] : dimensions) {
+    dimensions_.emplace_back(path, config);
+    const std::size_t slots = dimensions_.back().slots();
+    for (std::size_t slot = 1; slot < slots; ++slot) dimensions_.emplace_back(path, config, slot);
+  }
   Diagnostics diagnostics;
   check_conditions(dimensions, "space", diagnostics);
   diagnostics.throw_if_any();
@@ -227,9 +321,9 @@ SearchSpace::SearchSpace(const Map<DimensionConfig>& dimensions) {
                                     [&](const Dimension& one) { return one.path() == path; });
     return static_cast<std::size_t>(found - dimensions_.begin());
   };
-  for (const auto& entry : dimensions) {
+  for (const Dimension& dimension : dimensions_) {
     Conditions& conditions = conditions_.emplace_back();
-    for (const auto& [on, value] : entry.second.when) {
+    for (const auto& [on, value] : dimensions.find(dimension.path())->when) {
       conditions.push_back({index_of(on), condition_values(value)});
     }
     conditional_ = conditional_ || !conditions.empty();
@@ -244,6 +338,14 @@ SearchSpace::SearchSpace(const Map<DimensionConfig>& dimensions) {
       order_.push_back(i);
     }
   }
+}
+
+std::vector<const Dimension*> SearchSpace::keys() const {
+  std::vector<const Dimension*> keys;
+  for (const Dimension& dimension : dimensions_) {
+    if (dimension.slot() == 0) keys.push_back(&dimension);
+  }
+  return keys;
 }
 
 // `value_of`: the value of an active dimension.
@@ -284,7 +386,11 @@ SearchPoint SearchSpace::point(std::span<const double> unit) const {
   const std::vector<bool> active = this->active(unit);
   SearchPoint point;
   for (std::size_t i = 0; i < dimensions_.size(); ++i) {
-    if (active[i]) point.emplace_back(dimensions_[i].path(), dimensions_[i].value(unit[i]));
+    const Dimension& dimension = dimensions_[i];
+    if (!active[i] || dimension.slot() > 0) continue;
+    point.emplace_back(dimension.path(), dimension.is_list()
+                                             ? dimension.list(unit.subspan(i, dimension.slots()))
+                                             : dimension.value(unit[i]));
   }
   return point;
 }
@@ -311,7 +417,8 @@ std::vector<double> SearchSpace::unit(const SearchPoint& point) const {
     values[i] = &found->second;
     unit[i] = dimension.unit(found->second);
   }
-  const auto has = std::count_if(active.begin(), active.end(), [](bool is) { return is; });
+  std::ptrdiff_t has = 0;
+  for (std::size_t i = 0; i < active.size(); ++i) has += active[i] && dimensions_[i].slot() == 0;
   if (std::ssize(point) == has) return unit;
   for (const auto& [path, value] : point) {
     const auto has_path = [&path = path](const Dimension& d) { return d.path() == path; };

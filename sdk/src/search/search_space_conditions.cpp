@@ -60,6 +60,10 @@ class ConditionCheck {
       return diagnostics_.add(field(key, on), "'" + on + "' may have any number",
                               "a condition names a key with choice, int or log_int");
     }
+    if (dimension->is_list()) {
+      return diagnostics_.add(field(key, on), "'" + on + "' has lists",
+                              "a condition names a key with choice, int or log_int");
+    }
     const std::vector<Value> values = condition_values(value);
     if (values.empty()) return diagnostics_.add(field(key, on), "lists no value");
     for (const Value& one : values) {

@@ -150,6 +150,41 @@ TEST_CASE("keys of a search exist under their conditions, and enqueued points co
   }
 }
 
+TEST_CASE("a key of a search is a list of candidates") {
+  const Searches at;
+  const std::string lists =
+      "objective = 'cost'\ngoal = 'min'\nspace.n = { int = [-20, 20] }\n"
+      "space.parts = { manyof = ['a', 'b', 'c'], num_choices = 2, choices_sorted = true }\n"
+      "space.order = { permutate = [1, 2, 3] }\n"
+      "sampler = { type = 'search/RegularizedEvolution', population = 3, tournament = 2 }\n"
+      "enqueue = [{ parts = ['a', 'c'], order = [3, 1, 2] }]\n";
+  at.go();
+  const ShellResult launched = at.launch(lists);
+  INFO(launched.output);
+  REQUIRE(launched.exit_code == 0);
+  REQUIRE(at.has_ended(8));
+  const std::vector<Json> begun = at.journal(true);
+  CHECK(begun[0].at("point").at("parts") == Json({"a", "c"}));
+  CHECK(begun[0].at("point").at("order") == Json({3, 1, 2}));
+  for (const Json& line : begun) {
+    const auto parts = line.at("point").at("parts").get<std::vector<std::string>>();
+    CHECK((parts.size() == 2 && parts[0] < parts[1]));
+    const auto order = line.at("point").at("order").get<std::set<int>>();
+    CHECK(order == std::set<int>{1, 2, 3});
+  }
+  CHECK(at.status("--importance").at("search").at("importance").at("eval/cost").contains("order"));
+}
+
+TEST_CASE("bad lists of a search are refused by their path") {
+  const Searches at;
+  const std::string head = "objective = 'cost'\ngoal = 'min'\n";
+  CHECK_THAT(at.refusal(head + "space.parts = { manyof = ['a', 'b'], num_choices = 3 }\n"),
+             Contains("xp.orchestrator.space.parts.num_choices: is 3, and manyof has 2"));
+  CHECK_THAT(at.refusal(head + "space.parts = { manyof = ['a', 'b'], num_choices = 1 }\n"
+                               "enqueue = [{ parts = ['x'] }]\n"),
+             Contains("enqueue[0].parts") && Contains("manyof = [\"a\", \"b\"]"));
+}
+
 TEST_CASE("points that are enqueued for a search that has ended are its next trials") {
   const Searches at;
   at.go();

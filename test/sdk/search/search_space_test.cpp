@@ -190,7 +190,8 @@ TEST_CASE("a point that is none of the space is refused by key") {
 TEST_CASE("an invalid dimension is refused with a hint") {
   CHECK_THAT(refusal(Value::table()),
              Contains("space.lr") && Contains("sets no values") &&
-                 Contains("set exactly one of uniform, log_uniform, int, log_int and choice"));
+                 Contains("set exactly one of uniform, log_uniform, int, log_int, choice, "
+                          "manyof and permutate"));
   CHECK_THAT(
       refusal(Value::table({{"uniform", Value::array({0, 1})}, {"int", Value::array({0, 1})}})),
       Contains("sets more than one kind of values"));
