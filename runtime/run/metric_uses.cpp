@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/metric_uses.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -15,6 +17,7 @@
 #include "step/step_parts.h"
 #include "trivet/config/enums.h"
 #include "trivet/config/schema.h"
+#include "trivet/search/metric_pattern.h"
 
 namespace trivet {
 namespace {
@@ -23,6 +26,11 @@ namespace {
 constexpr const char* kOfTraining[] = {"training_loss", "learning_rate", "skipped_steps",
                                        "restores"};
 constexpr const char* kOfEvaluation[] = {"validation_loss"};
+// What records have beside metrics (run_recorder.cpp).
+constexpr std::string_view kTrainingRates[] = {"steps_per_second", "examples_per_second",
+                                               "tokens_per_second", "mfu", "num_params"};
+constexpr std::string_view kEvaluationRates[] = {"seconds", "examples", "steps_per_second",
+                                                 "num_params"};
 
 // Adds a use for each field below a value that names a metric.
 class UseCollector {
@@ -67,7 +75,12 @@ void UseCollector::look(const Value& value, const SchemaNode& node, const std::s
 void add_problems(const std::vector<MetricUse>& uses, const std::set<std::string>& names,
                   std::string_view giver, std::vector<Diagnostic>& diagnostics) {
   for (const MetricUse& use : uses) {
-    if (names.contains(use.name)) continue;
+    const bool is_known = use.form == MetricUse::Form::name
+                              ? names.contains(use.name)
+                              : std::ranges::any_of(names, [&](const std::string& name) {
+                                  return search::fits_pattern(name, use.name);
+                                });
+    if (is_known) continue;
     diagnostics.push_back(
         {.where = use.where,
          .path = use.path,
@@ -115,8 +128,15 @@ void add_searched_metrics(const Value& config, SchemaLookup& schemas, MetricUses
   std::vector<MetricUse> found;
   UseCollector(launch_file_schema(), schemas, found).collect(config, "xp");
   for (MetricUse& use : found) {
+    if (auto pattern = search::parse_metric_pattern(use.name)) {
+      use.name = std::move(pattern->pattern);
+      use.form = MetricUse::Form::pattern;
+    }
     const bool of_training = use.name.starts_with("train/");
     if (of_training || use.name.starts_with("eval/")) use.name.erase(0, use.name.find('/') + 1);
+    const std::span<const std::string_view> rates =
+        of_training ? std::span<const std::string_view>(kTrainingRates) : kEvaluationRates;
+    if (std::ranges::find(rates, use.name) != rates.end()) continue;
     (of_training ? uses.training : uses.evaluation).push_back(std::move(use));
   }
 }

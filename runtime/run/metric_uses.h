@@ -15,9 +15,10 @@
 namespace trivet {
 
 struct MetricUse {
-  std::string name;
+  std::string name;  // or a pattern of names (trivet/search/metric_pattern.h)
   std::string path;  // "trainer.best_checkpoint.metric"
   Origin where;
+  enum class Form { name, pattern } form = Form::name;
 };
 
 struct MetricUses {
@@ -29,7 +30,8 @@ struct MetricUses {
 // The uses of a resolved config's trainer, for the halves that its mode has. `schemas` give the
 // types in it.
 MetricUses metric_uses(const Value& config, SchemaLookup& schemas);
-// Adds the uses of [xp], which may select a half: "train/training_loss".
+// Adds the uses of [xp], which may select a half: "train/training_loss". They may be patterns; the
+// rates of records, which every run has, are left out.
 void add_searched_metrics(const Value& config, SchemaLookup& schemas, MetricUses& uses);
 
 // The names of known metrics. Metrics that every trainer may give later, such as skipped_steps,

@@ -87,6 +87,7 @@ void RunRecorder::show(std::int64_t step, double loss) {
 
 void RunRecorder::on_eval_step(std::int64_t, std::int64_t examples) {
   eval_examples_ += examples;
+  ++eval_steps_;
 }
 
 bool RunRecorder::stop_requested() const {
@@ -201,8 +202,8 @@ Logs RunRecorder::rates_of_loop() {
 }
 
 // metrics.jsonl last: a step that it contains has all its other records.
-void RunRecorder::record(RecordKind kind, std::int64_t step, const Logs& values,
-                         const Logs& rates) {
+void RunRecorder::record(RecordKind kind, std::int64_t step, const Logs& values, Logs rates) {
+  if (parts_.num_params) rates.set("num_params", static_cast<double>(parts_.num_params()));
   if (!parts_.writers.empty()) {
     Logs all = values;
     all.merge(rates);
@@ -233,7 +234,7 @@ void RunRecorder::on_eval_begin(std::int64_t) {
   parts_.status.set_state("evaluating");
   parts_.status.start_heartbeat();
   eval_start_ = steady_seconds();
-  eval_examples_ = 0;
+  eval_examples_ = eval_steps_ = 0;
 }
 
 void RunRecorder::on_eval_logs(std::int64_t step, const Logs& logs) {
@@ -264,6 +265,9 @@ void RunRecorder::on_eval_done(std::int64_t step, const Logs& logs) {
   Logs rates;
   rates.set("seconds", eval_seconds_);
   rates.set("examples", static_cast<double>(eval_examples_));
+  if (eval_seconds_ > 0) {
+    rates.set("steps_per_second", static_cast<double>(eval_steps_) / eval_seconds_);
+  }
   sync_run_records(parts_.directory);
   if (!is_evaluated(step)) record(RecordKind::eval, step, logs, rates);
 }

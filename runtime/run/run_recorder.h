@@ -36,6 +36,8 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
     // Continues the training, and so drops records of later steps. Other modes drop none.
     bool trains = true;
     std::filesystem::path directory{};  // of the run
+    // Of the model that is trained now; records have it as num_params.
+    std::function<std::int64_t()> num_params{};
   };
   // `target` is the step to train to; `state` goes into every checkpoint as "run", with the plugins
   // that are loaded then.
@@ -96,7 +98,7 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   enum class Begin { fresh, continued };  // fresh: drops the records of an earlier run
   void take_up_records(std::int64_t step, Begin begin);
   void line(const std::string& name, const std::string& text);
-  void record(RecordKind kind, std::int64_t step, const Logs& values, const Logs& rates);
+  void record(RecordKind kind, std::int64_t step, const Logs& values, Logs rates);
   void show(std::int64_t step, double loss);
   Logs rates_of_loop();
 
@@ -112,7 +114,7 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   double metric_value_ = 0;
   double eval_start_ = 0;
   double eval_seconds_ = 0;
-  std::int64_t eval_examples_ = 0, eval_step_ = -1;
+  std::int64_t eval_examples_ = 0, eval_steps_ = 0, eval_step_ = -1;
   // The values at the last line of training metrics.
   double loop_seconds_ = 0;
   std::int64_t loop_steps_ = 0, loop_examples_ = 0, loop_tokens_ = 0;

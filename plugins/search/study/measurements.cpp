@@ -107,6 +107,19 @@ const Value& values_of(const Value& record) {
   return values != nullptr && values->is_table() ? *values : record;
 }
 
+// The longest part of a pattern between its stars.
+std::string literal_of(const Objective& objective) {
+  if (!objective.aggregate) return objective.name;
+  std::string longest;
+  std::size_t begin = 0;
+  for (;;) {
+    const std::size_t end = std::min(objective.name.find('*', begin), objective.name.size());
+    if (end - begin > longest.size()) longest = objective.name.substr(begin, end - begin);
+    if (end == objective.name.size()) return longest;
+    begin = end + 1;
+  }
+}
+
 }  // namespace
 
 Objective parse_objective(std::string_view text) {
@@ -118,6 +131,11 @@ Objective parse_objective(std::string_view text) {
     objective.run = text.substr(0, colon);
     return objective;
   }
+  if (const std::optional<MetricPattern> pattern = parse_metric_pattern(text)) {
+    Objective objective = parse_objective(pattern->pattern);
+    objective.aggregate = pattern->aggregate;
+    return objective;
+  }
   for (const std::string_view kind : {"eval", "train"}) {
     if (text.starts_with(kind) && text.substr(kind.size()).starts_with('/')) {
       return {std::string(kind), std::string(text.substr(kind.size() + 1))};
@@ -127,7 +145,10 @@ Objective parse_objective(std::string_view text) {
 }
 
 std::string text_of(const Objective& objective) {
-  return (objective.run.empty() ? "" : objective.run + ":") + objective.kind + "/" + objective.name;
+  const std::string run = objective.run.empty() ? "" : objective.run + ":";
+  const std::string number = objective.kind + "/" + objective.name;
+  if (!objective.aggregate) return run + number;
+  return run + std::string(enum_name(*objective.aggregate)) + "(" + number + ")";
 }
 
 std::vector<std::filesystem::path> files_of(const std::filesystem::path& unit,
@@ -137,7 +158,7 @@ std::vector<std::filesystem::path> files_of(const std::filesystem::path& unit,
 }
 
 MeasurementReader::MeasurementReader(std::filesystem::path file, Objective objective)
-    : file_(std::move(file)), objective_(std::move(objective)) {}
+    : file_(std::move(file)), objective_(std::move(objective)), literal_(literal_of(objective_)) {}
 
 bool MeasurementReader::update() {
   const UniqueFd file = open_if_there(file_);
@@ -166,17 +187,35 @@ bool MeasurementReader::update() {
 bool MeasurementReader::take(std::string_view line) {
   // Skips other lines unparsed: most lines are training records, and parsing them would take most
   // of the time.
-  if (line.find(objective_.name) == std::string_view::npos) return false;
+  if (line.find(literal_) == std::string_view::npos) return false;
   const std::optional<Value> record = record_in(line, file_);
   if (!record || kind_of(*record) != objective_.kind) return false;
   const Value* step = record->find("step");
-  const auto value = number_of(values_of(*record).find(objective_.name));
+  const std::optional<double> value = number_in(*record);
   if (step == nullptr || !step->is_integer() || !value) return false;
   while (!measurements_.empty() && measurements_.back().step >= step->as_integer()) {
     measurements_.pop_back();
   }
   measurements_.push_back({step->as_integer(), *value});
   return true;
+}
+
+std::optional<double> MeasurementReader::number_in(const Value& record) const {
+  const Value& values = values_of(record);
+  const Value* rates = record.find("rates");
+  if (!objective_.aggregate) {
+    const Value* found = values.find(objective_.name);
+    if (found == nullptr && rates != nullptr) found = rates->find(objective_.name);
+    return number_of(found);
+  }
+  if (!values.is_table()) return std::nullopt;
+  std::vector<double> numbers;
+  for (const Value::Member& member : values.members()) {
+    if (!fits_pattern(member.key, objective_.name)) continue;
+    if (const std::optional<double> number = number_of(&member.value)) numbers.push_back(*number);
+  }
+  if (numbers.empty()) return std::nullopt;
+  return aggregate_of(*objective_.aggregate, numbers);
 }
 
 UnitCurve::UnitCurve(const std::filesystem::path& unit, const Objective& objective) {

@@ -27,6 +27,11 @@ std::string text_of(const ValueOfConfig& value_of) {
 void check_metric(const std::string& metric, const std::string& path, Diagnostics& diagnostics) {
   const auto is_plain = [](char c) { return c != '"' && c != '\\' && c != '\n'; };
   if (metric.empty()) diagnostics.add(path, "names no metric", "\"eval/accuracy\"");
+  const Objective objective = parse_objective(metric);
+  if (!objective.aggregate && metric.find('*') != std::string::npos) {
+    diagnostics.add(path, "'" + metric + "' may be several numbers",
+                    "one of them all is mean(" + metric + "), or max, min, sum");
+  }
   if (!std::all_of(metric.begin(), metric.end(), is_plain)) {
     diagnostics.add(path, "a metric's name has no quotes, backslashes or line ends");
   }

@@ -87,7 +87,8 @@ TRIVET_CONFIG(
     SearchConfig, launch::OrchestratorConfig, (orchestrator, "Where the trials run."),
     (objective,
      "A number in metrics.jsonl: \"accuracy\" or \"eval/accuracy\" of evaluations, "
-     "\"train/training_loss\" of training. Empty with `objectives`.",
+     "\"train/training_loss\" of training, or one of several numbers: \"mean(eval/*/accuracy)\", "
+     "with max, min or sum, too. Empty with `objectives`.",
      names_metric),
     (goal, "Whether a lower (min) or a higher (max) value of `objective` is better."),
     (objectives,

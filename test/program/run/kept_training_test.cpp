@@ -104,7 +104,9 @@ TEST_CASE("check finds a search objective that no run of the config gives") {
                            "space.'trainer.learning_rate' = { choice = [0.1, 0.2] }\n");
     return ::trivet::test::trivet("check " + quoted(file.string()) + " " + kLocal);
   };
-  for (const char* known : {"accuracy", "eval/validation_loss", "train/training_loss"}) {
+  for (const char* known :
+       {"accuracy", "eval/validation_loss", "train/training_loss", "mean(eval/*accuracy)",
+        "train/steps_per_second", "eval/steps_per_second", "num_params"}) {
     const auto result = check(known);
     INFO(result.output);
     CHECK(result.exit_code == 0);
@@ -115,6 +117,10 @@ TEST_CASE("check finds a search objective that no run of the config gives") {
   CHECK_THAT(misspelt.output, Contains("search.toml:5:13: xp.orchestrator.objective: the "
                                        "evaluation has no metric 'acuracy'") &&
                                   Contains("did you mean 'accuracy'?"));
+  const auto no_match = check("max(train/*/loss)");
+  CHECK(no_match.exit_code == 2);
+  CHECK_THAT(no_match.output, Contains("training has no metric '*/loss'"));
+  CHECK(check("eval/mfu").exit_code == 2);
   const auto other_half = check("train/validation_loss");
   CHECK(other_half.exit_code == 2);
   CHECK_THAT(other_half.output, Contains("training has no metric 'validation_loss'"));

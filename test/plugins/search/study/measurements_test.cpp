@@ -51,6 +51,38 @@ TEST_CASE("an objective is an evaluation number by default") {
   CHECK(parts("evaluation") == "eval evaluation");
 }
 
+TEST_CASE("an objective may be one number of several, or a rate") {
+  CHECK(search::text_of(parse_objective("mean(*/accuracy)")) == "mean(eval/*/accuracy)");
+  CHECK(search::text_of(parse_objective("small:max(train/loss*)")) == "small:max(train/loss*)");
+  CHECK(search::text_of(parse_objective("max(small:loss*)")) == "small:max(eval/loss*)");
+  const TempDir dir;
+  const std::filesystem::path file = dir.path() / "metrics.jsonl";
+  append(file, R"({"step": 1, "kind": "eval", "values": {"a/loss": 2, "b/loss": 5, "loss": 9},)"
+               R"( "rates": {"c/loss": 7, "steps_per_second": 4, "num_params": 30}})"
+               "\n"
+               R"({"step": 2, "kind": "eval", "values": {"a/loss": 3, "b/loss": null}})"
+               "\n"
+               R"({"step": 3, "kind": "eval", "values": {"other": 3}})"
+               "\n"
+               R"({"step": 4, "a/loss": 1, "steps_per_second": 6})"
+               "\n");
+  const auto values = [&](const char* objective) {
+    MeasurementReader reader(file, parse_objective(objective));
+    reader.update();
+    return reader.measurements();
+  };
+  const auto mean = values("mean(*/loss)");
+  REQUIRE(mean.size() == 3);
+  CHECK(mean[0] == search::Measurement{1, 3.5});
+  CHECK(mean[1].step == 2);
+  CHECK(std::isnan(mean[1].value));
+  CHECK(mean[2] == search::Measurement{4, 1});
+  CHECK(values("max(*loss)") == std::vector<search::Measurement>{{1, 9}});
+  CHECK(values("num_params") == std::vector<search::Measurement>{{1, 30}});
+  CHECK(values("steps_per_second") == std::vector<search::Measurement>{{1, 4}, {4, 6}});
+  CHECK(values("train/steps_per_second").empty());
+}
+
 TEST_CASE("an objective may be that of a run in a directory of the unit") {
   const auto parts = [](const char* text) {
     const search::Objective objective = parse_objective(text);

@@ -279,6 +279,12 @@ TEST_CASE("what a trial's value is of is checked by path") {
                                                   "xp.orchestrator.value_of"),
                     Contains("xp.orchestrator.value_of.last_n"));
   config.value_of = {};
+  config.objective = "*/loss";
+  CHECK(refusal(config) == "objective: '*/loss' may be several numbers");
+  config.objective = "max(*/loss)";
+  CHECK(refusal(config) == "accepted");
+  CHECK(with({.at = best, .metric = "max(eval/*/loss)"}) == "accepted");
+  config = branin_search();
   config.value_for_nonfinite = 5;
   CHECK(refusal(config) == "accepted");
   check_round_trip(config);
