@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "data/sequences/masked_rows.h"
@@ -10,6 +12,7 @@
 #include "data/sequences/permuted_rows.h"
 #include "data/sources/given_lines.h"
 #include "data/sources/text_template.h"
+#include "trivet/config/enums.h"
 #include "trivet/error.h"
 
 namespace trivet::data {
@@ -57,24 +60,95 @@ MakeRows make_rows_of(const MaskedLanguageModelConfig& config, const std::string
   };
 }
 
+// Nothing where tokens are chosen by mask_rate.
+std::optional<SpanRules> span_rules_of(const PermutationConfig& config) {
+  if (!config.max_predictions_per_seq) return std::nullopt;
+  SpanRules rules{.strategy = config.sample_strategy,
+                  .max_predictions = *config.max_predictions_per_seq};
+  const bool has_words = config.sample_strategy == SampleStrategy::word_span;
+  const auto& least = has_words ? config.min_num_words : config.min_num_tokens;
+  const auto& most = has_words ? config.max_num_words : config.max_num_tokens;
+  rules.min_length = least.value_or(rules.min_length);
+  rules.max_length = most.value_or(rules.max_length);
+  return rules;
+}
+
+// The fields of the lengths of spans, where their strategy is another one or their order is wrong.
+void check_lengths(const PermutationConfig& config, Diagnostics& diagnostics) {
+  const auto check = [&](SampleStrategy strategy, const std::string& unit,
+                         const std::optional<std::int64_t>& least,
+                         const std::optional<std::int64_t>& most) {
+    if (config.sample_strategy != strategy) {
+      const std::string what = "has no effect with sample_strategy = \"" +
+                               std::string(enum_name(config.sample_strategy)) + "\"";
+      if (least) diagnostics.add("min_num_" + unit, what);
+      if (most) diagnostics.add("max_num_" + unit, what);
+    } else if (const SpanRules defaults;
+               least.value_or(defaults.min_length) > most.value_or(defaults.max_length)) {
+      diagnostics.add("min_num_" + unit, "is more than max_num_" + unit);
+    }
+  };
+  check(SampleStrategy::token_span, "tokens", config.min_num_tokens, config.max_num_tokens);
+  check(SampleStrategy::word_span, "words", config.min_num_words, config.max_num_words);
+}
+
 MaskRules mask_rules_of(const MaskedLanguageModelConfig& config, std::int32_t mask_id) {
   MaskRules rules;
   rules.mask_rate = config.mask_rate;
   rules.mask_share = config.mask_share.value_or(rules.mask_share);
   rules.random_share = config.random_share.value_or(rules.random_share);
   if (config.permutation.enabled) rules.mask_share = rules.random_share = 0;
+  rules.spans = span_rules_of(config.permutation);
   rules.mask_id = mask_id;
   rules.seed = config.seed;
   return rules;
 }
 
+// max_predictions_per_seq beside the fields of the input.
+void check_predictions(const MaskedLanguageModelConfig& config, Diagnostics& diagnostics) {
+  const PermutationConfig& permutation = config.permutation;
+  if (!permutation.max_predictions_per_seq) return;
+  if (config.mask_rate != MaskRules().mask_rate) {
+    diagnostics.add("mask_rate", "has no effect with permutation.max_predictions_per_seq",
+                    "remove one of them");
+  }
+  const SampleStrategy strategy = permutation.sample_strategy;
+  const double units = strategy == SampleStrategy::word_span ? kTokensOfWord : 1;
+  const double parts = static_cast<double>(*permutation.max_predictions_per_seq) * units;
+  const bool is_parted =
+      strategy == SampleStrategy::token_span || strategy == SampleStrategy::word_span;
+  if (is_parted && parts > static_cast<double>(config.seq_len)) {
+    diagnostics.add(
+        "permutation.max_predictions_per_seq",
+        "is " + std::to_string(*permutation.max_predictions_per_seq) +
+            ", which leaves no tokens between spans of seq_len = " + std::to_string(config.seq_len),
+        "make it less");
+  }
+}
+
 }  // namespace
 
 void PermutationConfig::validate(Diagnostics& diagnostics) const {
-  if (enabled) return;
-  const char* what = "is not used: permutation.enabled is false";
-  if (size != 0) diagnostics.add("size", what);
-  if (leak_ratio != 0) diagnostics.add("leak_ratio", what);
+  if (enabled) {
+    check_lengths(*this, diagnostics);
+    if (sample_strategy != SampleStrategy::single_token && !max_predictions_per_seq) {
+      diagnostics.add(
+          "max_predictions_per_seq",
+          "is required with sample_strategy = \"" + std::string(enum_name(sample_strategy)) + "\"");
+    }
+    return;
+  }
+  const auto refuse = [&](const char* field, bool is_set) {
+    if (is_set) diagnostics.add(field, "is not used: permutation.enabled is false");
+  };
+  refuse("size", size != 0);
+  refuse("leak_ratio", leak_ratio != 0);
+  refuse("sample_strategy", sample_strategy != SampleStrategy::single_token);
+  refuse("max_predictions_per_seq", max_predictions_per_seq.has_value());
+  refuse("min_num_tokens", min_num_tokens.has_value());
+  refuse("max_num_tokens", max_num_tokens.has_value());
+  refuse("min_num_words", min_num_words.has_value());
+  refuse("max_num_words", max_num_words.has_value());
 }
 
 void MaskedLanguageModelConfig::validate(Diagnostics& diagnostics) const {
@@ -85,6 +159,7 @@ void MaskedLanguageModelConfig::validate(Diagnostics& diagnostics) const {
     diagnostics.add("random_share", "and mask_share add up to more than 1");
   }
   if (permutation.enabled) {
+    check_predictions(*this, diagnostics);
     for (const auto& [field, share] :
          {std::pair{"mask_share", mask_share}, std::pair{"random_share", random_share}}) {
       if (share) diagnostics.add(field, "is not used: with permutation.enabled all tokens stay");
@@ -119,7 +194,7 @@ MaskedLanguageModelInput::MaskedLanguageModelInput(const Config& config, InputCo
            .wrap = [tokenizer = pipeline.tokenizer, rules = mask_rules_of(config, mask_id),
                     permutation = config.permutation](
                        std::unique_ptr<SequenceDataset> rows) -> std::unique_ptr<SequenceDataset> {
-             rows = std::make_unique<MaskedRows>(std::move(rows), *tokenizer, rules);
+             rows = std::make_unique<MaskedRows>(std::move(rows), tokenizer, rules);
              if (!permutation.enabled) return rows;
              return std::make_unique<PermutedRows>(
                  std::move(rows),

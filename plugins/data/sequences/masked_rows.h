@@ -6,12 +6,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "data/sequences/sequence_dataset.h"
+#include "data/tokens/span_choice.h"
 #include "trivet/tensor/random.h"
 #include "trivet/tokenizer.h"
 
@@ -23,6 +25,7 @@ struct MaskRules {
   double random_share = 0.1;  // share of chosen tokens that become another token
   std::int32_t mask_id = 0;
   std::int64_t seed = 0;
+  std::optional<SpanRules> spans{};  // choose instead of mask_rate
 };
 
 // The choice depends only on seed, epoch, row and position, so it is the same on any number of
@@ -30,16 +33,23 @@ struct MaskRules {
 class MaskedRows final : public SequenceDataset {
  public:
   // Labels of `rows` must be the ids.
-  MaskedRows(std::unique_ptr<SequenceDataset> rows, const Tokenizer& tokenizer, MaskRules rules);
+  MaskedRows(std::unique_ptr<SequenceDataset> rows, std::shared_ptr<const Tokenizer> tokenizer,
+             MaskRules rules);
 
   std::int64_t rows() const override { return rows_->rows(); }
   Batch batch(std::span<const Row> rows) override;
   std::string fingerprint() const override { return rows_->fingerprint(); }
 
  private:
+  bool is_text(std::int32_t id) const { return is_text_[static_cast<std::size_t>(id)]; }
   void mask(const Row& row, std::span<std::int32_t> ids, std::span<float> weights);
 
+  // Of the spans of a row, whose text tokens have a weight.
+  std::vector<bool> chosen_spans(RngKey key, std::span<const std::int32_t> ids,
+                                 std::span<const float> weights) const;
+
   std::unique_ptr<SequenceDataset> rows_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
   MaskRules rules_;
   RngKey key_;
   std::vector<bool> is_text_;           // per id

@@ -23,6 +23,7 @@
 
 #include "data/formats/token_file.h"
 #include "data/sources/source_config.h"
+#include "data/tokens/span_choice.h"
 #include "trivet/data_source.h"
 #include "trivet/input.h"
 #include "trivet/tokenizer.h"
@@ -173,11 +174,17 @@ TRIVET_CONFIG(
     (weights_on_targets_only,
      "Computes the loss on target tokens only: input tokens have weight 0."))
 
-// The order in which a masked input's tokens are predicted.
+// The order in which a masked input's tokens are predicted, and their choice.
 struct PermutationConfig {
   bool enabled = false;
   std::int64_t size = 0;
   double leak_ratio = 0;
+  SampleStrategy sample_strategy = SampleStrategy::single_token;
+  std::optional<std::int64_t> max_predictions_per_seq;
+  std::optional<std::int64_t> min_num_tokens;
+  std::optional<std::int64_t> max_num_tokens;
+  std::optional<std::int64_t> min_num_words;
+  std::optional<std::int64_t> max_num_words;
 
   void validate(Diagnostics& diagnostics) const;
 };
@@ -190,7 +197,19 @@ TRIVET_CONFIG(PermutationConfig, trivet::NoBase,
                "come first. It divides seq_len. 0: the whole row.",
                at_least(0)),
               (leak_ratio, "Share of the chosen tokens that all positions know, their own too.",
-               between(0.0, 1.0)))
+               between(0.0, 1.0)),
+              (sample_strategy,
+               "Choice of the tokens to predict: single tokens, whole words, spans of tokens, or "
+               "spans of words. All but single_token need max_predictions_per_seq."),
+              (max_predictions_per_seq,
+               "Most tokens of a row to predict, instead of mask_rate. Default: by mask_rate.",
+               at_least(1)),
+              (min_num_tokens, "token_span: least length of a span. Default: 1.", at_least(1)),
+              (max_num_tokens, "token_span: greatest length of a span. Default: 5.", at_least(1),
+               at_most(4096)),
+              (min_num_words, "word_span: fewest words of a span. Default: 1.", at_least(1)),
+              (max_num_words, "word_span: most words of a span. Default: 5.", at_least(1),
+               at_most(4096)))
 
 // data/MaskedLanguageModel: examples of any source for encoders (Devlin et al. 2018, "BERT").
 // Labels are not shifted: a document of n tokens, BOS and EOS included, takes n positions. In every
@@ -202,7 +221,8 @@ TRIVET_CONFIG(PermutationConfig, trivet::NoBase,
 // (next_sentence_rows.h). bos_id is then "[CLS]" and eos_id "[SEP]" unless they are set, where the
 // tokenizer has these tokens, as in data/SentencePairs.
 //
-// With permutation.enabled, ids stay, and batches have "permutation" i32 [B, T] (permuted_rows.h):
+// With permutation.enabled, ids stay, and words and spans may be chosen (span_choice.h);
+// batches have "permutation" i32 [B, T] (permuted_rows.h):
 // the order in which a model with two streams predicts the chosen tokens (Yang et al. 2019).
 struct MaskedLanguageModelConfig : TextSequenceConfig {
   ConfigOf<DataSource> source;
