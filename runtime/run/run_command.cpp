@@ -10,6 +10,7 @@
 #include "config/modes.h"
 #include "config/resolver.h"
 #include "config/run_rules.h"
+#include "run/check_mesh.h"
 #include "run/continuous_train.h"
 #include "run/run_session.h"
 #include "run/run_start.h"
@@ -61,20 +62,6 @@ std::optional<RunDirectory> evaluation_in(const RunDirectory& run, Mode mode) {
 std::filesystem::path followed_by(const RunDirectory& run, Mode mode, bool apart) {
   if (follows(mode)) return run.path().parent_path();
   return apart ? run.path() : std::filesystem::path();
-}
-
-// An error is better than training without the rest of the mesh.
-void check_mesh(const ResolvedConfig& config) {
-  const MeshConfig& mesh = config.experiment.mesh;
-  if (mesh.devices() <= 1) return;
-  const Value* shape = config.tree.find_path("mesh.ici_mesh_shape");
-  throw ConfigError(Diagnostic{
-      .where = shape != nullptr ? shape->origin() : Origin{},
-      .path = "mesh",
-      .what = "is of " + std::to_string(mesh.devices()) + " devices, but a run uses one",
-      .hint = "trivet summary prints the compute and memory of each device; for a run on this "
-              "one, remove [mesh] or set mesh.ici_mesh_shape=[] and "
-              "mesh.dcn_mesh_shape=[]"});
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "device/peak_flops.h"
 #include "evaluation/eval_plan.h"
 #include "host/loaded_plugins.h"
+#include "run/check_mesh.h"
 #include "run/continuous_eval.h"
 #include "run/inspection.h"
 #include "run/recorded_config.h"
@@ -163,8 +164,10 @@ void RunSession::make_parts() {
   const EvalPlan plan = eval_plan(experiment_.mode, *task_, fields_);
   trainer_context.eval_main = plan.has_main();
   trainer_context.eval_sets = plan.indexes();
+  if (trainer_context.train) trainer_context.mesh = experiment_.mesh;
   build_from_config("", experiment_.trainer.origin(),
                     [&] { trainer_ = make(experiment_.trainer, trainer_context); });
+  check_trainer(request_.config, *trainer_);
   ActionContext action_context{.task = *task_,
                                .trainer = *trainer_,
                                .directory = directory_.path(),

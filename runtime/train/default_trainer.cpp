@@ -15,6 +15,7 @@
 #include "train/default_trainer_training.h"
 #include "train/learner_setup.h"
 #include "train/weight_summaries.h"
+#include "trivet/backend/mesh_layout.h"
 #include "trivet/backend/thread_pool.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
@@ -34,6 +35,7 @@ DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContex
       device_(context.device),
       observer_(context.observer),
       key_(context.key),
+      shard_tree_(MeshLayout(context.mesh).shard_tree()),
       store_(context.device, context.key) {
   if (context.train) check_learner(config_, parts_.train_input);
   Scope root(store_);
@@ -71,6 +73,7 @@ void DefaultTrainer::build_training() {
 
 void DefaultTrainer::build_learner() {
   training_->learner = make_learner(config_, task_, store_);
+  training_->shards.emplace(shard_tree_, store_);
   if (training_->bad_steps.skips()) {
     training_->before.states = Tensor::zeros(device_, store_.states().shape());
   }
@@ -133,11 +136,11 @@ bool DefaultTrainer::train_one() {
                              .batch_size = size.rows};
   const bool read_loss = device_.host_visible() || bad_steps.watches() ||
                          bad_steps.bounds_norms() || observer_.wants_loss();
-  const std::vector<Batch> parts = in_task(task_, "split_batch", [&] {
-    return task_.split_batch(*batch, config_.gradient_accumulation);
-  });
+  const std::vector<std::vector<Batch>> shards =
+      training.shards->cut(task_, *batch, config_.gradient_accumulation);
   Learner::Step update =
-      training.learner->begin({.parts = static_cast<std::int64_t>(parts.size()),
+      training.learner->begin({.parts = std::ssize(shards.front()),
+                               .shards = shard_tree_,
                                .loss_bound = bad_steps.bound(step.number),
                                .gradient_norm_bound = bad_steps.norm_bound(step.number)});
   if (bad_steps.skips()) keep_before_step();
@@ -146,7 +149,7 @@ bool DefaultTrainer::train_one() {
   training.in_doubt = true;
   device_.begin_step();
   in_step("training", step.number, [&] {
-    const Tensor mean_loss = train_on(parts, update, summaries);
+    const Tensor mean_loss = train_on(shards, update, summaries);
     if (read_loss) step.loss = mean_loss.item();
     step.gradient_norm = update.last_update().gradient_norm;
     const bool bad = read_loss && bad_steps.is_bad(step);
@@ -183,33 +186,62 @@ bool DefaultTrainer::wants_summaries(std::int64_t step) const {
   return interval > 0 && step % interval == 0 && observer_.wants_summaries();
 }
 
-// One update; the loss is the mean over the examples of all parts. Summaries are of the first part.
-Tensor DefaultTrainer::train_on(const std::vector<Batch>& parts, Learner::Step& update,
-                                Summaries& summaries) {
+// One update; the loss is the mean over the examples of all shards.
+Tensor DefaultTrainer::train_on(const std::vector<std::vector<Batch>>& shards,
+                                Learner::Step& update, Summaries& summaries) {
+  training_->shards->begin_step();
+  TreeFold<Tensor> losses(shard_tree_);
+  std::vector<double> weights;
+  Tensor total;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    const auto shard = static_cast<std::int64_t>(i);
+    const WeightedScalar loss = train_shard(shard, shards[i], update, summaries);
+    training_->shards->end_shard();
+    if (shards.size() == 1) return loss.value;
+    const NoGrad no_grad;
+    weights.push_back(loss.weight);
+    total = losses
+                .add(ops::mul(loss.value, static_cast<float>(loss.weight)),
+                     [](Tensor& sum, const Tensor& value) { sum = ops::add(sum, value); })
+                .value_or(Tensor());
+  }
+  const NoGrad no_grad;
+  const double weight = canonical_sum(shard_tree_, weights);
+  return ops::mul(total, static_cast<float>(weight > 0 ? 1 / weight : 0));
+}
+
+// The mean over the examples of all parts. Summaries are of the first part of the first shard.
+WeightedScalar DefaultTrainer::train_shard(std::int64_t shard, const std::vector<Batch>& parts,
+                                           Learner::Step& update, Summaries& summaries) {
   Tensor loss;
   double weight = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
+    const bool is_first = shard == 0 && i == 0;
     FpropContext context = step_context();
     context.train = true;
-    if (i > 0) context.key = context.key.fold(static_cast<std::uint64_t>(i));
-    if (i == 0) context.summaries = std::move(summaries);
-    update.begin_part(context.key);
+    const auto pass_key = [i](RngKey key) {
+      return i > 0 ? key.fold(static_cast<std::uint64_t>(i)) : key;
+    };
+    // Noise on weights and gradients is that of the whole mesh.
+    update.begin_part(pass_key(context.key));
+    context.key = pass_key(training_->shards->key_of(context.key, shard));
+    if (is_first) context.summaries = std::move(summaries);
     StepState state{*model_, store_, &update, training_->metrics, context};
     const StepOutput output = in_task(task_, "train_step", [&] {
       StepOutput made = task_.train_step(parts[i], state);
       if (!made.loss.defined()) throw PluginError("its train_step returned no loss");
       return made;
     });
-    if (i == 0) summaries = std::move(context.summaries);
+    if (is_first) summaries = std::move(context.summaries);
     training_->logs.add(output.logs);
-    if (parts.size() == 1) return output.loss;
+    if (parts.size() == 1) return {output.loss, output.weight};
     const NoGrad no_grad;
     const Tensor share = ops::mul(output.loss, static_cast<float>(output.weight));
     loss = i == 0 ? share : ops::add(loss, share);
     weight += output.weight;
   }
   const NoGrad no_grad;
-  return ops::mul(loss, static_cast<float>(weight > 0 ? 1 / weight : 0));
+  return {ops::mul(loss, static_cast<float>(weight > 0 ? 1 / weight : 0)), weight};
 }
 
 void DefaultTrainer::keep_before_step() {

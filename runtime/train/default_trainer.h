@@ -50,6 +50,7 @@ class DefaultTrainer final : public Trainer {
   bool exhausted() const override { return exhausted_; }
   Logs evaluate(std::int64_t steps) override;
   Logs evaluate_set(std::size_t set, std::int64_t steps) override;
+  bool trains_shards() const override { return true; }
   void initialize() override;
   void save(CheckpointWriter& writer) override;
   void restore(const CheckpointReader& reader) override;
@@ -83,7 +84,10 @@ class DefaultTrainer final : public Trainer {
   Logs run(Evaluation& evaluation, std::int64_t steps);
   Training& training();
   bool train_one();
-  Tensor train_on(const std::vector<Batch>& parts, Learner::Step& update, Summaries& summaries);
+  Tensor train_on(const std::vector<std::vector<Batch>>& shards, Learner::Step& update,
+                  Summaries& summaries);
+  WeightedScalar train_shard(std::int64_t shard, const std::vector<Batch>& parts,
+                             Learner::Step& update, Summaries& summaries);
   void check_unread_losses(double mean);
   bool wants_summaries(std::int64_t step) const;
   void keep_before_step();
@@ -105,6 +109,7 @@ class DefaultTrainer final : public Trainer {
   Device& device_;
   TrainerObserver& observer_;
   const RngKey key_;
+  const SumTree shard_tree_;
   ParameterStore store_;
   std::unique_ptr<Model> model_;
   const TokenCount* token_count_;             // null if the task counts none

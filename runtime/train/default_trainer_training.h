@@ -3,10 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "train/default_trainer.h"
 #include "train/divergence_guard.h"
 #include "train/running_means.h"
+#include "train/shards.h"
 #include "trivet/metric.h"
 #include "trivet/train/learner.h"
 
@@ -16,6 +18,7 @@ struct DefaultTrainer::Training {
   Training(Device& device, const TrainerConfig& config) : loss(device), bad_steps(config) {}
 
   std::unique_ptr<Learner> learner;
+  std::optional<Shards> shards;  // with the learner
   Metrics metrics;
   Value metric_names;  // their state before any step
   std::unique_ptr<Input> input;

@@ -110,6 +110,7 @@ class ProgressiveTrainer final : public Trainer {
   ParameterStore& parameters() override { return trainer_->parameters(); }
   NamedTensors export_tensors() override { return trainer_->export_tensors(); }
 
+  bool trains_shards() const override { return true; }
   std::vector<TrainingStage> stages() const override;
   std::size_t stage() const override { return stage_; }
   void next_stage() override;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trivet/action.h"
+#include "trivet/backend/mesh.h"
 #include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/config/goal.h"
@@ -255,6 +256,7 @@ struct TrainerContext {
   // the tasks that a task is made of (Subtasks) follow its own.
   bool eval_main = true;
   std::vector<std::size_t> eval_sets{};
+  MeshConfig mesh{};  // of training
 };
 
 // A bad step that a run may recover from: trainer.recovery is "restore", and trials are left.
@@ -316,6 +318,10 @@ class TRIVET_API Trainer : public Object {
   // [run-thread]
   virtual void recover(const CheckpointReader& reader);
 
+  // Whether train() trains the shards of TrainerContext::mesh (trivet/backend/mesh_layout.h), each
+  // with its part of a batch. Default: false; a run on a mesh of several shards is then refused.
+  // [run-thread]
+  virtual bool trains_shards() const;
   // The stages of a training, at least one. Default: one. [run-thread]
   virtual std::vector<TrainingStage> stages() const;
   // Index of the present stage, from 0. [run-thread]

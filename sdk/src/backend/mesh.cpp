@@ -5,6 +5,8 @@
 #include <array>
 #include <cmath>
 
+#include "trivet/backend/mesh_layout.h"
+
 namespace trivet {
 namespace {
 
@@ -17,6 +19,14 @@ constexpr double kRounding = 1e-6;
 std::string known_axes() {
   std::string text;
   for (const std::string_view axis : kAxes) text += (text.empty() ? "" : ", ") + std::string(axis);
+  return text;
+}
+
+std::string listed(const std::vector<std::int64_t>& counts) {
+  std::string text;
+  for (const std::int64_t count : counts) {
+    text += (text.empty() ? "" : ", ") + std::to_string(count);
+  }
   return text;
 }
 
@@ -83,10 +93,10 @@ void MeshConfig::validate(Diagnostics& diagnostics) const {
                     "makes more than " + std::to_string(kMostDevices) + " devices");
     return;
   }
-  if (devices() % processes != 0) {
-    diagnostics.add("processes", "is " + std::to_string(processes) +
-                                     ", which does not divide the " + std::to_string(devices()) +
-                                     " devices of the mesh");
+  if (const MeshLayout layout(*this); !layout.can_share(processes)) {
+    diagnostics.add("processes", "is " + std::to_string(processes) + "; this mesh of " +
+                                     std::to_string(devices()) + " devices can be shared by " +
+                                     listed(layout.process_counts()));
     return;
   }
   if (percore_batch_size > 0) check_batch(*this, diagnostics);

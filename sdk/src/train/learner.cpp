@@ -10,6 +10,7 @@
 #include "train/optimizer_runner.h"
 #include "train/weight_average.h"
 #include "trivet/error.h"
+#include "trivet/tensor/canonical_sum.h"
 #include "trivet/train/optim_update.h"
 
 namespace trivet {
@@ -72,11 +73,13 @@ struct Learner::Impl {
   bool skips = false;
   bool clips_parts = false;
 
-  // Of the parts of the update that is under way; kept for their memory.
-  OptimizerSegment sum;            // value: the sum, gradient: the store's
-  std::vector<bool> had_gradient;  // of each parameter, in a part so far
+  // Of the update that is under way; kept for their memory.
+  OptimizerSegment sum;             // value: that of a shard's parts, gradient: the store's
+  std::optional<CanonicalSum> all;  // of the shards, where there are several
+  std::vector<bool> had_gradient;   // of each parameter, in a part so far
 
-  void begin_sum();
+  void begin_sum(const SumTree& shards);
+  void begin_shard();
   void note_gradients();
   [[noreturn]] void throw_not_finite(std::int64_t step);
 };
@@ -103,12 +106,23 @@ Learner::Impl::Impl(ParameterStore& parameters, std::vector<LearnerRule> rules,
   if (options.gradient_noise.stddev > 0) gradient_noise.emplace(store, options.gradient_noise);
 }
 
-void Learner::Impl::begin_sum() {
+void Learner::Impl::begin_sum(const SumTree& shards) {
   had_gradient.assign(store.parameters().size(), false);
-  if (!sum.value.defined()) {
-    sum.gradient = store.trainable_gradients();
-    sum.value = Tensor::empty(store.device(), sum.gradient.shape());
+  sum.gradient = store.trainable_gradients();
+  if (shards.size() == 1) {
+    all.reset();
+    if (!sum.value.defined()) sum.value = Tensor::empty(store.device(), sum.gradient.shape());
+  } else if (all && all->tree() == shards) {
+    all->restart();
+  } else {
+    sum.value = {};
+    all.emplace(store.device(), sum.gradient.shape(), shards);
   }
+  begin_shard();
+}
+
+void Learner::Impl::begin_shard() {
+  if (all) sum.value = all->next();
   const tv_view view = sum.value.mutable_view();
   Device& device = store.device();
   device.call("fill", &tv_backend::fill, &view, 0);
@@ -152,7 +166,7 @@ Learner::Step::Step(Learner& learner, const LearnerStepOptions& options)
   if (options.parts < 1) throw Error("an update needs at least one batch of gradients");
   if (learner.under_way_) throw Error("an update of this learner is under way");
   NoGrad no_grad;
-  if (options.parts > 1) learner.impl_->begin_sum();
+  if (passes() > 1) learner.impl_->begin_sum(options.shards);
   learner.under_way_ = true;
 }
 
@@ -174,8 +188,8 @@ void Learner::Step::begin_part(RngKey key) {
 }
 
 bool Learner::Step::add_up(double weight, float scale) {
-  ++parts_done_;
-  if (options_.parts == 1) return true;
+  if (passes_done_++ % options_.parts == 0) weights_.push_back(0);
+  if (passes() == 1) return true;
   Impl& impl = *learner_.impl_;
   impl.note_gradients();
   OptimizerSegment& sum = impl.sum;
@@ -184,10 +198,16 @@ bool Learner::Step::add_up(double weight, float scale) {
   add.lr = -1;
   add.grad_scale = static_cast<float>(weight) * scale;
   optim_update(add, sum);
-  weights_ += weight;
-  if (parts_done_ < options_.parts) return false;
-  const auto factor = static_cast<float>(weights_ > 0 ? 1 / weights_ : 0);
-  assign(sum.gradient, sum.value);
+  weights_.back() += weight;
+  const bool ends_shard = passes_done_ % options_.parts == 0;
+  if (ends_shard && impl.all) impl.all->add();
+  if (passes_done_ < passes()) {
+    if (ends_shard) impl.begin_shard();
+    return false;
+  }
+  const double weights = canonical_sum(options_.shards, weights_);
+  const auto factor = static_cast<float>(weights > 0 ? 1 / weights : 0);
+  assign(sum.gradient, impl.all ? impl.all->total() : sum.value);
   detail::apply_scalar(TV_MUL, sum.gradient, Tensor::scalar(impl.store.device(), factor));
   return true;
 }
@@ -210,8 +230,8 @@ void Learner::Step::add_noise(float& scale) {
 }
 
 Learner::Update Learner::Step::apply_gradients(double weight, const Tensor& loss) {
-  if (parts_done_ == options_.parts) {
-    throw Error("this update has had its " + std::to_string(options_.parts) +
+  if (passes_done_ == passes()) {
+    throw Error("this update has had its " + std::to_string(passes()) +
                 " parts; Learner::begin starts the next");
   }
   NoGrad no_grad;
@@ -223,7 +243,7 @@ Learner::Update Learner::Step::apply_gradients(double weight, const Tensor& loss
     const auto value = static_cast<double>(loss.item());
     bad_ = bad_ || !std::isfinite(value) || value > options_.loss_bound;
   }
-  const bool clips_part = impl.clips_parts && options_.parts > 1;
+  const bool clips_part = impl.clips_parts && passes() > 1;
   float part_scale = 1;
   if (clips_part) {
     const detail::GradientClip::Result part = impl.clip.apply(impl.skips);

@@ -48,6 +48,9 @@ Trainer::~Trainer() = default;
 void Trainer::recover(const CheckpointReader& reader) {
   restore(reader);
 }
+bool Trainer::trains_shards() const {
+  return false;
+}
 std::vector<TrainingStage> Trainer::stages() const {
   return {TrainingStage{}};
 }

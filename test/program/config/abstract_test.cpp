@@ -184,16 +184,3 @@ TEST_CASE("on a meta device neither a tokenizer nor data must exist") {
   CHECK(unknown.exit_code != 0);
   CHECK_THAT(unknown.output, Contains("/nonexistent/tokenizer.json"));
 }
-
-TEST_CASE("a run on a mesh of several devices is refused") {
-  const TempDir dir;
-  const ShellResult result = run(config("lm/c4_1b_4.toml"), dir.path() / "run");
-  CHECK(result.exit_code == 2);
-  CHECK_THAT(result.output,
-             Contains("c4_1b_4.toml:") && Contains("mesh: is of 4 devices, but a run uses one"));
-  CHECK_FALSE(std::filesystem::exists(dir.path() / "run"));
-  const ShellResult one = run(config("lm/local.toml"), dir.path() / "one",
-                              "mesh.ici_mesh_shape=[1,1,1] trainer.train_steps=2 mode=train");
-  INFO(one.output);
-  CHECK(one.exit_code == 0);
-}

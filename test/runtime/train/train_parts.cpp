@@ -100,10 +100,12 @@ struct LineModelConfig : ModelConfig {
   std::string slope = "w";
   bool curved = false;
   bool counts = false;
+  bool averages = false;
 };
 TRIVET_CONFIG(LineModelConfig, ModelConfig, (slope, "Name of the slope."),
               (curved, "Adds c x^2, c = 0.25 at the start."),
-              (counts, "Counts training batches in the state 'seen'."))
+              (counts, "Counts training batches in the state 'seen'."),
+              (averages, "Keeps half of the mean of x, and half of what it was, in 'mean'."))
 
 class LineModel final : public Model {
  public:
@@ -113,12 +115,17 @@ class LineModel final : public Model {
         b_(scope.parameter("b", {1}, {.init = {Init::constant, 0.0}})) {
     if (config.curved) c_ = &scope.parameter("c", {1}, {.init = {Init::constant, 0.25}});
     if (config.counts) seen_ = &scope.state("seen", {1}, 0);
+    if (config.averages) mean_ = &scope.state("mean", {1}, 0);
     journal().add("model");
   }
   NestedMap fprop(const Batch& batch, FpropContext& context) override {
     const Tensor& x = batch.at("x");
     context.summaries.scalar("line/step", static_cast<double>(context.step));
     if (seen_ != nullptr && context.train) seen_->assign(ops::add(seen_->value(), 1));
+    if (mean_ != nullptr && context.train) {
+      const Tensor mean = ops::reshape(ops::mean(x), {1});
+      mean_->assign(ops::mul(ops::add(mean_->value(), mean), 0.5F));
+    }
     const Tensor y = ops::add(ops::mul(x, w_.value()), b_.value());
     if (c_ == nullptr) return {{"y", y}};
     return {{"y", ops::add(y, ops::mul(ops::square(x), c_->value()))}};
@@ -129,6 +136,7 @@ class LineModel final : public Model {
   Parameter& b_;
   Parameter* c_ = nullptr;
   Parameter* seen_ = nullptr;
+  Parameter* mean_ = nullptr;
 };
 
 // The largest output so far.
@@ -352,7 +360,7 @@ const Value& MemoryCheckpoint::state(std::string_view key) const {
 }
 
 TrainerBench::TrainerBench(TrainerConfig config, const ConfigOf<Task>& task_template, bool train,
-                           bool eval, int threads) {
+                           bool eval, int threads, const MeshConfig& mesh) {
   register_parts();
   journal().clear();
   device = open_tiny(threads);
@@ -363,7 +371,8 @@ TrainerBench::TrainerBench(TrainerConfig config, const ConfigOf<Task>& task_temp
                          .key = RngKey(1),
                          .train = train,
                          .eval = eval,
-                         .observer = observer};
+                         .observer = observer,
+                         .mesh = mesh};
   trainer = std::make_unique<DefaultTrainer>(std::move(config), context);
 }
 

@@ -123,7 +123,7 @@ class TrainerBench {
  public:
   explicit TrainerBench(TrainerConfig config = trainer_config(),
                         const ConfigOf<Task>& task_template = task_config(), bool train = true,
-                        bool eval = true, int threads = 1);
+                        bool eval = true, int threads = 1, const MeshConfig& mesh = {});
 
   double weight(const char* path) const;
   MemoryCheckpoint save() const;

@@ -65,7 +65,7 @@ TEST_CASE("a mesh that makes no sense is refused by field", "[mesh]") {
   CHECK(problems_of(mesh) == "dcn_mesh_shape: has 2 extents for 3 axes\n");
   mesh.dcn_mesh_shape = {};
   mesh.processes = 3;
-  CHECK(problems_of(mesh) == "processes: is 3, which does not divide the 4 devices of the mesh\n");
+  CHECK(problems_of(mesh) == "processes: is 3; this mesh of 4 devices can be shared by 1, 2, 4\n");
   mesh.processes = 1;
   mesh.mesh_axis_names = {"replica", "data", "data"};
   CHECK(problems_of(mesh) == "mesh_axis_names: has 'data' twice\n");

@@ -7,8 +7,11 @@
 //   processes = 8                    # 4 devices each
 //   percore_batch_size = 16          # 512 examples in a global batch
 //
-// A mesh of more than one device is for looking at on a meta device (trivet/tensor/meta_device.h):
-// `trivet check` and `trivet summary` tell what a device of it would have to hold and to do.
+// One process trains a mesh whose axes cut the batch alone (replica, data, data_expert): shard by
+// shard, each with a part of the batch (trivet/backend/mesh_layout.h). Gradients are added in an
+// order that the mesh fixes. Other meshes are for looking at on a meta device
+// (trivet/tensor/meta_device.h): `trivet check` and `trivet summary` tell what a device would have
+// to hold and to do.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +31,9 @@ struct MeshConfig {
   std::int64_t processes = 1;
   double percore_batch_size = 0;
 
-  // Shapes have an extent of at least 1 for each axis, axes differ and are known, processes have as
-  // many devices each, and percore_batch_size times all devices is an integer.
+  // Shapes have an extent of at least 1 for each axis, axes differ and are known, processes can
+  // share the devices (MeshLayout::can_share), and percore_batch_size times all devices is an
+  // integer.
   TRIVET_API void validate(Diagnostics& diagnostics) const;
 
   // Extents over all slices: the product of both shapes, axis by axis. One device where no shape is

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "trivet/backend/sum_tree.h"
 #include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/config/patterns.h"
@@ -118,7 +119,10 @@ struct LearnerOptions {
 };
 
 struct LearnerStepOptions {
-  std::int64_t parts = 1;  // passes whose gradients are one update
+  std::int64_t parts = 1;  // passes of a shard
+  // The shards whose gradients are one update, in the order in which they are added. One after
+  // another makes all its parts.
+  SumTree shards{};
   // The largest loss of an update that is not skipped, where bad ones are.
   double loss_bound = std::numeric_limits<double>::infinity();
   // The global norm before clipping by norm, of the whole update, from which on it is skipped.
@@ -164,12 +168,13 @@ class TRIVET_API Learner {
     // no momentum, no weight decay. It adds nothing to norms. Its weights remain in the
     // average.
     //
-    // Of n parts the first n - 1 calls only add up; the n-th works on the mean of the n gradients,
-    // each with its `weight`: with the number of examples that a loss is the mean over, the update
-    // is that of one batch of all of them; a variable is updated if it had a gradient in any of
-    // them. With GradientClipConfig::each_part the parts are clipped, and not their mean. One more
-    // call throws Error. `loss` (a scalar, may be undefined) is looked at only where
-    // bad updates are skipped.
+    // Of n passes, the parts of all shards, the first n - 1 calls only add up; the n-th works on
+    // the mean of the n gradients, each with its `weight`: with the number of examples that a loss
+    // is the mean over, the update is that of one batch of all of them; a variable is updated if it
+    // had a gradient in any of them. Gradients of a shard are added one after another, and then
+    // those of the shards by their tree. With GradientClipConfig::each_part the parts are clipped,
+    // and not their mean. One more call throws Error. `loss` (a scalar, may be undefined) is looked
+    // at only where bad updates are skipped.
     Update apply_gradients(double weight = 1, const Tensor& loss = {});
     // The last result of apply_gradients.
     const Update& last_update() const { return last_; }
@@ -185,8 +190,10 @@ class TRIVET_API Learner {
 
     Learner& learner_;
     const LearnerStepOptions options_;
-    std::int64_t parts_done_ = 0;
-    double weights_ = 0;
+    std::int64_t passes() const { return options_.parts * options_.shards.size(); }
+
+    std::int64_t passes_done_ = 0;
+    std::vector<double> weights_;  // of each shard
     bool bad_ = false;           // a part had a loss or gradients to skip
     std::optional<RngKey> key_;  // of the first part
     Update last_;

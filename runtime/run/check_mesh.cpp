@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/check_mesh.h"
+
+#include <string>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "config/modes.h"
+#include "device/memory_share.h"
+#include "trivet/backend/mesh_layout.h"
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+[[noreturn]] void refuse(const ResolvedConfig& config, const std::string& path, std::string what,
+                         std::string hint) {
+  const Value* value = config.tree.find_path(path);
+  throw ConfigError(Diagnostic{.where = value != nullptr ? value->origin() : Origin{},
+                               .path = path,
+                               .what = std::move(what),
+                               .hint = std::move(hint)});
+}
+
+}  // namespace
+
+void check_mesh(const ResolvedConfig& config) {
+  const ExperimentConfig& experiment = config.experiment;
+  const MeshConfig& mesh = experiment.mesh;
+  if (!trains(experiment.mode) || mesh.devices() <= 1) return;
+  if (mesh.processes > 1) {
+    refuse(config, "mesh.processes",
+           fmt::format("is {}, but a run is one process", mesh.processes),
+           "set mesh.processes=1 for the same arithmetic in one process");
+  }
+  for (const char* axis : {"mdl", "stage", "seq"}) {
+    if (mesh.extent(axis) == 1) continue;
+    refuse(config, "mesh",
+           fmt::format("has {} devices along {}, but a run trains meshes of replica, data and "
+                       "data_expert only",
+                       mesh.extent(axis), axis),
+           "trivet summary prints the compute and memory of each device; for a run, set the "
+           "extents of other axes to 1 in mesh.ici_mesh_shape and mesh.dcn_mesh_shape");
+  }
+  const std::int64_t shards = MeshLayout(mesh).shards(), batch = global_batch(experiment);
+  if (batch % shards == 0) return;
+  refuse(config, "mesh",
+         fmt::format("cuts a batch into {} shards, which do not divide its {} examples", shards,
+                     batch),
+         "set task.train_input.batch_size to a multiple, or change mesh.ici_mesh_shape");
+}
+
+void check_trainer(const ResolvedConfig& config, const Trainer& trainer) {
+  const ExperimentConfig& experiment = config.experiment;
+  if (!trains(experiment.mode)) return;
+  const std::int64_t shards = MeshLayout(experiment.mesh).shards();
+  if (shards == 1 || trainer.trains_shards()) return;
+  refuse(config, "trainer",
+         fmt::format("{} trains one shard, and the mesh makes {}", experiment.trainer.key(),
+                     shards),
+         "remove [mesh], or use trivet/Trainer");
+}
+
+}  // namespace trivet

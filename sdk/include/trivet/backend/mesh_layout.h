@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the devices, shards and processes of a mesh are. Arithmetic alone: no process is started.
+//
+// Devices are numbered by slice, then within the slice; in both row-major over the axes in the
+// order of mesh_axis_names. A slice is so a run of numbers. Process p of P has the devices
+// [p D / P, (p + 1) D / P).
+//
+// A shard is what the devices of equal coordinates along replica, data and data_expert have of a
+// batch. Shards are numbered as devices are, over these axes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trivet/backend/mesh.h"
+#include "trivet/backend/sum_tree.h"
+#include "trivet/base/export.h"
+
+namespace trivet {
+
+class TRIVET_API MeshLayout {
+ public:
+  // Shapes and axes of the mesh must be valid (MeshConfig::validate).
+  explicit MeshLayout(const MeshConfig& mesh);
+
+  std::int64_t devices() const { return devices_; }
+  // Along an axis: that of the slice times the slice's extent, plus that within the slice. 0 for an
+  // axis that the mesh does not have. Throws Error unless 0 <= device < devices().
+  std::int64_t coordinate(std::int64_t device, std::string_view axis) const;
+
+  std::int64_t shards() const { return shard_tree_.size(); }
+  std::int64_t shard_of(std::int64_t device) const;
+  // The order in which what the shards have is added.
+  const SumTree& shard_tree() const { return shard_tree_; }
+
+  // Whether so many processes can share the devices: each has a box of them, and along each axis
+  // that is summed over all coordinates, or a power of two of them. What a process adds up by
+  // itself is then a subtree of every sum.
+  bool can_share(std::int64_t processes) const;
+  // All that can, ascending.
+  std::vector<std::int64_t> process_counts() const;
+
+ private:
+  // One axis within a slice, or over slices.
+  struct Digit {
+    std::string axis;
+    std::int64_t extent = 1;
+    bool is_summed = false;  // gradients, or products of parts of a depth
+    bool is_batch = false;
+  };
+
+  std::vector<Digit> digits_;  // the outermost first
+  std::int64_t devices_ = 1;
+  SumTree shard_tree_;
+};
+
+}  // namespace trivet

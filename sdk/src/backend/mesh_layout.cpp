@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trivet/backend/mesh_layout.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <string>
+
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+constexpr std::array<std::string_view, 3> kBatchAxes = {"replica", "data", "data_expert"};
+
+}  // namespace
+
+MeshLayout::MeshLayout(const MeshConfig& mesh) {
+  std::vector<std::int64_t> batch_extents;
+  for (const auto* shape : {&mesh.dcn_mesh_shape, &mesh.ici_mesh_shape}) {
+    for (std::size_t i = 0; i < shape->size(); ++i) {
+      Digit digit{.axis = mesh.mesh_axis_names.at(i), .extent = (*shape)[i]};
+      digit.is_batch = std::ranges::find(kBatchAxes, digit.axis) != kBatchAxes.end();
+      digit.is_summed = digit.is_batch || digit.axis == "mdl";
+      devices_ *= digit.extent;
+      if (digit.is_batch) batch_extents.push_back(digit.extent);
+      digits_.push_back(digit);
+    }
+  }
+  shard_tree_ = SumTree(batch_extents);
+}
+
+std::int64_t MeshLayout::coordinate(std::int64_t device, std::string_view axis) const {
+  if (device < 0 || device >= devices_) {
+    throw Error("a mesh of " + std::to_string(devices_) + " devices has none of number " +
+                std::to_string(device));
+  }
+  std::int64_t found = 0, unit = 1;
+  for (std::size_t i = digits_.size(); i-- > 0;) {
+    const Digit& digit = digits_[i];
+    if (digit.axis == axis) {
+      found += device % digit.extent * unit;
+      unit *= digit.extent;
+    }
+    device /= digit.extent;
+  }
+  return found;
+}
+
+std::int64_t MeshLayout::shard_of(std::int64_t device) const {
+  if (device < 0 || device >= devices_) {
+    throw Error("a mesh of " + std::to_string(devices_) + " devices has none of number " +
+                std::to_string(device));
+  }
+  std::int64_t shard = 0, unit = 1;
+  for (std::size_t i = digits_.size(); i-- > 0;) {
+    const Digit& digit = digits_[i];
+    if (digit.is_batch) {
+      shard += device % digit.extent * unit;
+      unit *= digit.extent;
+    }
+    device /= digit.extent;
+  }
+  return shard;
+}
+
+bool MeshLayout::can_share(std::int64_t processes) const {
+  if (processes < 1 || devices_ % processes != 0) return false;
+  std::int64_t rest = devices_ / processes;
+  for (std::size_t i = digits_.size(); i-- > 0 && rest > 1;) {
+    const auto& [axis, extent, is_summed, is_batch] = digits_[i];
+    if (rest % extent == 0) {
+      rest /= extent;
+      continue;
+    }
+    const bool is_power = std::has_single_bit(static_cast<std::uint64_t>(rest));
+    if (extent % rest != 0 || (is_summed && !is_power)) return false;
+    rest = 1;
+  }
+  return rest == 1;
+}
+
+std::vector<std::int64_t> MeshLayout::process_counts() const {
+  std::vector<std::int64_t> counts;
+  for (std::int64_t count = 1; count <= devices_; ++count) {
+    if (can_share(count)) counts.push_back(count);
+  }
+  return counts;
+}
+
+}  // namespace trivet
