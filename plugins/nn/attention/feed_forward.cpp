@@ -4,6 +4,7 @@
 #include "nn/basic/checks.h"
 #include "nn/basic/parametrization.h"
 #include "nn/basic/templates.h"
+#include "nn/remat/checkpoint_policy.h"
 #include "trivet/ops.h"
 
 namespace trivet::nn {
@@ -31,10 +32,10 @@ FeedForward::FeedForward(const Config& config, Scope& scope, const std::string& 
 
 Tensor FeedForward::fprop(const Tensor& x, FpropContext& context) {
   expect_last("nn/FeedForward", path_, x, input_dims_);
-  Tensor y = in_->fprop(x, context);
-  if (gate_) y = ops::mul(gate_->fprop(x, context), y);
+  Tensor y = named_fprop("ffn1", *in_, x, context);
+  if (gate_) y = ops::mul(named_fprop("ffn1_gate", *gate_, x, context), y);
   if (dropout_) y = dropout_->fprop(y, context);
-  return out_->fprop(y, context);
+  return named_fprop("ffn2", *out_, y, context);
 }
 
 const void* FeedForward::extension(std::string_view id) const noexcept {

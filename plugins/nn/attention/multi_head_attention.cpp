@@ -8,6 +8,7 @@
 #include "nn/basic/parametrization.h"
 #include "nn/basic/sequence_context.h"
 #include "nn/basic/templates.h"
+#include "nn/remat/checkpoint_policy.h"
 #include "trivet/tape.h"
 
 namespace trivet::nn {
@@ -131,7 +132,8 @@ void MultiHeadAttention::check_input(const Tensor& x) const {
 
 Tensor MultiHeadAttention::by_head(Product product, const Tensor& x, LayerCaches* convolved,
                                    FpropContext& context) const {
-  Tensor y = products_[product]->fprop(x, context);
+  static constexpr const char* kNames[] = {"query_proj", "key_proj", "value_proj"};
+  Tensor y = named_fprop(kNames[product], *products_[product], x, context);
   if (Layer* convolution = convolutions_[product].get(); convolution != nullptr) {
     y = convolved != nullptr ? trivet::extend_step(*convolution, y, convolved->at(product), context)
                              : convolution->fprop(y, context);
@@ -223,7 +225,8 @@ Tensor MultiHeadAttention::attend(const Tensor& q, const KeysAndValues& kv,
     asking = relative_->content(q);
   }
   const Tensor mixed = ops::attention(asking, kv.keys, kv.values, options);
-  return output_->fprop(ops::reshape(mixed, {q.dim(0), q.dim(1), heads_ * head_dims_}), context);
+  const Tensor joined = ops::reshape(mixed, {q.dim(0), q.dim(1), heads_ * head_dims_});
+  return named_fprop("out_proj", *output_, joined, context);
 }
 
 Tensor MultiHeadAttention::cross_attend(const Tensor& x, const Source& source,

@@ -44,7 +44,7 @@ void StackedTransformerConfig::validate(Diagnostics& diagnostics) const {
 }
 
 StackedTransformer::StackedTransformer(const Config& config, Scope& scope)
-    : InTurn(config.checkpoint_policy) {
+    : InTurn(config.checkpoint_policy, "transformer_layer_out") {
   add(scope, "input_dropout", dropout(config.input_dropout_prob));
   ConfigOf<Layer> block = config.transformer_layer_params_tpl;
   const Value* own = block.fields().find("dropout");

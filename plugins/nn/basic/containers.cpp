@@ -8,6 +8,11 @@
 
 namespace trivet::nn {
 
+InTurn::InTurn(CheckpointPolicy policy, std::string_view output_name)
+    : remat_(policy != CheckpointPolicy::save_everything),
+      keeps_(kept_by(policy)),
+      output_name_(output_name) {}
+
 void InTurn::add(Scope& scope, const std::string& name, const ConfigOf<Layer>& config) {
   auto layer = scope.layer(name, config);
   if (layer) layers_.push_back({scope.path() + "/" + name, std::move(layer)});
@@ -16,11 +21,11 @@ void InTurn::add(Scope& scope, const std::string& name, const ConfigOf<Layer>& c
 Tensor InTurn::fprop(const Tensor& x, FpropContext& context) {
   Tensor y = x;
   for (const Named& each : layers_) {
-    if (policy_ == CheckpointPolicy::save_everything) {
-      y = each.layer->fprop(y, context);
+    if (remat_) {
+      const CheckpointName name(output_name_);
+      y = remat(*each.layer, y, context, keeps_);
     } else {
-      const bool attention = policy_ == CheckpointPolicy::save_context;
-      y = remat(*each.layer, y, context, attention ? RematKeeps::attention : RematKeeps::nothing);
+      y = each.layer->fprop(y, context);
     }
   }
   return y;
@@ -47,7 +52,9 @@ Sequential::Sequential(const Config& config, Scope& scope) {
   }
 }
 
-Repeat::Repeat(const Config& config, Scope& scope) : InTurn(config.checkpoint_policy) {
+// A repetition's output is the next one's input.
+Repeat::Repeat(const Config& config, Scope& scope)
+    : InTurn(config.checkpoint_policy, "iteration_input") {
   for (std::int64_t i = 0; i < config.x_times; ++i) {
     add(scope, "sub_" + std::to_string(i), config.sub);
   }

@@ -13,21 +13,14 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "nn/remat/checkpoint_policy.h"
 #include "trivet/layer.h"
 #include "trivet/layer/extend_step.h"
 
 namespace trivet::nn {
-
-// What is kept of each of a stack's layers for its gradients, in training; the rest is computed
-// again (trivet/layer/remat.h). The names are Praxis'.
-enum class CheckpointPolicy {
-  save_everything,
-  save_nothing,  // only the layer's input
-  save_context,  // also the output of attentions, before the last products
-};
-TRIVET_ENUM(CheckpointPolicy, save_everything, save_nothing, save_context)
 
 // Layers one after the other.
 class InTurn : public DecodingLayer {
@@ -37,7 +30,9 @@ class InTurn : public DecodingLayer {
   Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) final;
 
  protected:
-  explicit InTurn(CheckpointPolicy policy = CheckpointPolicy::save_everything) : policy_(policy) {}
+  // `output_name`: the checkpoint name of what each layer gives, where it is rematerialized.
+  explicit InTurn(CheckpointPolicy policy = CheckpointPolicy::save_everything,
+                  std::string_view output_name = {});
   // Does nothing for an empty template.
   void add(Scope& scope, const std::string& name, const ConfigOf<Layer>& config);
 
@@ -46,7 +41,9 @@ class InTurn : public DecodingLayer {
     std::string path;
     std::shared_ptr<Layer> layer;
   };
-  CheckpointPolicy policy_;
+  bool remat_;
+  RematKeeps keeps_;
+  std::string_view output_name_;
   std::vector<Named> layers_;
 };
 

@@ -3,6 +3,7 @@
 
 #include "nn/basic/checks.h"
 #include "nn/basic/templates.h"
+#include "nn/remat/checkpoint_policy.h"
 #include "trivet/ops.h"
 
 namespace trivet::nn {
@@ -37,12 +38,15 @@ void AttentionProducts::check(const Tensor& x) const {
   wrong_input(layer_, path_, "[B, T, " + std::to_string(input_dims_) + "]", x);
 }
 
-Tensor AttentionProducts::by_head(Layer& product, const Tensor& x, FpropContext& context) const {
-  return ops::reshape(product.fprop(x, context), {x.dim(0), x.dim(1), heads_, head_dims_});
+Tensor AttentionProducts::by_head(std::string_view name, Layer& product, const Tensor& x,
+                                  FpropContext& context) const {
+  return ops::reshape(named_fprop(name, product, x, context),
+                      {x.dim(0), x.dim(1), heads_, head_dims_});
 }
 
 Tensor AttentionProducts::output(const Tensor& mixed, FpropContext& context) const {
-  return output_->fprop(ops::reshape(mixed, {mixed.dim(0), mixed.dim(1), input_dims_}), context);
+  const Tensor joined = ops::reshape(mixed, {mixed.dim(0), mixed.dim(1), input_dims_});
+  return named_fprop("out_proj", *output_, joined, context);
 }
 
 }  // namespace trivet::nn

@@ -44,17 +44,20 @@ class AttentionProducts {
   // Throws Error unless x is [B, T, input_dims].
   void check(const Tensor& x) const;
   Tensor queries(const Tensor& x, FpropContext& context) const {
-    return by_head(*query_, x, context);
+    return by_head("query_proj", *query_, x, context);
   }
-  Tensor keys(const Tensor& x, FpropContext& context) const { return by_head(*key_, x, context); }
+  Tensor keys(const Tensor& x, FpropContext& context) const {
+    return by_head("key_proj", *key_, x, context);
+  }
   Tensor values(const Tensor& x, FpropContext& context) const {
-    return by_head(*value_, x, context);
+    return by_head("value_proj", *value_, x, context);
   }
   // mixed [B, T, H, D] -> [B, T, input_dims].
   Tensor output(const Tensor& mixed, FpropContext& context) const;
 
  private:
-  Tensor by_head(Layer& product, const Tensor& x, FpropContext& context) const;
+  Tensor by_head(std::string_view name, Layer& product, const Tensor& x,
+                 FpropContext& context) const;
 
   std::string layer_, path_;
   std::int64_t input_dims_, heads_, head_dims_;

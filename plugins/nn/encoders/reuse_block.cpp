@@ -9,6 +9,7 @@
 #include "nn/basic/checks.h"
 #include "nn/basic/sequence_context.h"
 #include "nn/basic/templates.h"
+#include "nn/remat/checkpoint_policy.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
 #include "trivet/tape.h"
@@ -120,9 +121,10 @@ Tensor ReuseBlock::distance_bias(std::int64_t length) const {
 Tensor ReuseBlock::new_weights(const Tensor& x, FpropContext& context) const {
   const std::int64_t heads = heads_ - reused_;
   const float root = std::sqrt(static_cast<float>(input_dims_ / heads_));
-  const Tensor q = split_heads(ops::mul(query_->fprop(x, context), 1 / root), heads);
-  Tensor scores =
-      ops::matmul(q, split_heads(key_->fprop(x, context), heads), {.transpose_b = true});
+  const Tensor q =
+      split_heads(ops::mul(named_fprop("query_proj", *query_, x, context), 1 / root), heads);
+  const Tensor k = split_heads(named_fprop("key_proj", *key_, x, context), heads);
+  Tensor scores = ops::matmul(q, k, {.transpose_b = true});
   if (relative_pe_ != nullptr) scores = ops::add(scores, distance_bias(x.dim(1)));
   const Tensor segments =
       segments_of(fitting(context.segment_ids, x), fitting(context.paddings, x));
@@ -150,9 +152,15 @@ Tensor ReuseBlock::attend(const Tensor& x, Tensor& weights, FpropContext& contex
   if (context.train && atten_dropout_ > 0) {
     kept = ops::dropout(weights, atten_dropout_, context.key_for(path_, "atten_dropout"));
   }
-  const Tensor mixed = ops::matmul(kept, split_heads(value_->fprop(x, context), heads_));
-  return output_->fprop(
-      ops::reshape(ops::contiguous(ops::transpose(mixed, {0, 2, 1, 3})), x.shape()), context);
+  const Tensor v = split_heads(named_fprop("value_proj", *value_, x, context), heads_);
+  Tensor mixed;
+  {
+    const CheckpointName name("context");
+    mixed = ops::matmul(kept, v);
+  }
+  return named_fprop("out_proj", *output_,
+                     ops::reshape(ops::contiguous(ops::transpose(mixed, {0, 2, 1, 3})), x.shape()),
+                     context);
 }
 
 Tensor ReuseBlock::fprop(const Tensor& x, Tensor& weights, FpropContext& context) const {

@@ -8,6 +8,7 @@
 #include "nn/attention/xl_positions.h"
 #include "nn/basic/checks.h"
 #include "nn/basic/templates.h"
+#include "nn/remat/checkpoint_policy.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
 
@@ -130,11 +131,11 @@ Tensor XlnetBlock::attend(const Tensor& x, const XlnetSight& sight, const XlnetB
                           FpropContext& context) const {
   const std::int64_t rows = x.dim(0), length = x.dim(1);
   const Tensor content = ops::slice(x, 0, 0, rows / sight.streams);
-  const auto from_content = [&](Layer& product) {
-    return heads_first(by_head(product.fprop(content, context)), sight.streams);
+  const auto from_content = [&](const char* name, Layer& product) {
+    return heads_first(by_head(named_fprop(name, product, content, context)), sight.streams);
   };
-  Tensor weights =
-      scores(by_head(query_->fprop(x, context)), from_content(*key_), sight, biases, context);
+  const Tensor q = by_head(named_fprop("query_proj", *query_, x, context));
+  Tensor weights = scores(q, from_content("key_proj", *key_), sight, biases, context);
   if (sight.seen.defined()) {
     const Tensor hidden = ops::add(ops::neg(sight.seen), 1.0F);
     // Where nothing is seen, the softmax is uniform and the product makes it 0.
@@ -145,10 +146,16 @@ Tensor XlnetBlock::attend(const Tensor& x, const XlnetSight& sight, const XlnetB
   if (context.train && atten_dropout_ > 0) {
     weights = ops::dropout(weights, atten_dropout_, context.key_for(path_, "atten_dropout"));
   }
-  const Tensor mixed = ops::matmul(weights, from_content(*value_));
-  return output_->fprop(ops::reshape(ops::contiguous(ops::transpose(mixed, {0, 2, 1, 3})),
-                                     {rows, length, heads_ * head_dims_}),
-                        context);
+  const Tensor v = from_content("value_proj", *value_);
+  Tensor mixed;
+  {
+    const CheckpointName name("context");
+    mixed = ops::matmul(weights, v);
+  }
+  return named_fprop("out_proj", *output_,
+                     ops::reshape(ops::contiguous(ops::transpose(mixed, {0, 2, 1, 3})),
+                                  {rows, length, heads_ * head_dims_}),
+                     context);
 }
 
 Tensor XlnetBlock::fprop(const Tensor& x, const XlnetSight& sight, const XlnetBiases* shared,

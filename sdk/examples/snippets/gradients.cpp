@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What trivet/tape.h and trivet/layer/remat.h show: gradients, and the same with less memory.
+// What trivet/tape.h, trivet/layer/remat.h and trivet/ops/remat_keeps.h show: gradients, and the
+// same with less memory.
+#include <algorithm>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -9,6 +12,7 @@
 #include <trivet/layer/remat.h>
 #include <trivet/ops.h>
 #include <trivet/tape.h>
+#include <trivet/tensor/profile.h>
 
 #include "fixtures.h"
 
@@ -74,6 +78,41 @@ TEST_CASE("example: a layer runs twice instead of keeping what it computes") {
   tape.backward(loss);
   CHECK(layer->runs == 2);
   CHECK(slot.gradient.to_host<float>() == Floats{2, 6});
+}
+
+namespace {
+
+Tensor hidden(const Tensor& x, const Tensor& w) {
+  // [checkpoint_name]
+  const CheckpointName name("ffn1");
+  return ops::linear(x, w, {}, Activation::relu);
+  // [/checkpoint_name]
+}
+
+}  // namespace
+
+TEST_CASE("example: a product has a name, by which its result is kept") {
+  const auto device = snippets::open_device();
+  GradientSlot of_x, of_w;
+  const Tensor leaves[] = {make_leaf(Tensor::from<float>(*device, Floats{1, 2}, {1, 2}), of_x),
+                           make_leaf(Tensor::from<float>(*device, Floats{3, 4}, {2, 1}), of_w)};
+  const auto products = [&](const RematKeeps& keeps) {
+    const Profile profile(*device);
+    Tape tape;
+    {
+      Tape::Recording recording(tape);
+      const auto fn = [](std::span<const Tensor> in, RematPass) {
+        return std::vector<Tensor>{ops::sum(hidden(in[0], in[1]))};
+      };
+      const Tensor loss = remat(fn, leaves, keeps)[0];
+      tape.backward(loss);
+    }
+    return std::ranges::count_if(profile.kernels(), [](const Profile::Kernel& kernel) {
+      return kernel.name == "matmul" || kernel.name == "linear_fwd";
+    });
+  };
+  CHECK(products({.names = {"ffn1"}}) == products({}) - 1);
+  CHECK(of_w.gradient.to_host<float>() == Floats{2, 4});
 }
 
 }  // namespace gradients_example

@@ -14,9 +14,10 @@ namespace {
 
 // What a node on the tape refers to; the tape keeps it.
 struct Again {
+  explicit Again(const RematKeeps& keeps) : kept(keeps) {}
   Rematerialized fn;
   std::vector<Tensor> inputs;
-  std::unique_ptr<detail::SavedActivations> kept;  // null: nothing
+  detail::SavedActivations kept;
 };
 
 // One leaf per input that wants a gradient, on the memory where the tape collects it: so sums are
@@ -88,14 +89,13 @@ void remat_vjp(Vjp& v) {
     std::vector<Tensor> outputs;
     {
       Tape::Recording recording(tape);
-      const detail::SavingActivations keeping(again.kept.get(),
-                                              detail::SavingActivations::Run::again);
+      const detail::SavingActivations keeping(&again.kept, detail::SavingActivations::Run::again);
       outputs = outputs_of(again.fn, leaves.tensors(), RematPass::backward);
     }
     backward(v, tape, outputs);
   }
   device.set_flop_count(flops);
-  again = {};
+  again = Again(RematKeeps{});
 }
 constexpr OpDef kRemat{"remat", remat_vjp};
 
@@ -106,35 +106,48 @@ Tensor anchor(const Tensor& x) {
   return make_leaf(x, never_written);
 }
 
-}  // namespace
+// What fn gives now, and whether any of it needs a gradient.
+struct FirstRun {
+  std::vector<Tensor> outputs;
+  bool needed = false;
+};
 
-std::vector<Tensor> remat(Rematerialized fn, std::span<const Tensor> inputs, RematKeeps keeps) {
+FirstRun first_run(const Rematerialized& fn, std::span<const Tensor> inputs,
+                   detail::SavedActivations& kept) {
+  // On a tape that is dropped at once: layers then do, and count, what they do in training.
+  Tape tape;
+  std::array<GradientSlot, 5> slots;
+  std::vector<Tensor> leaves(inputs.begin(), inputs.end());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].requires_grad()) leaves[i] = make_leaf(inputs[i], slots[i]);
+  }
+  Tape::Recording recording(tape);
+  const detail::SavingActivations keeping(&kept, detail::SavingActivations::Run::first);
+  FirstRun run{outputs_of(fn, leaves, RematPass::forward)};
+  for (Tensor& output : run.outputs) {
+    run.needed = run.needed || output.requires_grad();
+    output = Tensor(output.impl()->alias());
+  }
+  return run;
+}
+
+// As remat() below. `labels` are what fn leaves beside its outputs.
+std::vector<Tensor> rematerialized(Rematerialized fn, std::span<const Tensor> inputs,
+                                   const RematKeeps& keeps, std::vector<std::string>& labels) {
   if (Tape::current() == nullptr) return fn(inputs, RematPass::forward);
   if (inputs.empty() || inputs.size() > 5) {
     throw Error("[remat] expected 1 to 5 inputs, got " + std::to_string(inputs.size()));
   }
-  auto again = std::make_shared<Again>();
-  if (keeps == RematKeeps::attention) again->kept = std::make_unique<detail::SavedActivations>();
-  std::vector<Tensor> outputs;
-  bool needed = false;
-  {
-    // On a tape that is dropped at once: layers then do, and count, what they do in training.
-    Tape tape;
-    std::array<GradientSlot, 5> slots;
-    std::vector<Tensor> leaves(inputs.begin(), inputs.end());
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].requires_grad()) leaves[i] = make_leaf(inputs[i], slots[i]);
-    }
-    Tape::Recording recording(tape);
-    const detail::SavingActivations keeping(again->kept.get(),
-                                            detail::SavingActivations::Run::first);
-    outputs = outputs_of(fn, leaves, RematPass::forward);
-    for (Tensor& output : outputs) {
-      needed = needed || output.requires_grad();
-      output = Tensor(output.impl()->alias());
-    }
+  auto again = std::make_shared<Again>(keeps);
+  constexpr detail::KeptOp kOp{"remat", detail::KeptOp::Kind::function,
+                               detail::KeptOp::OnTape::yes};
+  std::vector<Tensor> outputs = detail::SavingActivations::known(kOp, &labels);
+  if (outputs.empty()) {
+    FirstRun run = first_run(fn, inputs, again->kept);
+    outputs = std::move(run.outputs);
+    detail::SavingActivations::keep(kOp, run.needed ? outputs : std::vector<Tensor>(), labels);
+    if (!run.needed) return outputs;
   }
-  if (!needed) return outputs;
   again->fn = std::move(fn);
   again->inputs.assign(inputs.begin(), inputs.end());
   std::vector<Tensor> all(inputs.begin(), inputs.end());
@@ -145,7 +158,15 @@ std::vector<Tensor> remat(Rematerialized fn, std::span<const Tensor> inputs, Rem
   return outputs;
 }
 
-Tensor remat(Layer& layer, const Tensor& x, FpropContext& context, RematKeeps keeps) {
+}  // namespace
+
+std::vector<Tensor> remat(Rematerialized fn, std::span<const Tensor> inputs,
+                          const RematKeeps& keeps) {
+  std::vector<std::string> labels;
+  return rematerialized(std::move(fn), inputs, keeps, labels);
+}
+
+Tensor remat(Layer& layer, const Tensor& x, FpropContext& context, const RematKeeps& keeps) {
   if (Tape::current() == nullptr) return layer.fprop(x, context);
   const auto names = std::make_shared<std::vector<std::string>>();
   FpropContext later = context;
@@ -175,7 +196,7 @@ Tensor remat(Layer& layer, const Tensor& x, FpropContext& context, RematKeeps ke
   };
   std::vector<Tensor> inputs{x};
   if (context.cross_inputs.defined()) inputs.push_back(context.cross_inputs);
-  const std::vector<Tensor> outputs = remat(fn, inputs, keeps);
+  const std::vector<Tensor> outputs = rematerialized(fn, inputs, keeps, *names);
   for (std::size_t i = 0; i < names->size(); ++i) {
     const auto at = static_cast<std::int64_t>(i);
     context.aux_losses.set((*names)[i], ops::reshape(ops::slice(outputs[1], 0, at, at + 1), {}));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ops/op_support.h"
+#include "trivet/ops/remat_keeps.h"
 
 namespace trivet::compose {
 namespace {
@@ -90,8 +91,11 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v,
   // Query heads that share a key head stand below each other, so that one product serves them.
   const Shape grouped{batch, groups, heads / groups * queries, depth};
   const Tensor by_head = ops::reshape(ops::transpose(q, {0, 2, 1, 3}), grouped);
-  const Tensor products =
-      ops::matmul(by_head, ops::transpose(k, {0, 2, 1, 3}), {.transpose_b = true});
+  Tensor products;
+  {
+    const CheckpointName name("logits");
+    products = ops::matmul(by_head, ops::transpose(k, {0, 2, 1, 3}), {.transpose_b = true});
+  }
   Tensor scores = ops::mul(ops::reshape(products, {batch, heads, queries, keys}), options.scale);
   if (options.bias.defined()) scores = ops::add(scores, options.bias);
   if (options.softcap > 0) {
@@ -100,6 +104,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v,
   const Tensor kept = ops::dropout(masked_softmax(scores, seen, options.extra_logit),
                                    options.dropout, options.dropout_key);
   const Tensor weights = ops::reshape(kept, {batch, groups, heads / groups * queries, keys});
+  const CheckpointName name("context");
   const Tensor mixed = ops::matmul(weights, ops::transpose(v, {0, 2, 1, 3}));
   device.set_flop_count(flops);  // the products above are the caller's to count
   return ops::contiguous(

@@ -164,13 +164,17 @@ Tensor ops::attention(const Tensor& query, const Tensor& key, const Tensor& valu
       of_a_pair * visible_pairs(q.dim(1), k.dim(1), options),
       of_a_pair * static_cast<double>(q.dim(1)) * static_cast<double>(k.dim(1)));
   if (only_composed(options)) return compose::attention(q, k, v, options);
-  const std::vector<Tensor> results = detail::SavingActivations::kept([&]() -> std::vector<Tensor> {
+  const CheckpointName name("context");
+  const detail::KeptOp op{"attention", detail::KeptOp::Kind::other_product,
+                          detail::on_tape(records)};
+  const auto compute = [&]() -> std::vector<Tensor> {
     const Tensor out = Tensor::empty(device, q.shape());
     const Tensor lse = Tensor::empty(device, {q.dim(0), q.dim(2), q.dim(1)});
     const tv_attention args = arguments(q, k, v, out, lse, options);
     if (!device.try_kernel("attention_fwd", &tv_backend::attention_fwd, &args)) return {};
     return {out, lse};
-  });
+  };
+  const std::vector<Tensor> results = detail::SavingActivations::kept(op, compute);
   if (results.empty()) return compose::attention(q, k, v, options);
   Tensor out = results[0];
   const Tensor& lse = results[1];

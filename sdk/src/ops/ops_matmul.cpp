@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ops/op_support.h"
+#include "ops/saved_activations.h"
 
 namespace trivet {
 namespace {
@@ -102,6 +103,23 @@ Tensor composed_linear(const Tensor& x, const Tensor& w, const Tensor& b, Activa
   return act == Activation::none ? z : ops::activation(z, act);
 }
 
+tv_linear linear_arguments(const Tensor& x, const Tensor& w, const Tensor& b, const Tensor& y,
+                           const Tensor& pre, Activation act) {
+  tv_linear args{};
+  args.struct_size = sizeof args;
+  args.dtype = TV_F32;
+  args.activation = static_cast<std::uint8_t>(act);
+  args.in = w.dim(0);
+  args.out = w.dim(1);
+  args.rows = y.size() / std::max<std::int64_t>(1, args.out);
+  args.x = detail::memory(x);
+  args.w = detail::memory(w);
+  args.b = detail::memory_or_null(b);
+  args.y = detail::memory(y);
+  args.pre = detail::memory_or_null(pre);
+  return args;
+}
+
 // dz [rows, out]; writes to those of dx, dw and db that are wanted.
 void compose_linear_gradient(const Tensor& x, const Tensor& w, const Tensor& dz, const Tensor& dx,
                              const Vjp::Target& dw, const Vjp::Target& db) {
@@ -163,7 +181,14 @@ Tensor ops::matmul(const Tensor& a, const Tensor& b, const MatmulOptions& option
                   detail::shapes({&a, &b}) + (trans_a ? ", first transposed" : "") +
                       (trans_b ? ", second transposed" : ""));
   }
-  Tensor c = multiply(a, b, {.a = trans_a, .b = trans_b});
+  const bool batched = a.rank() > 2 && b.rank() > 2;
+  const detail::KeptOp op{
+      "matmul", batched ? detail::KeptOp::Kind::other_product : detail::KeptOp::Kind::product,
+      detail::on_tape(detail::recording_any({&a, &b}))};
+  const auto compute = [&, ta = trans_a, tb = trans_b]() -> std::vector<Tensor> {
+    return {multiply(a, b, {.a = ta, .b = tb})};
+  };
+  Tensor c = detail::SavingActivations::kept(op, compute)[0];
   const double flops =
       2.0 * static_cast<double>(c.size()) * static_cast<double>(a.dim(trans_a ? -2 : -1));
   const bool to_a = detail::recording_any({&a}), to_b = detail::recording_any({&b});
@@ -185,26 +210,19 @@ Tensor ops::linear(const Tensor& input, const Tensor& weights, const Tensor& bia
   Device& device = x.device();
   Shape shape = x.shape();
   shape.set(-1, w.dim(1));
-  Tensor y = Tensor::empty(device, shape);
   const bool records = detail::recording_any({&x, &w, &b});
-  const Tensor pre = records && detail::needs_input(act) ? Tensor::empty(device, shape) : Tensor();
-  tv_linear args{};
-  args.struct_size = sizeof args;
-  args.dtype = TV_F32;
-  args.activation = static_cast<std::uint8_t>(act);
-  args.in = w.dim(0);
-  args.out = w.dim(1);
-  args.rows = y.size() / std::max<std::int64_t>(1, args.out);
-  args.x = detail::memory(x);
-  args.w = detail::memory(w);
-  args.b = detail::memory_or_null(b);
-  args.y = detail::memory(y);
-  args.pre = detail::memory_or_null(pre);
-  if (!device.try_kernel("linear_fwd", &tv_backend::linear_fwd, &args)) {
-    y = {};
-    return composed_linear(x, w, b, act);
-  }
-  const double flops = 2.0 * static_cast<double>(y.size()) * static_cast<double>(args.in);
+  const auto compute = [&]() -> detail::SavingActivations::Activated {
+    const Tensor out = Tensor::empty(device, shape);
+    const Tensor before =
+        records && detail::needs_input(act) ? Tensor::empty(device, shape) : Tensor();
+    const tv_linear args = linear_arguments(x, w, b, out, before, act);
+    if (!device.try_kernel("linear_fwd", &tv_backend::linear_fwd, &args)) return {};
+    return {out, before};
+  };
+  const detail::KeptOp op{"linear", detail::KeptOp::Kind::product, detail::on_tape(records)};
+  auto [y, pre] = detail::SavingActivations::kept(op, act, compute);
+  if (!y.defined()) return composed_linear(x, w, b, act);
+  const double flops = 2.0 * static_cast<double>(y.size()) * static_cast<double>(w.dim(0));
   device.count_flops(
       flops * (1 + (detail::recording_any({&x}) ? 1 : 0) + (detail::recording_any({&w}) ? 1 : 0)));
   if (records) {

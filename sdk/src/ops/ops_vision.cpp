@@ -8,6 +8,7 @@
 
 #include "ops/compose_vision.h"
 #include "ops/op_support.h"
+#include "ops/saved_activations.h"
 #include "ops/window_shape.h"
 #include "trivet/error.h"
 #include "trivet/tape.h"
@@ -59,25 +60,33 @@ void conv2d_kernel_vjp(Vjp& v) {
 }
 constexpr OpDef kConv2dKernel{"conv2d", conv2d_kernel_vjp};
 
+detail::KeptOp kept_conv(bool records) {
+  return {"conv2d", detail::KeptOp::Kind::other_product, detail::on_tape(records)};
+}
+
 // Undefined when the backend has no kernel for this.
 Tensor conv2d_by_kernel(const Tensor& x, const Tensor& w, const Tensor& b,
                         const tv_conv2d_shape& shape, Activation act, bool records) {
-  Device& device = x.device();
-  Tensor y = Tensor::empty(device, {shape.batch, shape.out_h, shape.out_w, shape.out_c});
-  const Tensor pre =
-      records && detail::needs_input(act) ? Tensor::empty(device, y.shape()) : Tensor();
-  tv_conv2d args{};
-  args.struct_size = sizeof args;
-  args.dtype = TV_F32;
-  args.activation = static_cast<std::uint8_t>(act);
-  args.shape = shape;
-  args.x = detail::memory(x);
-  args.w = detail::memory(w);
-  args.b = detail::memory_or_null(b);
-  args.y = detail::memory(y);
-  args.pre = detail::memory_or_null(pre);
-  if (!device.try_extension<tv_conv2d_fwd_fn>(TV_CONV2D_FWD, &args)) return {};
-  if (!records) return y;
+  const auto compute = [&]() -> detail::SavingActivations::Activated {
+    Device& device = x.device();
+    const Tensor out = Tensor::empty(device, {shape.batch, shape.out_h, shape.out_w, shape.out_c});
+    const Tensor before =
+        records && detail::needs_input(act) ? Tensor::empty(device, out.shape()) : Tensor();
+    tv_conv2d args{};
+    args.struct_size = sizeof args;
+    args.dtype = TV_F32;
+    args.activation = static_cast<std::uint8_t>(act);
+    args.shape = shape;
+    args.x = detail::memory(x);
+    args.w = detail::memory(w);
+    args.b = detail::memory_or_null(b);
+    args.y = detail::memory(out);
+    args.pre = detail::memory_or_null(before);
+    if (!device.try_extension<tv_conv2d_fwd_fn>(TV_CONV2D_FWD, &args)) return {};
+    return {out, before};
+  };
+  auto [y, pre] = detail::SavingActivations::kept(kept_conv(records), act, compute);
+  if (!y.defined() || !records) return y;
   const ConvAttributes attributes{shape, act, b.defined()};
   // The output may be saved only as another header: it is about to be put on the tape.
   const Tensor kept = pre.defined() ? pre : ops::stop_gradient(y);
@@ -220,7 +229,8 @@ Tensor ops::conv2d(const Tensor& image, const Tensor& filters, const Tensor& bia
   x.device().count_flops((records ? (x.requires_grad() ? 6 : 4) : 2) * products);
 
   if (Tensor y = conv2d_by_kernel(x, w, b, shape, act, records); y.defined()) return y;
-  Tensor y = compose::conv2d(x, w, b, shape);
+  const auto composed = [&]() -> std::vector<Tensor> { return {compose::conv2d(x, w, b, shape)}; };
+  Tensor y = detail::SavingActivations::kept(kept_conv(records), composed)[0];
   const ConvAttributes attributes{shape, act, b.defined()};
   if (b.defined()) {
     record(kConv2dComposed, {x, w, b}, y, {x, w}, attributes);

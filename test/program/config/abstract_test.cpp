@@ -139,6 +139,16 @@ TEST_CASE(
   CHECK(kept.at("device_memory").at("step").get<double>() >
         3 * again.at("device_memory").at("step").get<double>());
   CHECK(kept.at("tokens") == again.at("tokens"));
+  double step = again.at("device_memory").at("step");
+  for (const char* more : {"save_out_proj", "save_dot_for_mlperf_200b",
+                           "save_dot_with_no_batch_dims", "save_dot_only"}) {
+    INFO(more);
+    const nlohmann::json seen = figures(lm("c4_1b_4") + policy + more);
+    CHECK(seen.at("device_memory").at("step") > step);
+    CHECK(seen.at("tokens") == again.at("tokens"));
+    step = seen.at("device_memory").at("step");
+  }
+  CHECK(kept.at("device_memory").at("step") > step);
 }
 
 TEST_CASE("slices add replicas, which multiply the batch and do not divide weights") {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rematerialization (gradient checkpointing, Chen et al. 2016): what a function computes inside is
 // not kept for the gradients but computed again when they are needed. Less memory, a third more
-// work.
+// work. What `keeps` names (trivet/ops/remat_keeps.h) is kept, and not computed again.
 //
 // Example (sdk/examples/snippets/gradients.cpp#remat):
 //
@@ -18,15 +18,10 @@
 
 #include "trivet/base/export.h"
 #include "trivet/layer.h"
+#include "trivet/ops/remat_keeps.h"
 #include "trivet/tensor.h"
 
 namespace trivet {
-
-// What is kept beside the inputs, and so not computed twice.
-enum class RematKeeps {
-  nothing,
-  attention,  // what ops::attention gives, where a kernel computes it
-};
 
 enum class RematPass {
   forward,
@@ -40,14 +35,16 @@ using Rematerialized =
     std::function<std::vector<Tensor>(std::span<const Tensor> inputs, RematPass pass)>;
 
 // The outputs of `fn`, at most 4 of at most 5 inputs. Without a tape, or where no output needs a
-// gradient, this is fn(inputs, RematPass::forward).
+// gradient, this is fn(inputs, RematPass::forward). Inside of a rematerialized function whose
+// policy keeps the outputs by name, fn does not run in that one's second run, but for its own
+// gradients alone; and what is kept inside of fn is its own policy's choice.
 TRIVET_API std::vector<Tensor> remat(Rematerialized fn, std::span<const Tensor> inputs,
-                                     RematKeeps keeps = RematKeeps::nothing);
+                                     const RematKeeps& keeps = {});
 
 // layer.fprop(x, context), with its auxiliary losses and summaries. Gradients flow to x and to the
 // context's cross_inputs. `layer` must outlive the tape. In the second run the layer finds
 // context.recomputing set, and must leave its states alone.
 TRIVET_API Tensor remat(Layer& layer, const Tensor& x, FpropContext& context,
-                        RematKeeps keeps = RematKeeps::nothing);
+                        const RematKeeps& keeps = {});
 
 }  // namespace trivet
