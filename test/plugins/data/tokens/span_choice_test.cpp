@@ -157,9 +157,13 @@ TEST_CASE("spans of words hold whole words", "[data-masked]") {
       halves += chosen[at] && !chosen[at + 1];
     }
     CHECK(halves == (tokens == 5 ? 1 : 0));
+    std::size_t first = 0, second = 0;
     for (std::size_t at = 0; at < 8; at += 2) {
       if (chosen[at]) first_words.insert(at / 2);
+      first += chosen[at];
+      second += chosen[at + 8];
     }
+    CHECK((first == 1 && second == 1));
   }
   CHECK(first_words == std::set<std::size_t>{0, 1, 2, 3});
 }
