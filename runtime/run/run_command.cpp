@@ -10,7 +10,7 @@
 #include "config/modes.h"
 #include "config/resolver.h"
 #include "config/run_rules.h"
-#include "run/check_mesh.h"
+#include "device/check_mesh.h"
 #include "run/continuous_train.h"
 #include "run/run_session.h"
 #include "run/run_start.h"

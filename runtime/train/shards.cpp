@@ -17,8 +17,8 @@ namespace {
 
 bool are_equal(const std::vector<Batch>& shards) {
   const std::int64_t rows = size_of(shards.front()).rows;
-  return std::ranges::all_of(
-      shards, [&](const Batch& shard) { return size_of(shard).rows == rows; });
+  return std::ranges::all_of(shards,
+                             [&](const Batch& shard) { return size_of(shard).rows == rows; });
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ class Shards {
  private:
   const SumTree tree_;
   ParameterStore& store_;
-  Tensor start_;                      // states at the start of the step
+  Tensor start_;                        // states at the start of the step
   std::optional<CanonicalSum> states_;  // none: a single shard, or a model without states
   std::int64_t done_ = 0;
 };

@@ -71,8 +71,7 @@ TEST_CASE("a mesh that one process does not train is refused before a directory 
   };
   for (const Case& refused : cases) {
     const TempDir dir;
-    const ShellResult result =
-        run(config(refused.config), dir.path() / "run", refused.overrides);
+    const ShellResult result = run(config(refused.config), dir.path() / "run", refused.overrides);
     INFO(result.output);
     CHECK(result.exit_code == 2);
     CHECK_THAT(result.output, Contains(refused.text));

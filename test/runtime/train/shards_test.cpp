@@ -26,8 +26,8 @@ std::unique_ptr<Bench> bench_of(const MeshConfig& mesh, std::int64_t accumulatio
   config.gradient_accumulation = accumulation;
   Value fields = test::task_config(Value::table({{"batch_size", 8}, {"padding", 3}})).fields();
   fields.set("model", Value::table({{"type", "parts/Model"}, {field, true}}));
-  auto bench = std::make_unique<Bench>(config, ConfigOf<Task>("parts/Task", fields), true, false, 1,
-                                       mesh);
+  auto bench =
+      std::make_unique<Bench>(config, ConfigOf<Task>("parts/Task", fields), true, false, 1, mesh);
   bench->trainer->initialize();
   return bench;
 }

@@ -36,8 +36,8 @@ class TRIVET_API MeshLayout {
   const SumTree& shard_tree() const { return shard_tree_; }
 
   // Whether so many processes can share the devices: each has a box of them, and along each axis
-  // that is summed over all coordinates, or a power of two of them. What a process adds up by
-  // itself is then a subtree of every sum.
+  // that is summed over all coordinates, or a power of two of them. Then the sum of its own values
+  // is a subtree of every sum.
   bool can_share(std::int64_t processes) const;
   // All that can, ascending.
   std::vector<std::int64_t> process_counts() const;

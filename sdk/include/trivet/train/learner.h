@@ -194,8 +194,8 @@ class TRIVET_API Learner {
 
     std::int64_t passes_done_ = 0;
     std::vector<double> weights_;  // of each shard
-    bool bad_ = false;           // a part had a loss or gradients to skip
-    std::optional<RngKey> key_;  // of the first part
+    bool bad_ = false;             // a part had a loss or gradients to skip
+    std::optional<RngKey> key_;    // of the first part
     Update last_;
   };
   // Starts an update. One at a time: throws Error while another Step lives. Call it outside of a

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/check_mesh.h"
+#include "device/check_mesh.h"
 
 #include <string>
 #include <utility>
@@ -30,8 +30,7 @@ void check_mesh(const ResolvedConfig& config) {
   const MeshConfig& mesh = experiment.mesh;
   if (!trains(experiment.mode) || mesh.devices() <= 1) return;
   if (mesh.processes > 1) {
-    refuse(config, "mesh.processes",
-           fmt::format("is {}, but a run is one process", mesh.processes),
+    refuse(config, "mesh.processes", fmt::format("is {}, but a run is one process", mesh.processes),
            "set mesh.processes=1 for the same arithmetic in one process");
   }
   for (const char* axis : {"mdl", "stage", "seq"}) {
@@ -56,10 +55,10 @@ void check_trainer(const ResolvedConfig& config, const Trainer& trainer) {
   if (!trains(experiment.mode)) return;
   const std::int64_t shards = MeshLayout(experiment.mesh).shards();
   if (shards == 1 || trainer.trains_shards()) return;
-  refuse(config, "trainer",
-         fmt::format("{} trains one shard, and the mesh makes {}", experiment.trainer.key(),
-                     shards),
-         "remove [mesh], or use trivet/Trainer");
+  refuse(
+      config, "trainer",
+      fmt::format("{} trains one shard, and the mesh makes {}", experiment.trainer.key(), shards),
+      "remove [mesh], or use trivet/Trainer");
 }
 
 }  // namespace trivet
