@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "evaluation/decoded_examples.h"
+#include "step/step_parts.h"
 #include "trivet/error.h"
 #include "trivet/plugin/plugin_call.h"
 #include "trivet/plugin/registry.h"

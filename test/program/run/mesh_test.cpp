@@ -83,8 +83,8 @@ TEST_CASE("a trainer that knows nothing of shards is refused on a mesh of severa
   PluginFolder folder;
   folder.copy("demo");
   const TempDir dir;
-  const std::string words =
-      "--plugin-dir " + quoted(folder.path().string()) + " trainer.type=demo/Trainer mode=train ";
+  const std::string words = "--plugin-dir " + quoted(folder.path().string()) +
+                            " trainer.type=demo/Trainer trainer.train_steps=2 mode=train ";
   const ShellResult refused =
       run(config("lm/local.toml"), dir.path() / "run", words + "mesh.ici_mesh_shape=[2,1,1]");
   INFO(refused.output);
