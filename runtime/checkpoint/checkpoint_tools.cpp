@@ -14,6 +14,7 @@
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "trivet/backend/half.h"
+#include "trivet/data/quantized_weights.h"
 #include "trivet/data/safetensors.h"
 #include "trivet/error.h"
 #include "trivet/os/file.h"
@@ -175,10 +176,29 @@ std::vector<TensorDifference> compare_checkpoints(const fs::path& first, const f
 
 namespace {
 
-struct Source {
-  fs::path path;
-  std::int64_t step = 0;
-  std::unique_ptr<SafetensorsFile> model;
+// A checkpoint to average. Quantized weights are read as floats.
+class Source {
+ public:
+  Source(fs::path path, std::int64_t step)
+      : path_(std::move(path)),
+        step_(step),
+        file_(std::make_unique<SafetensorsFile>(path_ / "model.safetensors")),
+        model_(std::make_unique<DequantizedEntries>(file_->entries(),
+                                                    (path_ / "model.safetensors").string())) {}
+
+  const fs::path& path() const { return path_; }
+  std::int64_t step() const { return step_; }
+  std::span<const SafetensorsEntry> entries() const { return model_->entries(); }
+  const SafetensorsEntry* find(std::string_view name) const {
+    const auto found = std::ranges::find(entries(), name, &SafetensorsEntry::name);
+    return found != entries().end() ? &*found : nullptr;
+  }
+
+ private:
+  fs::path path_;
+  std::int64_t step_;
+  std::unique_ptr<SafetensorsFile> file_;
+  std::unique_ptr<DequantizedEntries> model_;
 };
 
 // Checks that every source has the same tensor. The error names the source that differs.
@@ -186,18 +206,18 @@ std::vector<const SafetensorsEntry*> gather(const std::vector<Source>& sources,
                                             const SafetensorsEntry& wanted) {
   std::vector<const SafetensorsEntry*> all;
   for (const Source& source : sources) {
-    const SafetensorsEntry* entry = source.model->find(wanted.name);
+    const SafetensorsEntry* entry = source.find(wanted.name);
     if (entry == nullptr) {
-      throw RunError(fmt::format("{} has no {}", source.path.string(), wanted.name));
+      throw RunError(fmt::format("{} has no {}", source.path().string(), wanted.name));
     }
     if (form_of(*entry) != form_of(wanted)) {
-      throw RunError(fmt::format("{} has {} as {}, {} has it as {}", sources[0].path.string(),
-                                 wanted.name, form_of(wanted), source.path.string(),
+      throw RunError(fmt::format("{} has {} as {}, {} has it as {}", sources[0].path().string(),
+                                 wanted.name, form_of(wanted), source.path().string(),
                                  form_of(*entry)));
     }
     if (wanted.dtype != DType::f32 && !same_bytes(*entry, wanted)) {
       throw RunError(fmt::format("{} is {}, which cannot be averaged, and differs in {}",
-                                 wanted.name, form_of(wanted), source.path.string()));
+                                 wanted.name, form_of(wanted), source.path().string()));
     }
     all.push_back(entry);
   }
@@ -221,12 +241,11 @@ std::vector<Source> open_sources(const std::vector<fs::path>& paths) {
   std::vector<Source> sources;
   for (const fs::path& path : paths) {
     const CheckpointDirectoryReader verified(path);
-    sources.push_back(
-        {path, verified.step(), std::make_unique<SafetensorsFile>(path / "model.safetensors")});
-    const std::size_t count = sources.back().model->entries().size();
-    if (count != sources[0].model->entries().size()) {
-      throw RunError(fmt::format("{} has {} tensors, {} has {}", sources[0].path.string(),
-                                 sources[0].model->entries().size(), path.string(), count));
+    sources.emplace_back(path, verified.step());
+    const std::size_t count = sources.back().entries().size();
+    if (count != sources[0].entries().size()) {
+      throw RunError(fmt::format("{} has {} tensors, {} has {}", sources[0].path().string(),
+                                 sources[0].entries().size(), path.string(), count));
     }
   }
   return sources;
@@ -270,13 +289,13 @@ std::int64_t average_checkpoints(const fs::path& given, const std::vector<fs::pa
   std::int64_t step = 0;
   Value names = Value::array();
   for (const Source& source : sources) {
-    step = std::max(step, source.step);
-    names.push_back(source.path.string());
+    step = std::max(step, source.step());
+    names.push_back(source.path().string());
   }
   std::vector<std::vector<std::byte>> means;
   std::vector<SafetensorsEntry> entries;
-  means.reserve(sources[0].model->entries().size());
-  for (const SafetensorsEntry& entry : sources[0].model->entries()) {
+  means.reserve(sources[0].entries().size());
+  for (const SafetensorsEntry& entry : sources[0].entries()) {
     means.push_back(mean_of(gather(sources, entry)));
     entries.push_back({entry.name, entry.dtype, entry.shape, means.back()});
   }

@@ -59,7 +59,7 @@ std::int64_t updates_of(const std::string& weights) {
   return updates->as_integer();
 }
 
-// Whether a slot can start from the numbers of a file: floats of any type in place of each other;
+// Whether a slot can start from the numbers of a file: floats of any type instead of each other;
 // integers, whose scale is another slot, only as they are.
 bool fits(const SafetensorsEntry& entry, const Tensor& slot) {
   if (!(entry.shape == slot.shape())) return false;

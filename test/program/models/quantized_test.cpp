@@ -85,6 +85,18 @@ TEST_CASE("a quantized checkpoint evaluates as the weights that FakeQuantization
               .exit_code == 0);
   CHECK(loss_of(temp / "plain", from + quoted((temp / "run/plain").string())) ==
         loss_of(temp / "again", from + quoted((temp / "run/int8").string())));
+
+  // The mean of a checkpoint with itself, one of them with integers of 8 bits, is half rounded.
+  REQUIRE(ckpt("average " + quoted((temp / "run/mean").string()) + " " +
+               quoted((temp / "run/int8").string()) + " " +
+               quoted((temp / "run/checkpoints/step_00000020").string()))
+              .exit_code == 0);
+  REQUIRE(ckpt("average " + quoted((temp / "run/same").string()) + " " +
+               quoted((temp / "run/plain").string()) + " " +
+               quoted((temp / "run/checkpoints/step_00000020").string()))
+              .exit_code == 0);
+  CHECK(test::read_file(temp / "run/mean/model.safetensors") ==
+        test::read_file(temp / "run/same/model.safetensors"));
 }
 
 TEST_CASE("options of --quantize choose tensors and axes, or are refused") {

@@ -8,8 +8,10 @@
 #include <catch2/catch.hpp>
 
 #include "support/plugins.h"
+#include "tiny/backend.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
+#include "trivet/tensor/device.h"
 #include "trivet/train/learner.h"
 #include "trivet/train/optim_update.h"
 
@@ -76,6 +78,23 @@ TEST_CASE("slots have the type that the optimizer wants, and types part segments
     CHECK(slot.to_host<float>() == std::vector<float>(3, 2.5F));
   }
   CHECK(bytes == std::vector<std::size_t>{12, 12, 6, 6, 12});
+}
+
+TEST_CASE("a slot of a type that the backend cannot store is refused") {
+  tv_backend table = *tiny::get();
+  table.info = [](tv_info* out) -> tv_status {
+    const tv_status status = tiny::get()->info(out);
+    out->storage_dtypes &= ~(1U << static_cast<unsigned>(TV_BF16));
+    return status;
+  };
+  const auto device = trivet::Device::open(&table, {.key = "poor/Backend"});
+  trivet::ParameterStore store(*device, trivet::RngKey(1));
+  store.add("b0", {3}, {});
+  store.build();
+  Seen seen;
+  CHECK_THROWS_WITH(
+      trivet::Learner(store, std::make_unique<Counter>(seen), std::make_unique<Constant>()),
+      Catch::Contains("poor/Backend cannot store bf16, the type of the optimizer's slot 'count'"));
 }
 
 TEST_CASE("optim_update takes slots in bf16 and no integers") {

@@ -168,6 +168,26 @@ TEST_CASE("a checkpoint policy spares the products that it keeps") {
   }
 }
 
+TEST_CASE("other attentions than nn/MultiHeadAttention name their products, too") {
+  const std::string backend = GENERATE(from_range(trivet::test::backends()));
+  const std::vector<Value> blocks{
+      with("nn/XlnetBlock", {{"input_dims", kDims}, {"num_heads", kHeads}}),
+      with("nn/ReuseBlock", {{"input_dims", kDims}, {"num_heads", kHeads}}),
+      block({{"attention_tpl", with("nn/KernelAttention", {})}}),
+      block({{"attention_tpl", with("nn/BigBirdAttention", {{"block_size", 2}})}}),
+  };
+  constexpr double kProjection = 2.0 * kBatch * kLength * kDims * kDims;
+  for (const Value& sub : blocks) {
+    INFO(backend << "\n" << trivet::to_toml(sub));
+    const double again = measured(backend, repeat(sub, "save_nothing")).work;
+    const auto spared = [&](const std::string& policy) {
+      return again - measured(backend, repeat(sub, policy)).work;
+    };
+    CHECK(spared("save_out_proj") == kBlocks * kProjection);
+    CHECK(spared("save_qkv_out_proj") == kBlocks * 4 * kProjection);
+  }
+}
+
 TEST_CASE(
     "a stack inside of a rematerialized layer runs forward once less if its layers' outputs "
     "are kept") {

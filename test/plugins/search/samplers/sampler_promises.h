@@ -84,6 +84,29 @@ inline void check_points_of_space(const SamplerMaker& make) {
   }
 }
 
+// Every proposed list is in the space, and lists differ.
+inline void check_lists(const SamplerMaker& make) {
+  Map<search::DimensionConfig> config;
+  config["order"].permutate = std::vector<Value>{0, 1, 2, 3};
+  config["set"].manyof = std::vector<Value>{"a", "b", "c", "d"};
+  config["set"].num_choices = 2;
+  config["set"].choices_sorted = true;
+  const search::SearchSpace space(config);
+  const auto misplaced = [](const search::SearchPoint& point) {
+    double count = point[1].second.items()[0] == Value("a") ? 0 : 1;
+    for (std::int64_t i = 0; i < 4; ++i) {
+      count += point[0].second.items()[static_cast<std::size_t>(i)] == Value(i) ? 0 : 1;
+    }
+    return count;
+  };
+  std::set<std::string> points;
+  for (const search::Trial& trial : run_search(*make(space, 7, Goal::min), misplaced, 30)) {
+    CHECK_NOTHROW(space.unit(trial.point));
+    points.insert(text_of(trial.point));
+  }
+  CHECK(points.size() > 5);
+}
+
 // Concurrent trials are at different points.
 inline void check_parallel_points(const SamplerMaker& make) {
   const auto sampler = make(branin_space(), 1, Goal::min);

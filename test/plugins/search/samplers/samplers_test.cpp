@@ -69,6 +69,10 @@ TEST_CASE("samplers propose points of the space after any results") {
   for_all_samplers(check_points_of_space);
 }
 
+TEST_CASE("samplers search lists of candidates") {
+  for_all_samplers(check_lists);
+}
+
 TEST_CASE("trials that run at the same time are at different points") {
   for_all_samplers(check_parallel_points);
 }
