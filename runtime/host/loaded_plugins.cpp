@@ -66,6 +66,12 @@ std::string build_id_in(const std::string& segment) {
   while (at + sizeof(ElfW(Nhdr)) <= size) {
     ElfW(Nhdr) note;
     std::memcpy(&note, notes + at, sizeof note);
+    // Every note has an owner. Zeros are a gap: clang's address sanitizer leaves one after the note
+    // of trivet.
+    if (note.n_namesz == 0) {
+      at += sizeof(ElfW(Word));
+      continue;
+    }
     const std::size_t owner = at + sizeof note;
     const std::size_t content = owner + ((std::size_t{note.n_namesz} + 3) & ~std::size_t{3});
     if (content > size || note.n_descsz > size - content) return {};
