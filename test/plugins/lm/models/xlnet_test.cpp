@@ -25,6 +25,7 @@ Config xlnet_config(bool two_stream) {
   config.model_dims = 8;
   config.num_layers = 2;
   config.num_heads = 2;
+  config.hidden_dims = 8;
   config.position_emb_tpl = {};
   config.final_norm_tpl = {};
   config.stacked_transformer_tpl = {"nn/XlnetTransformer",

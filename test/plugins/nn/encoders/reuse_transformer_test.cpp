@@ -26,8 +26,10 @@ using trivet::Value;
 constexpr std::size_t kDims = 6, kHeads = 3, kDepth = 2;
 
 trivet::ConfigOf<trivet::Layer> config(const Value& stack, const Value& block) {
-  Value layer =
-      Value::table({{"type", "nn/ReuseBlock"}, {"input_dims", kDims}, {"num_heads", kHeads}});
+  Value layer = Value::table({{"type", "nn/ReuseBlock"},
+                              {"input_dims", kDims},
+                              {"num_heads", kHeads},
+                              {"hidden_dims", 7}});
   for (const Value::Member& member : block.members()) layer.set(member.key, member.value);
   Value fields = Value::table({{"num_layers", 3}, {"transformer_layer_params_tpl", layer}});
   for (const Value::Member& member : stack.members()) fields.set(member.key, member.value);
