@@ -23,26 +23,29 @@ bool are_equal(const std::vector<Batch>& shards) {
 
 }  // namespace
 
-Shards::Shards(const SumTree& tree, ParameterStore& store) : tree_(tree), store_(store) {
-  if (count() == 1 || store.states().size() == 0) return;
+Shards::Shards(const MeshShards& shards, ParameterStore& store) : mesh_(shards), store_(store) {
+  if (mesh_.total() == 1 || store.states().size() == 0) return;
   start_ = Tensor::empty(store.device(), store.states().shape());
-  states_.emplace(store.device(), store.states().shape(), tree);
+  states_.emplace(store.device(), store.states().shape(), mesh_.own_tree());
 }
 
-std::vector<std::vector<Batch>> Shards::cut(Task& task, const Batch& batch,
+std::vector<std::vector<Batch>> Shards::cut(Task& task, const Batch& batch, BatchOf of,
                                             std::int64_t gradient_accumulation) const {
   const auto split = [&](const Batch& whole, std::int64_t parts) {
     return in_task(task, "split_batch", [&] { return task.split_batch(whole, parts); });
   };
-  const std::vector<Batch> shards = count() == 1 ? std::vector{batch} : split(batch, count());
-  if (std::ssize(shards) != count() || !are_equal(shards)) {
+  const bool is_whole = of == BatchOf::all_shards;
+  const std::int64_t count = is_whole ? mesh_.total() : mesh_.count();
+  const std::vector<Batch> shards = count == 1 ? std::vector{batch} : split(batch, count);
+  if (std::ssize(shards) != count || !are_equal(shards)) {
     throw RunError(fmt::format("a batch of {} rows makes no {} equal shards, one for each device "
                                "along replica, data and data_expert of the mesh",
-                               size_of(batch).rows, count()),
+                               size_of(batch).rows, count),
                    {.hint = "set task.train_input.batch_size to a multiple, or change mesh"});
   }
   std::vector<std::vector<Batch>> parts;
-  for (const Batch& shard : shards) {
+  for (std::int64_t i = 0; i < mesh_.count(); ++i) {
+    const Batch& shard = shards[static_cast<std::size_t>(is_whole ? mesh_.first() + i : i)];
     parts.push_back(split(shard, gradient_accumulation));
     if (parts.back().size() != parts.front().size()) {
       throw RunError("the shards of a batch make different numbers of micro-batches",
@@ -52,8 +55,21 @@ std::vector<std::vector<Batch>> Shards::cut(Task& task, const Batch& batch,
   return parts;
 }
 
-RngKey Shards::key_of(RngKey step, std::int64_t shard) const {
-  return count() == 1 ? step : step.fold("shard").fold(static_cast<std::uint64_t>(shard));
+Tensor Shards::mean(const std::vector<WeightedScalar>& of_shards) const {
+  if (mesh_.total() == 1) return of_shards.front().value;
+  const NoGrad no_grad;
+  TreeFold<Tensor> fold(mesh_.own_tree());
+  std::vector<double> weights;
+  Tensor total;
+  for (const auto& [value, weight] : of_shards) {
+    weights.push_back(weight);
+    total = fold.add(ops::mul(value, static_cast<float>(weight)),
+                     [](Tensor& sum, const Tensor& part) { sum = ops::add(sum, part); })
+                .value_or(Tensor());
+  }
+  mesh_.sum(total);
+  const double weight = canonical_sum(mesh_.tree(), mesh_.gather(weights));
+  return ops::mul(total, static_cast<float>(weight > 0 ? 1 / weight : 0));
 }
 
 void Shards::begin_step() {
@@ -69,13 +85,14 @@ void Shards::end_shard() {
   Tensor states = store_.states();
   assign(states_->next(), states);
   states_->add();
-  if (done_ < count()) {
+  if (done_ < mesh_.count()) {
     assign(states, start_);
     return;
   }
+  mesh_.sum(states_->total());
   // Divided, not times 1/n: equal states then remain what they are for more of all n.
   const NoGrad no_grad;
-  const Tensor shards = Tensor::scalar(store_.device(), static_cast<float>(count()));
+  const Tensor shards = Tensor::scalar(store_.device(), static_cast<float>(mesh_.total()));
   assign(states, ops::div(states_->total(), shards));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shards of a mesh in one process: each step trains them one after another, as the devices of
-// the mesh would at once, and adds what they give in the order of the mesh.
+// The shards of a mesh that this process has: each step trains them one after another, as the
+// devices of the mesh would at once, and adds what all shards give in the order of the mesh.
 //
 // Every shard starts from the states (running means of norms) of the step's start. Afterwards they
 // are the mean of what the shards have left.
@@ -10,38 +10,38 @@
 #include <optional>
 #include <vector>
 
-#include "trivet/backend/sum_tree.h"
 #include "trivet/layer/parameter_store.h"
 #include "trivet/task.h"
 #include "trivet/tensor/canonical_sum.h"
-#include "trivet/tensor/random.h"
+#include "trivet/tensor/mesh_shards.h"
 
 namespace trivet {
 
 class Shards {
  public:
   // The store must be built, and outlive this.
-  Shards(const SumTree& tree, ParameterStore& store);
+  Shards(const MeshShards& shards, ParameterStore& store);
 
-  std::int64_t count() const { return tree_.size(); }
-  const SumTree& tree() const { return tree_; }
+  const MeshShards& mesh() const { return mesh_; }
 
-  // The batches of each shard for train_step: as many for each. Throws RunError for a batch that
-  // makes no equal shards.
-  std::vector<std::vector<Batch>> cut(Task& task, const Batch& batch,
+  // Whether a batch is of all shards, or of those of this process.
+  enum class BatchOf { all_shards, own_shards };
+  // The batches of each shard of this process for train_step: as many for each. Throws RunError for
+  // a batch that makes no equal shards.
+  std::vector<std::vector<Batch>> cut(Task& task, const Batch& batch, BatchOf of,
                                       std::int64_t gradient_accumulation) const;
-  // The key of one shard's random numbers in a step; that of the step for a single shard.
-  RngKey key_of(RngKey step, std::int64_t shard) const;
+  // The mean over the examples of all shards, from that of each shard of this process.
+  Tensor mean(const std::vector<WeightedScalar>& of_shards) const;
 
   // Around the shards of a step, in this order.
   void begin_step();
   void end_shard();
 
  private:
-  const SumTree tree_;
+  const MeshShards mesh_;
   ParameterStore& store_;
   Tensor start_;                        // states at the start of the step
-  std::optional<CanonicalSum> states_;  // none: a single shard, or a model without states
+  std::optional<CanonicalSum> states_;  // none: one shard in all, or a model without states
   std::int64_t done_ = 0;
 };
 

@@ -11,6 +11,7 @@
 
 #include "trivet/action.h"
 #include "trivet/backend/mesh.h"
+#include "trivet/backend/process_group.h"
 #include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/config/goal.h"
@@ -256,7 +257,8 @@ struct TrainerContext {
   // the tasks that a task is made of (Subtasks) follow its own.
   bool eval_main = true;
   std::vector<std::size_t> eval_sets{};
-  MeshConfig mesh{};  // of training
+  MeshConfig mesh{};                  // of training
+  ProcessGroup* processes = nullptr;  // that share the mesh; null: this process has all of it
 };
 
 // A bad step that a run may recover from: trainer.recovery is "restore", and trials are left.
@@ -319,7 +321,10 @@ class TRIVET_API Trainer : public Object {
   virtual void recover(const CheckpointReader& reader);
 
   // Whether train() trains the shards of TrainerContext::mesh (trivet/backend/mesh_layout.h), each
-  // with its part of a batch. Default: false; a run on a mesh of several shards is then refused.
+  // with its part of a batch. Of several processes (TrainerContext::processes) each trains its own
+  // shards (trivet/tensor/mesh_shards.h) from the whole batch, and then all have the same weights;
+  // all are called in the same way. Default: false; a run on a mesh of several shards is then
+  // refused.
   // [run-thread]
   virtual bool trains_shards() const;
   // The stages of a training, at least one. Default: one. [run-thread]

@@ -23,6 +23,18 @@ std::int64_t SumTree::size() const {
   return std::accumulate(arities_.begin(), arities_.end(), std::int64_t{1}, std::multiplies{});
 }
 
+std::optional<std::pair<SumTree, SumTree>> SumTree::split(std::int64_t count) const {
+  std::pair<SumTree, SumTree> parts;
+  for (const std::int64_t arity : arities_) {
+    const bool is_lower = count > 1;
+    if (is_lower && count % arity != 0) return std::nullopt;
+    (is_lower ? parts.first : parts.second).arities_.push_back(arity);
+    if (is_lower) count /= arity;
+  }
+  if (count != 1) return std::nullopt;
+  return parts;
+}
+
 double canonical_sum(const SumTree& tree, std::span<const double> values) {
   if (std::ssize(values) != tree.size()) {
     throw Error("a sum of " + std::to_string(tree.size()) + " values got " +

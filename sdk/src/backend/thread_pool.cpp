@@ -43,12 +43,6 @@ constexpr std::chrono::microseconds kSpin{60};
 // The worker number of the current thread while it runs a piece, else -1.
 thread_local std::int32_t current_worker = -1;
 
-int usable_cores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
 // Waits until ready() by spinning; false when the time is up.
 template <class Ready>
 bool spin(std::chrono::microseconds limit, Ready ready) {
@@ -108,7 +102,7 @@ struct ThreadPool::Impl {
   std::int64_t failed_piece = 0;
 
   explicit Impl(int threads) : lanes(static_cast<std::size_t>(threads)) {
-    if (threads <= usable_cores()) patience = kSpin;
+    if (threads <= ThreadPool::usable_cores()) patience = kSpin;
     try {
       for (int i = 1; i < threads; ++i) workers.emplace_back([this, i] { work(i); });
     } catch (const std::system_error& refused) {
@@ -237,10 +231,17 @@ ThreadPool::ThreadPool(int threads) {
     throw Error("a thread pool has 1 to " + std::to_string(kMostThreads) + " threads, not " +
                 std::to_string(threads));
   }
-  impl_ = std::make_unique<Impl>(threads == 0 ? std::min(usable_cores(), kMostThreads) : threads);
+  impl_ = std::make_unique<Impl>(threads == 0 ? std::min(ThreadPool::usable_cores(), kMostThreads)
+                                              : threads);
 }
 
 ThreadPool::~ThreadPool() = default;
+
+int ThreadPool::usable_cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
 
 int ThreadPool::threads() const {
   return static_cast<int>(impl_->lanes.size());

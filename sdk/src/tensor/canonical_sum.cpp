@@ -42,7 +42,7 @@ void CanonicalSum::add() {
   });
 }
 
-const Tensor& CanonicalSum::total() const {
+Tensor& CanonicalSum::total() {
   if (!total_) throw Error("a sum of " + std::to_string(tree_.size()) + " values has too few");
   return *total_;
 }

@@ -78,9 +78,11 @@ struct Learner::Impl {
   std::optional<CanonicalSum> all;  // of the shards, where there are several
   std::vector<bool> had_gradient;   // of each parameter, in a part so far
 
-  void begin_sum(const SumTree& shards);
+  void begin_sum(const MeshShards& shards);
   void begin_shard();
   void note_gradients();
+  // Of this process's parts: the sum of weighted gradients.
+  Tensor& total() { return all ? all->total() : sum.value; }
   [[noreturn]] void throw_not_finite(std::int64_t step);
 };
 
@@ -106,17 +108,17 @@ Learner::Impl::Impl(ParameterStore& parameters, std::vector<LearnerRule> rules,
   if (options.gradient_noise.stddev > 0) gradient_noise.emplace(store, options.gradient_noise);
 }
 
-void Learner::Impl::begin_sum(const SumTree& shards) {
+void Learner::Impl::begin_sum(const MeshShards& shards) {
   had_gradient.assign(store.parameters().size(), false);
   sum.gradient = store.trainable_gradients();
-  if (shards.size() == 1) {
+  if (shards.count() == 1) {
     all.reset();
     if (!sum.value.defined()) sum.value = Tensor::empty(store.device(), sum.gradient.shape());
-  } else if (all && all->tree() == shards) {
+  } else if (all && all->tree() == shards.own_tree()) {
     all->restart();
   } else {
     sum.value = {};
-    all.emplace(store.device(), sum.gradient.shape(), shards);
+    all.emplace(store.device(), sum.gradient.shape(), shards.own_tree());
   }
   begin_shard();
 }
@@ -166,7 +168,7 @@ Learner::Step::Step(Learner& learner, const LearnerStepOptions& options)
   if (options.parts < 1) throw Error("an update needs at least one batch of gradients");
   if (learner.under_way_) throw Error("an update of this learner is under way");
   NoGrad no_grad;
-  if (passes() > 1) learner.impl_->begin_sum(options.shards);
+  if (adds_up()) learner.impl_->begin_sum(options.shards);
   learner.under_way_ = true;
 }
 
@@ -187,9 +189,15 @@ void Learner::Step::begin_part(RngKey key) {
   if (learner_.impl_->noise) learner_.impl_->noise->add(key, learner_.step_);
 }
 
-bool Learner::Step::add_up(double weight, float scale) {
-  if (passes_done_++ % options_.parts == 0) weights_.push_back(0);
-  if (passes() == 1) return true;
+bool Learner::Step::add_up(double weight, float scale, double loss) {
+  if (passes_done_++ % options_.parts == 0) {
+    sums_.weights.push_back(0);
+    sums_.losses.push_back(0);
+  }
+  if (!adds_up()) {
+    check_loss(loss);
+    return true;
+  }
   Impl& impl = *learner_.impl_;
   impl.note_gradients();
   OptimizerSegment& sum = impl.sum;
@@ -198,18 +206,41 @@ bool Learner::Step::add_up(double weight, float scale) {
   add.lr = -1;
   add.grad_scale = static_cast<float>(weight) * scale;
   optim_update(add, sum);
-  weights_.back() += weight;
+  sums_.weights.back() += weight;
+  sums_.losses.back() += weight * loss;
   const bool ends_shard = passes_done_ % options_.parts == 0;
   if (ends_shard && impl.all) impl.all->add();
   if (passes_done_ < passes()) {
     if (ends_shard) impl.begin_shard();
     return false;
   }
-  const double weights = canonical_sum(options_.shards, weights_);
+  const ShardSums sums = exchange();
+  const double weights = canonical_sum(options_.shards.tree(), sums.weights);
+  if (weights > 0) check_loss(canonical_sum(options_.shards.tree(), sums.losses) / weights);
   const auto factor = static_cast<float>(weights > 0 ? 1 / weights : 0);
-  assign(sum.gradient, impl.all ? impl.all->total() : sum.value);
+  assign(sum.gradient, impl.total());
   detail::apply_scalar(TV_MUL, sum.gradient, Tensor::scalar(impl.store.device(), factor));
   return true;
+}
+
+Learner::Step::ShardSums Learner::Step::exchange() {
+  Impl& impl = *learner_.impl_;
+  if (!options_.shards.has_other_processes()) return sums_;
+  options_.shards.sum(impl.total());
+  std::vector<std::uint8_t> flags(impl.had_gradient.begin(), impl.had_gradient.end());
+  flags.push_back(bad_ ? 1 : 0);
+  options_.shards.any(flags);
+  bad_ = flags.back() != 0;
+  for (std::size_t i = 0; i < impl.had_gradient.size(); ++i) {
+    impl.store.parameters()[i]->set_has_gradient(flags[i] != 0);
+  }
+  return {.weights = options_.shards.gather(sums_.weights),
+          .losses = options_.shards.gather(sums_.losses)};
+}
+
+void Learner::Step::check_loss(double loss) {
+  if (!learner_.impl_->skips) return;
+  bad_ = bad_ || !std::isfinite(loss) || loss > options_.loss_bound;
 }
 
 void Learner::Step::check_norm(double norm) {
@@ -239,18 +270,15 @@ Learner::Update Learner::Step::apply_gradients(double weight, const Tensor& loss
   std::int64_t& step = learner_.step_;
   if (impl.noise) impl.noise->remove();
   last_ = {.learning_rate = learner_.learning_rate(), .applied = false};
-  if (impl.skips && loss.defined()) {
-    const auto value = static_cast<double>(loss.item());
-    bad_ = bad_ || !std::isfinite(value) || value > options_.loss_bound;
-  }
-  const bool clips_part = impl.clips_parts && passes() > 1;
+  const double part_loss = impl.skips && loss.defined() ? static_cast<double>(loss.item()) : 0;
+  const bool clips_part = impl.clips_parts && adds_up();
   float part_scale = 1;
   if (clips_part) {
     const detail::GradientClip::Result part = impl.clip.apply(impl.skips);
     check_norm(part.norm);
     part_scale = part.scale;
   }
-  if (!add_up(weight, part_scale)) return last_;
+  if (!add_up(weight, part_scale, part_loss)) return last_;
   detail::GradientClip::Result clipped =
       clips_part ? impl.clip.norm_alone() : impl.clip.apply(impl.skips);
   check_norm(clipped.norm);

@@ -338,6 +338,12 @@ TEST_CASE_METHOD(Fixture, "bad updates are skipped if configured, for any bad pa
     CHECK_FALSE(step.apply_gradients(1, loss(nan)).skipped);
     CHECK(step.apply_gradients(1, loss(1)).skipped);
   }
+  {
+    // The bound is on the mean, (3 * 4 + 1 * 30) / 4 = 10.5.
+    trivet::Learner::Step step = learner.begin({.parts = 2, .loss_bound = 10.4});
+    step.apply_gradients(3, loss(4));
+    CHECK(step.apply_gradients(1, loss(30)).skipped);
+  }
   set_gradients(nan);
   {
     trivet::Learner::Step step = learner.begin(bound);
@@ -354,9 +360,14 @@ TEST_CASE_METHOD(Fixture, "bad updates are skipped if configured, for any bad pa
   CHECK(learner.slots()[0].second.to_host<float>() == Values(3, 0));
 
   set_gradients(1);
-  CHECK(learner.begin(bound).apply_gradients(1, loss(10)).applied);
+  {
+    trivet::Learner::Step step = learner.begin({.parts = 2, .loss_bound = 10.6});
+    step.apply_gradients(3, loss(4));
+    CHECK(step.apply_gradients(1, loss(30)).applied);
+  }
   CHECK(learner.step() == 1);
   CHECK(value("body/a") == Values(3, 0.5f));
+  CHECK(learner.begin(bound).apply_gradients(1, loss(10)).applied);
 }
 
 TEST_CASE_METHOD(Fixture, "a variable without a gradient keeps its value and its slots") {

@@ -231,7 +231,7 @@ TEST_CASE_METHOD(Fixture, "each part of an update is clipped, and not their mean
 TEST_CASE_METHOD(Fixture, "shards are added by halves, and the parts of one from left to right") {
   // In float 1e8 + 1 is 1e8. Left to right the four sum up to 1, by halves to 0.
   const std::vector<float> gradients = {1e8F, 1, -1e8F, 1};
-  const auto c_after = [&](std::int64_t parts, const trivet::SumTree& shards) {
+  const auto c_after = [&](std::int64_t parts, const trivet::MeshShards& shards) {
     Fixture fixture;
     trivet::Learner learner = fixture.learner();
     trivet::Learner::Step step = learner.begin({.parts = parts, .shards = shards});
@@ -243,9 +243,9 @@ TEST_CASE_METHOD(Fixture, "shards are added by halves, and the parts of one from
     return fixture.value("c")[0];
   };
   CHECK(c_after(4, {}) == 1 - 0.5F * 0.25F);
-  CHECK(c_after(1, trivet::SumTree(std::vector<std::int64_t>{4})) == 1);
+  CHECK(c_after(1, trivet::MeshShards(trivet::SumTree(std::vector<std::int64_t>{4}))) == 1);
   // Two shards of two parts are the same halves.
-  CHECK(c_after(2, trivet::SumTree(std::vector<std::int64_t>{2})) == 1);
+  CHECK(c_after(2, trivet::MeshShards(trivet::SumTree(std::vector<std::int64_t>{2}))) == 1);
 }
 
 TEST_CASE_METHOD(Fixture, "shards count by their weights, and one learner takes any number") {
@@ -254,8 +254,8 @@ TEST_CASE_METHOD(Fixture, "shards count by their weights, and one learner takes 
     for (const std::int64_t count : {1, 3, 6}) {
       const float before = value("c")[1];
       const double rate = learner.learning_rate();
-      trivet::Learner::Step step =
-          learner.begin({.shards = trivet::SumTree(std::vector<std::int64_t>{count})});
+      trivet::Learner::Step step = learner.begin(
+          {.shards = trivet::MeshShards(trivet::SumTree(std::vector<std::int64_t>{count}))});
       double sum = 0, weights = 0;
       for (std::int64_t i = 0; i < count; ++i) {
         const auto weight = static_cast<double>(2 * i + 1), gradient = static_cast<double>(i - 1);

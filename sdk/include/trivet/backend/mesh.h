@@ -7,11 +7,11 @@
 //   processes = 8                    # 4 devices each
 //   percore_batch_size = 16          # 512 examples in a global batch
 //
-// One process trains a mesh whose axes cut the batch alone (replica, data, data_expert): shard by
-// shard, each with a part of the batch (trivet/backend/mesh_layout.h). Gradients are added in an
-// order that the mesh fixes. Other meshes are for looking at on a meta device
-// (trivet/tensor/meta_device.h): `trivet check` and `trivet summary` tell what a device would have
-// to hold and to do.
+// A run trains a mesh whose axes cut the batch alone (replica, data, data_expert): each process
+// trains its shards (trivet/backend/mesh_layout.h) one after another, each with a part of the
+// batch. Gradients are added in an order that the mesh fixes, whatever the number of processes.
+// Other meshes are for looking at on a meta device (trivet/tensor/meta_device.h): `trivet check`
+// and `trivet summary` tell what a device would have to hold and to do.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,8 @@ struct MeshConfig {
   std::vector<std::int64_t> dcn_mesh_shape;
   std::vector<std::string> mesh_axis_names = {"replica", "data", "mdl"};
   std::int64_t processes = 1;
+  std::string collective;
+  Duration timeout = 600;
   double percore_batch_size = 0;
 
   // Shapes have an extent of at least 1 for each axis, axes differ and are known, processes can
@@ -51,7 +53,15 @@ TRIVET_CONFIG(
     (mesh_axis_names,
      "Roles of the axes: replica (data alone is split), data (data and weights), mdl (weights and "
      "depths), data_expert (as data, and experts), stage (layers), seq (positions)."),
-    (processes, "Number of processes that share the devices equally.", at_least(1)),
+    (processes, "Number of processes that share the devices equally.", at_least(1), adjustable),
+    (collective,
+     "Engine that moves data between the processes, such as \"mpi/Mpi\". Empty: that of the "
+     "launcher which has started them, or one that needs no launcher.",
+     adjustable),
+    (timeout,
+     "How long a process waits for another one inside of a step before the run ends; such as "
+     "\"10m\".",
+     more_than(0), adjustable),
     (percore_batch_size,
      "Examples of a global batch per device, also below 1; 0: the inputs' batch_size "
      "says.",

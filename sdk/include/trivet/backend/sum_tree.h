@@ -26,6 +26,9 @@ class TRIVET_API SumTree {
   std::int64_t size() const;  // values
   // How many sums of one level are a sum of the next, the lowest level first. Each is at least 2.
   const std::vector<std::int64_t>& arities() const { return arities_; }
+  // The tree of each run of `count` values, and that of what the runs give; nothing if such runs
+  // are no subtrees.
+  std::optional<std::pair<SumTree, SumTree>> split(std::int64_t count) const;
   bool operator==(const SumTree&) const = default;
 
  private:

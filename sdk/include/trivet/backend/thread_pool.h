@@ -26,6 +26,8 @@ class TRIVET_API ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const;
+  // That this process may use.
+  static int usable_cores();
 
   // Runs the pieces on the pool and the calling thread, and waits. An exception leaving a piece is
   // rethrown here (the first by piece index). A call from inside a piece runs inline. Calls from

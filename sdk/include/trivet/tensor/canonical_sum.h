@@ -23,8 +23,8 @@ class TRIVET_API CanonicalSum {
   Tensor& next();
   // Adds what next() holds.
   void add();
-  // The sum, valid until restart(). Throws Error before the last value.
-  const Tensor& total() const;
+  // The sum, valid until restart(); it may be changed. Throws Error before the last value.
+  Tensor& total();
   // Starts the next sum. Also in the middle of one.
   void restart();
 

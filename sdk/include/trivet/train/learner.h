@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/backend/sum_tree.h"
 #include "trivet/base/export.h"
 #include "trivet/config.h"
 #include "trivet/config/patterns.h"
 #include "trivet/layer/parameter_store.h"
 #include "trivet/optimizer.h"
 #include "trivet/schedule.h"
+#include "trivet/tensor/mesh_shards.h"
 
 namespace trivet {
 
@@ -120,10 +120,11 @@ struct LearnerOptions {
 
 struct LearnerStepOptions {
   std::int64_t parts = 1;  // passes of a shard
-  // The shards whose gradients are one update, in the order in which they are added. One after
-  // another makes all its parts.
-  SumTree shards{};
-  // The largest loss of an update that is not skipped, where bad ones are.
+  // The shards whose gradients are one update. Those of this process make all their parts one after
+  // another; the last call of apply_gradients waits for the other processes.
+  MeshShards shards{};
+  // The largest loss of an update that is not skipped, where bad ones are: the mean over the
+  // examples of all parts and shards.
   double loss_bound = std::numeric_limits<double>::infinity();
   // The global norm before clipping by norm, of the whole update, from which on it is skipped.
   double gradient_norm_bound = std::numeric_limits<double>::infinity();
@@ -168,13 +169,13 @@ class TRIVET_API Learner {
     // no momentum, no weight decay. It adds nothing to norms. Its weights remain in the
     // average.
     //
-    // Of n passes, the parts of all shards, the first n - 1 calls only add up; the n-th works on
-    // the mean of the n gradients, each with its `weight`: with the number of examples that a loss
-    // is the mean over, the update is that of one batch of all of them; a variable is updated if it
-    // had a gradient in any of them. Gradients of a shard are added one after another, and then
-    // those of the shards by their tree. With GradientClipConfig::each_part the parts are clipped,
-    // and not their mean. One more call throws Error. `loss` (a scalar, may be undefined) is looked
-    // at only where bad updates are skipped.
+    // Of n passes, the parts of this process's shards, the first n - 1 calls only add up; the n-th
+    // works on the mean of the gradients of all shards, each with its `weight`: with the number of
+    // examples that a loss is the mean over, the update is that of one batch of all of them; a
+    // variable is updated if it had a gradient in any of them. Gradients of a shard are added one
+    // after another, and then those of the shards by their tree. With GradientClipConfig::each_part
+    // the parts are clipped, and not their mean. One more call throws Error. `loss` (a scalar, may
+    // be undefined) is looked at only where bad updates are skipped.
     Update apply_gradients(double weight = 1, const Tensor& loss = {});
     // The last result of apply_gradients.
     const Update& last_update() const { return last_; }
@@ -183,19 +184,28 @@ class TRIVET_API Learner {
     friend class Learner;
     Step(Learner& learner, const LearnerStepOptions& options);
     // Adds the part; whether the update is complete.
-    bool add_up(double weight, float scale);
+    bool add_up(double weight, float scale, double loss);
     // Throws for gradients that are not finite, or notes it where bad updates are skipped.
     void check_norm(double norm);
     void add_noise(float& scale);
 
     Learner& learner_;
     const LearnerStepOptions options_;
-    std::int64_t passes() const { return options_.parts * options_.shards.size(); }
+    // Of this process.
+    std::int64_t passes() const { return options_.parts * options_.shards.count(); }
+    bool adds_up() const { return passes() > 1 || options_.shards.total() > 1; }
+    // Of the shards of this process.
+    struct ShardSums {
+      std::vector<double> weights, losses;  // losses times weights
+    };
+    // Those of all shards; the gradients and what the parts have found become those of all.
+    ShardSums exchange();
+    void check_loss(double loss);
 
     std::int64_t passes_done_ = 0;
-    std::vector<double> weights_;  // of each shard
-    bool bad_ = false;             // a part had a loss or gradients to skip
-    std::optional<RngKey> key_;    // of the first part
+    ShardSums sums_;
+    bool bad_ = false;           // a part had a loss or gradients to skip
+    std::optional<RngKey> key_;  // of the first part
     Update last_;
   };
   // Starts an update. One at a time: throws Error while another Step lives. Call it outside of a

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// ProcessGroup: this process among those that train one model together. The program makes it from
+// a communication engine (trivet/backend/collective.h).
+//
+// All processes make the same calls in the same order; each call waits for its end. A call throws
+// RunError when another process is gone or has failed, or does not come within mesh.timeout.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trivet/base/export.h"
+
+namespace trivet {
+
+class TRIVET_API ProcessGroup {
+ public:
+  virtual ~ProcessGroup();
+
+  // From 0 to size() - 1. [any-thread]
+  virtual int rank() const = 0;
+  // Processes. [any-thread]
+  virtual int size() const = 0;
+
+  // `all` gets what each process has in `mine`, in the order of ranks. Sizes are equal on all.
+  // [run-thread]
+  virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
+  // `mine` holds to[r] bytes for each rank r, one after the other; `theirs` gets from[r] bytes of
+  // each. [run-thread]
+  virtual void all_to_all(std::span<const std::byte> mine, std::span<const std::uint64_t> to,
+                          std::span<std::byte> theirs, std::span<const std::uint64_t> from) = 0;
+  // The data of the rank `root` become those of all. [run-thread]
+  virtual void broadcast(std::span<std::byte> data, int root) = 0;
+};
+
+// The text of each process, in the order of ranks. [run-thread]
+TRIVET_API std::vector<std::string> all_gather_text(ProcessGroup& group, const std::string& mine);
+// The text of rank 0, on all. [run-thread]
+TRIVET_API std::string broadcast_text(ProcessGroup& group, std::string text);
+
+}  // namespace trivet

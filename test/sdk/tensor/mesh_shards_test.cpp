@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums over processes, whose place threads take here, against the sum of one process.
+#include "trivet/tensor/mesh_shards.h"
+
+#include <barrier>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "support/plugins.h"
+#include "trivet/error.h"
+#include "trivet/tensor/canonical_sum.h"
+
+namespace mesh_shards_test {
+namespace {
+
+using trivet::CanonicalSum;
+using trivet::MeshConfig;
+using trivet::MeshShards;
+using trivet::ProcessGroup;
+using trivet::Tensor;
+
+// What the ranks of a group show each other.
+struct Shared {
+  explicit Shared(int size) : together(size), shown(static_cast<std::size_t>(size)) {}
+  std::barrier<> together;
+  std::vector<std::span<const std::byte>> shown;
+};
+
+class ThreadGroup final : public ProcessGroup {
+ public:
+  ThreadGroup(Shared& shared, int rank) : shared_(shared), rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(shared_.shown.size()); }
+
+  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    exchange(mine, [&] {
+      for (std::size_t r = 0; r < shared_.shown.size(); ++r) {
+        copy(shared_.shown[r], all.subspan(r * mine.size(), mine.size()));
+      }
+    });
+  }
+  // Only for equal counts of this rank's part on all ranks, as sums have them.
+  void all_to_all(std::span<const std::byte> mine, std::span<const std::uint64_t> to,
+                  std::span<std::byte> theirs, std::span<const std::uint64_t> from) override {
+    std::size_t begin = 0;
+    for (int r = 0; r < rank_; ++r) begin += to[static_cast<std::size_t>(r)];
+    exchange(mine, [&] {
+      std::size_t out = 0;
+      for (std::size_t r = 0; r < shared_.shown.size(); ++r) {
+        copy(shared_.shown[r].subspan(begin, from[r]), theirs.subspan(out, from[r]));
+        out += from[r];
+      }
+    });
+  }
+  void broadcast(std::span<std::byte> data, int root) override {
+    exchange(data, [&] {
+      if (rank_ != root) copy(shared_.shown[static_cast<std::size_t>(root)], data);
+    });
+  }
+
+ private:
+  template <class Read>
+  void exchange(std::span<const std::byte> mine, const Read& read) {
+    shared_.shown[static_cast<std::size_t>(rank_)] = mine;
+    shared_.together.arrive_and_wait();
+    read();
+    shared_.together.arrive_and_wait();
+  }
+  static void copy(std::span<const std::byte> from, std::span<std::byte> to) {
+    if (!to.empty()) std::memcpy(to.data(), from.data(), to.size());
+  }
+
+  Shared& shared_;
+  const int rank_;
+};
+
+// Runs this on each of several ranks at once.
+template <class Body>
+void on_ranks(int count, const Body& body) {
+  Shared shared(count);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < count; ++rank) {
+    threads.emplace_back([&, rank] {
+      ThreadGroup group(shared, rank);
+      body(group);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// Values of all sizes, so that each order of a sum has other bits.
+std::vector<float> values_of(std::int64_t shard, std::int64_t count) {
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto wave = static_cast<float>(std::sin(static_cast<double>(i * 31 + shard * 7 + 1)));
+    values.push_back(std::ldexp(wave, static_cast<int>((i + shard) % 40)));
+  }
+  return values;
+}
+
+// The sum of the shards [first, first + count).
+Tensor sum_of(trivet::Device& device, const MeshShards& shards, std::int64_t length) {
+  CanonicalSum sum(device, {length}, shards.own_tree());
+  for (std::int64_t i = 0; i < shards.count(); ++i) {
+    const std::vector<float> values = values_of(shards.first() + i, length);
+    sum.next().assign_bytes(std::as_bytes(std::span(values)));
+    sum.add();
+  }
+  return sum.total();
+}
+
+MeshConfig mesh_of(std::vector<std::int64_t> ici) {
+  MeshConfig mesh;
+  mesh.ici_mesh_shape = std::move(ici);
+  return mesh;
+}
+
+std::vector<std::uint32_t> bits_of(const Tensor& tensor) {
+  std::vector<std::uint32_t> bits;
+  for (const float value : tensor.to_host<float>()) {
+    bits.push_back(std::bit_cast<std::uint32_t>(value));
+  }
+  return bits;
+}
+
+}  // namespace
+
+TEST_CASE("a sum over processes has the bits of one process, for lengths of all kinds") {
+  struct Case {
+    std::vector<std::int64_t> mesh;
+    std::vector<int> processes;
+  };
+  const Case cases[] = {{{8, 1, 1}, {2, 4, 8}}, {{2, 6, 1}, {2, 6}}, {{3, 2, 1}, {3, 6}}};
+  for (const auto& [mesh, counts] : cases) {
+    for (const std::int64_t length : {1, 7, 16'384, 16'385, 40'003}) {
+      const auto device = trivet::test::open_device("tiny/Backend");
+      const auto expected = bits_of(sum_of(*device, MeshShards(mesh_of(mesh), nullptr), length));
+      for (const int count : counts) {
+        std::vector<std::vector<std::uint32_t>> found(static_cast<std::size_t>(count));
+        on_ranks(count, [&](ProcessGroup& group) {
+          const auto own_device = trivet::test::open_device("tiny/Backend");
+          const MeshShards shards(mesh_of(mesh), &group);
+          for (int round = 0; round < 2; ++round) {
+            Tensor own = sum_of(*own_device, shards, length);
+            shards.sum(own);
+            found[static_cast<std::size_t>(group.rank())] = bits_of(own);
+          }
+        });
+        CAPTURE(mesh, length, count);
+        for (const auto& bits : found) CHECK((bits == expected));
+      }
+    }
+  }
+}
+
+TEST_CASE("numbers and flags of all processes come together in the order of shards") {
+  std::vector<std::vector<double>> numbers(4);
+  std::vector<std::vector<std::uint8_t>> flags(4);
+  on_ranks(4, [&](ProcessGroup& group) {
+    const MeshShards shards(mesh_of({4, 2, 1}), &group);
+    const auto rank = static_cast<std::size_t>(group.rank());
+    const auto first = static_cast<double>(shards.first());
+    const double own[] = {first, first + 1};
+    numbers[rank] = shards.gather(own);
+    flags[rank] = {0, static_cast<std::uint8_t>(rank == 2 ? 3 : 0), 1};
+    shards.any(flags[rank]);
+  });
+  for (const auto& all : numbers) CHECK(all == std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7});
+  for (const auto& any : flags) CHECK(any == std::vector<std::uint8_t>{0, 1, 1});
+}
+
+TEST_CASE("texts of all lengths reach all processes") {
+  std::vector<std::vector<std::string>> all(3);
+  std::vector<std::string> sent(3);
+  on_ranks(3, [&](ProcessGroup& group) {
+    const auto rank = static_cast<std::size_t>(group.rank());
+    all[rank] =
+        trivet::all_gather_text(group, std::string(rank * 1000, static_cast<char>('a' + rank)));
+    sent[rank] = trivet::broadcast_text(group, rank == 0 ? "an order" : "");
+  });
+  for (const auto& texts : all) {
+    CHECK(texts == std::vector<std::string>{"", std::string(1000, 'b'), std::string(2000, 'c')});
+  }
+  CHECK(sent == std::vector<std::string>(3, "an order"));
+}
+
+TEST_CASE("one process has all shards, and a wrong number of processes or values is refused") {
+  const MeshShards alone(mesh_of({2, 3, 1}), nullptr);
+  CHECK(alone.total() == 6);
+  CHECK(alone.count() == 6);
+  CHECK(alone.first() == 0);
+  CHECK_FALSE(alone.has_other_processes());
+  const double numbers[] = {1, 2, 3, 4, 5, 6};
+  CHECK(alone.gather(numbers) == std::vector<double>(std::begin(numbers), std::end(numbers)));
+  CHECK_THROWS_AS(alone.gather(std::span(numbers).first(5)), trivet::Error);
+  CHECK(MeshShards().total() == 1);
+  Shared shared(3);
+  ThreadGroup group(shared, 0);
+  CHECK_THROWS_WITH(MeshShards(mesh_of({4, 1, 1}), &group),
+                    "3 processes cannot share the 4 shards of the mesh");
+  // Two of three neighbors are no part of a sum from left to right.
+  CHECK_FALSE(trivet::SumTree(std::vector<std::int64_t>{6}).split(4));
+  CHECK(trivet::SumTree(std::vector<std::int64_t>{6}).split(2));
+}
+
+}  // namespace mesh_shards_test
