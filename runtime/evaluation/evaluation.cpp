@@ -37,12 +37,12 @@ std::unique_ptr<ExampleOutputs> outputs_of(const EvalSet& set) {
 }  // namespace
 
 Evaluation::Evaluation(Task& whole, EvalSet set, const ConfigOf<Input>& input, ValidationData data,
-                       std::uint64_t seed)
+                       const ProgramOptions& options)
     : whole_(whole),
       set_(std::move(set)),
       path_(set_.config != nullptr ? set_.path + ".input" : set_.path),
       config_(input),
-      program_(make_program(*set_.task, set_.config, set_.path, seed)),
+      program_(make_program(*set_.task, set_.config, set_.path, options)),
       outputs_(outputs_of(set_)),
       data_(data) {
   input_ = build_input(*set_.task, config_, Phase::evaluation, path_);

@@ -20,7 +20,7 @@ class Evaluation {
   // Builds the program and the input of `set`; `input` is the input's config. The task, which is
   // the whole one, must outlive this object.
   Evaluation(Task& whole, EvalSet set, const ConfigOf<Input>& input, ValidationData data,
-             std::uint64_t seed);
+             const ProgramOptions& options);
   ~Evaluation();
 
   // Runs the program, with the model of the whole task, on `steps` batches (-1: all), starting as

@@ -13,8 +13,9 @@ Evaluations::Evaluations(Task& task, const Options& options) : task_(task), all_
   use_main(options);
   for (const std::size_t index : options.sets) {
     const EvalSet& set = all_.at(index);
-    sets_[index] =
-        std::make_unique<Evaluation>(task_, set, set.config->input, options.data, options.seed);
+    sets_[index] = std::make_unique<Evaluation>(
+        task_, set, set.config->input, options.data,
+        ProgramOptions{options.seed, options.shards, options.processes});
   }
 }
 
@@ -24,7 +25,8 @@ void Evaluations::use_main(const Options& options) {
   eval_input_ = options.eval_input;
   main_ = std::make_unique<Evaluation>(
       task_, EvalSet{.name = {}, .path = "task.eval_input", .config = nullptr, .task = &task_},
-      options.eval_input, options.data, options.seed);
+      options.eval_input, options.data,
+      ProgramOptions{options.seed, options.shards, options.processes});
 }
 
 Evaluation& Evaluations::main() {

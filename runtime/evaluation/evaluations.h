@@ -20,6 +20,8 @@ class Evaluations {
     std::vector<std::size_t> sets;  // indexes in eval_sets()
     ValidationData data = ValidationData::restart;
     std::uint64_t seed = 0;
+    ShardRange shards{};                // of the mesh, those of this process
+    ProcessGroup* processes = nullptr;  // that have the others; null: none
   };
   // Opens all. The task must outlive this object.
   Evaluations(Task& task, const Options& options);

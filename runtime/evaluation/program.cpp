@@ -29,25 +29,28 @@ const Interface& extension_of(const Task& task, std::string_view id, std::string
 }  // namespace
 
 std::unique_ptr<Program> make_program(Task& task, const EvalInputConfig* set,
-                                      const std::string& path, std::uint64_t seed) {
+                                      const std::string& path, const ProgramOptions& options) {
   const auto predictor = [&](const char* field) {
     return &extension_of<Predictor>(task, kTaskPredictor, path, field,
                                     "gives no predictions of single examples");
   };
-  if (set == nullptr) return std::make_unique<RunEval>(task, nullptr);
+  if (set == nullptr) return std::make_unique<RunEval>(task, options.shards, options.processes);
   switch (set->program) {
     case EvalProgram::decode:
       return std::make_unique<RunDecode>(
           task,
           extension_of<BatchDecoder>(task, kTaskBatchDecoder, path, ".program",
                                      "writes no texts: it cannot decode"),
-          *set, seed);
+          *set, options.seed);
     case EvalProgram::infer:
       return std::make_unique<RunInfer>(task, *predictor(".program"));
     case EvalProgram::eval:
       break;
   }
-  return std::make_unique<RunEval>(task, set->outputs ? predictor(".outputs") : nullptr);
+  if (!set->outputs) return std::make_unique<RunEval>(task, options.shards, options.processes);
+  // Outputs are written in the order of examples, so that each process runs all shards.
+  return std::make_unique<RunEval>(task, ShardRange::all(options.shards.total), nullptr,
+                                   predictor(".outputs"));
 }
 
 }  // namespace trivet

@@ -7,6 +7,8 @@
 #include <functional>
 #include <memory>
 
+#include "step/shard_metrics.h"
+#include "trivet/backend/process_group.h"
 #include "trivet/config/value.h"
 #include "trivet/task.h"
 
@@ -35,9 +37,15 @@ class Program {
   virtual Logs result(std::int64_t global_step) = 0;
 };
 
+struct ProgramOptions {
+  std::uint64_t seed = 0;             // of texts that are drawn
+  ShardRange shards{};                // of the mesh, those of this process
+  ProcessGroup* processes = nullptr;  // that have the others; null: none
+};
+
 // Of one of task.eval_inputs, at `path` in the config; null: the evaluation of task.eval_input.
 // Throws ConfigError if the task cannot do what the program needs. The task must outlive it.
 std::unique_ptr<Program> make_program(Task& task, const EvalInputConfig* set,
-                                      const std::string& path, std::uint64_t seed);
+                                      const std::string& path, const ProgramOptions& options);
 
 }  // namespace trivet

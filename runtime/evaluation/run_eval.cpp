@@ -1,45 +1,180 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/run_eval.h"
 
+#include <algorithm>
 #include <utility>
 
+#include <fmt/core.h>
+
+#include "checkpoint/state_value.h"
 #include "evaluation/run_infer.h"
+#include "step/batch_size.h"
+#include "step/gather_states.h"
 #include "step/step_parts.h"
+#include "trivet/error.h"
 
 namespace trivet {
+namespace {
 
-RunEval::RunEval(Task& task, const Predictor* predictor)
-    : task_(task), predictor_(predictor), metrics_(all_metrics(task, Phase::evaluation)) {
-  results(metrics_);  // two of one name are found before the run trains
+// Empty if the batch makes no equal parts.
+std::vector<Batch> equal_parts(Task& task, const Batch& batch, std::int64_t shards) {
+  std::vector<Batch> parts =
+      in_task(task, "split_batch", [&] { return task.split_batch(batch, shards); });
+  if (std::ssize(parts) != shards) return {};
+  const std::int64_t rows = size_of(parts.front()).rows;
+  const bool equal =
+      std::ranges::all_of(parts, [&](const Batch& part) { return size_of(part).rows == rows; });
+  return equal ? std::move(parts) : std::vector<Batch>();
 }
 
+}  // namespace
+
+RunEval::RunEval(Task& task, ShardRange shards, ProcessGroup* processes, const Predictor* predictor)
+    : task_(task),
+      predictor_(predictor),
+      processes_(processes),
+      metrics_(task, Phase::evaluation, shards),
+      sums_(static_cast<std::size_t>(shards.count)) {}
+
 void RunEval::begin() {
-  reset(metrics_);
-  loss_sum_ = weight_sum_ = 0;
-  aggregated_.reset();
+  metrics_.reset();
+  for (Sums& sums : sums_) sums = {};
+  batches_ = 0;
 }
 
 void RunEval::add(const Batch& batch, const ProgramStep& step) {
-  StepState state{step.model, step.store, nullptr, metrics_, step.context};
+  const ShardRange& shards = metrics_.shards();
+  const std::int64_t number = batches_++;
+  if (!shards.several()) {
+    add_part(0, batch, step);
+    return;
+  }
+  const std::vector<Batch> parts = equal_parts(task_, batch, shards.total);
+  if (parts.empty()) {
+    const std::int64_t shard = number % shards.total;
+    if (shards.has(shard)) add_part_of_mesh(shard, batch, step, step.first_example);
+    return;
+  }
+  for (std::int64_t shard = shards.first; shard < shards.end(); ++shard) {
+    const Batch& part = parts[static_cast<std::size_t>(shard)];
+    const BatchSize size = size_of(part);
+    if (size.examples == 0) continue;
+    add_part_of_mesh(shard, part, step, step.first_example + shard * size.rows);
+  }
+}
+
+// With the random numbers of the shard. Summaries are those of the first shard.
+void RunEval::add_part_of_mesh(std::int64_t shard, const Batch& part, const ProgramStep& step,
+                               std::int64_t first_example) {
+  FpropContext own = step.context;
+  own.key = metrics_.shards().key_of(step.context.key, shard);
+  if (shard != 0) own.summaries = {};
+  add_part(shard, part, {step.model, step.store, own, first_example, step.take_output});
+  if (shard == 0) step.context.summaries = std::move(own.summaries);
+}
+
+void RunEval::add_part(std::int64_t shard, const Batch& part, const ProgramStep& step) {
+  Sums& sums = sums_[metrics_.shards().index_of(shard)];
+  StepState state{step.model, step.store, nullptr, metrics_.of(shard), step.context};
   const StepOutput output =
-      in_task(task_, "validation_step", [&] { return task_.validation_step(batch, state); });
+      in_task(task_, "validation_step", [&] { return task_.validation_step(part, state); });
   if (output.loss.defined() && output.weight > 0) {
-    loss_sum_ += output.weight * output.loss.item();
-    weight_sum_ += output.weight;
+    sums.loss += output.weight * output.loss.item();
+    sums.weight += output.weight;
+  }
+  if (metrics_.shards().several() && !std::exchange(aggregated_checked_, true)) {
+    check_aggregated(output);
   }
   in_task(task_, "aggregate_logs",
-          [&] { aggregated_ = task_.aggregate_logs(std::move(aggregated_), output); });
+          [&] { sums.aggregated = task_.aggregate_logs(std::move(sums.aggregated), output); });
   if (predictor_ == nullptr || !step.take_output) return;
   take_predictions(task_, *predictor_, output.batch, output.outputs, step);
 }
 
-Logs RunEval::result(std::int64_t global_step) {
+// Merges logs of one part, to find with the first batch that a task's cannot be merged.
+void RunEval::check_aggregated(const StepOutput& output) {
+  in_task(task_, "aggregate_logs", [&] {
+    const std::unique_ptr<AggregatedLogs> probe = task_.aggregate_logs(nullptr, output);
+    if (!probe) return;
+    try {
+      probe->merge(probe->save_state());
+    } catch (const Error& failure) {
+      throw RunError(fmt::format("{}; the mesh makes {} shards, whose logs are merged",
+                                 failure.message(), metrics_.shards().total),
+                     {.path = "task",
+                      .hint = "remove [mesh], or override save_state and merge of the task's "
+                              "AggregatedLogs in its plugin"});
+    }
+  });
+}
+
+std::vector<Value> RunEval::states() const {
+  std::vector<Value> states;
+  const ShardRange& shards = metrics_.shards();
+  for (std::int64_t shard = shards.first; shard < shards.end(); ++shard) {
+    const Sums& sums = sums_[shards.index_of(shard)];
+    states.push_back(Value::table(
+        {{"loss", sums.loss},
+         {"weight", sums.weight},
+         {"metrics", metrics_.state_of(shard)},
+         {"aggregated", sums.aggregated ? in_task(task_, "aggregate_logs",
+                                                  [&] { return sums.aggregated->save_state(); })
+                                        : Value()}}));
+  }
+  return states;
+}
+
+Logs RunEval::numbers(double loss, double weight, std::span<const Value> metrics) {
   Logs logs;
-  if (weight_sum_ > 0) logs.set("validation_loss", loss_sum_ / weight_sum_);
-  logs.merge(results(metrics_));
-  if (!aggregated_) return logs;
+  if (weight > 0) logs.set("validation_loss", loss / weight);
+  logs.merge(metrics_.merged(metrics));
+  return logs;
+}
+
+void RunEval::reduce(AggregatedLogs& aggregated, std::int64_t global_step, Logs& logs) {
   in_task(task_, "reduce_aggregated_logs",
-          [&] { logs.merge(task_.reduce_aggregated_logs(*aggregated_, global_step)); });
+          [&] { logs.merge(task_.reduce_aggregated_logs(aggregated, global_step)); });
+}
+
+// The first state is this process's own object: only the task makes others, from a batch.
+std::unique_ptr<AggregatedLogs> RunEval::merged_aggregated(std::span<const Value> of_all_shards) {
+  std::unique_ptr<AggregatedLogs> merged;
+  const ShardRange& shards = metrics_.shards();
+  for (std::int64_t shard = 0; shard < shards.total; ++shard) {
+    const Value& state = member(of_all_shards[static_cast<std::size_t>(shard)], "aggregated");
+    if (state.is_null()) continue;
+    if (!merged) {
+      merged = std::move(sums_[shards.index_of(shard)].aggregated);
+    } else {
+      in_task(task_, "aggregate_logs", [&] { merged->merge(state); });
+    }
+  }
+  return merged;
+}
+
+Logs RunEval::merged(std::span<const Value> of_all_shards, std::int64_t global_step) {
+  double loss = 0, weight = 0;
+  std::vector<Value> metrics;
+  for (const Value& state : of_all_shards) {
+    loss += member(state, "loss").as_float();
+    weight += member(state, "weight").as_float();
+    metrics.push_back(member(state, "metrics"));
+  }
+  Logs logs = numbers(loss, weight, metrics);
+  const std::unique_ptr<AggregatedLogs> aggregated = merged_aggregated(of_all_shards);
+  if (aggregated) reduce(*aggregated, global_step, logs);
+  return logs;
+}
+
+Logs RunEval::result(std::int64_t global_step) {
+  if (metrics_.shards().several()) {
+    const std::vector<Value> all = gather_states(processes_, states());
+    if (processes_ != nullptr && processes_->rank() > 0) return {};
+    return merged(all, global_step);
+  }
+  const Sums& sums = sums_.front();
+  Logs logs = numbers(sums.loss, sums.weight, {});
+  if (sums.aggregated) reduce(*sums.aggregated, global_step, logs);
   return logs;
 }
 

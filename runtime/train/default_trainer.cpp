@@ -4,18 +4,20 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "evaluation/decoded_examples.h"
 #include "evaluation/evaluations.h"
 #include "step/batch_size.h"
+#include "step/gather_states.h"
 #include "step/step_parts.h"
 #include "train/default_trainer_training.h"
 #include "train/learner_setup.h"
 #include "train/weight_summaries.h"
-#include "trivet/backend/mesh_layout.h"
 #include "trivet/backend/thread_pool.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
@@ -35,7 +37,8 @@ DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContex
       device_(context.device),
       observer_(context.observer),
       key_(context.key),
-      shard_tree_(MeshLayout(context.mesh).shard_tree()),
+      mesh_shards_(context.mesh, context.processes),
+      batch_of_(batch_of(parts_.train_input)),
       store_(context.device, context.key) {
   if (context.train) check_learner(config_, parts_.train_input);
   Scope root(store_);
@@ -50,7 +53,9 @@ DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContex
                                        .main = context.eval_main,
                                        .sets = context.eval_sets,
                                        .data = config_.validation_data,
-                                       .seed = decode_seed(key_)};
+                                       .seed = decode_seed(key_),
+                                       .shards = shard_range(),
+                                       .processes = mesh_shards_.group()};
     evaluations_ = std::move(evaluations);
     if (evaluations_) {
       evaluations_->use_main(options);
@@ -64,16 +69,36 @@ DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContex
 
 DefaultTrainer::~DefaultTrainer() = default;
 
+// The whole batch, unless the hosts that share the data are the processes.
+Shards::BatchOf DefaultTrainer::batch_of(const ConfigOf<Input>& input) const {
+  const bool has_own =
+      mesh_shards_.has_other_processes() && input.fields().integer_or("num_infeed_hosts", 1) > 1;
+  return has_own ? Shards::BatchOf::own_shards : Shards::BatchOf::all_shards;
+}
+
+ShardRange DefaultTrainer::shard_range() const {
+  return {
+      .first = mesh_shards_.first(), .count = mesh_shards_.count(), .total = mesh_shards_.total()};
+}
+
+// What this process counts in its batch becomes what all count.
+std::int64_t DefaultTrainer::count_of_all(std::int64_t own) const {
+  if (batch_of_ == Shards::BatchOf::all_shards) return own;
+  ProcessGroup& group = *mesh_shards_.group();
+  std::vector<std::int64_t> all(static_cast<std::size_t>(group.size()));
+  group.all_gather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
+  return std::accumulate(all.begin(), all.end(), std::int64_t{0});
+}
+
 void DefaultTrainer::build_training() {
   training_ = std::make_unique<Training>(device_, config_);
-  training_->metrics = all_metrics(task_, Phase::training);
-  training_->metric_names = metric_names(training_->metrics);
+  training_->sums.emplace(task_, shard_range());
   training_->input = build_input(task_, parts_.train_input, Phase::training, "task.train_input");
 }
 
 void DefaultTrainer::build_learner() {
   training_->learner = make_learner(config_, task_, store_);
-  training_->shards.emplace(shard_tree_, store_);
+  training_->shards.emplace(mesh_shards_, store_);
   if (training_->bad_steps.skips()) {
     training_->before.states = Tensor::zeros(device_, store_.states().shape());
   }
@@ -128,7 +153,9 @@ bool DefaultTrainer::train_one() {
     return next_batch(*training.input, parts_.train_input);
   }();
   if (!batch) return false;
-  const BatchSize size = size_of(*batch);
+  const BatchSize own_size = size_of(*batch);
+  const BatchSize size{.rows = count_of_all(own_size.rows),
+                       .examples = count_of_all(own_size.examples)};
   DivergenceGuard& bad_steps = training.bad_steps;
   DivergenceGuard::Step step{.number = global_step_ + 1,
                              .loss = std::numeric_limits<double>::quiet_NaN(),
@@ -137,10 +164,10 @@ bool DefaultTrainer::train_one() {
   const bool read_loss = device_.host_visible() || bad_steps.watches() ||
                          bad_steps.bounds_norms() || observer_.wants_loss();
   const std::vector<std::vector<Batch>> shards =
-      training.shards->cut(task_, *batch, config_.gradient_accumulation);
+      training.shards->cut(task_, *batch, batch_of_, config_.gradient_accumulation);
   Learner::Step update =
       training.learner->begin({.parts = std::ssize(shards.front()),
-                               .shards = shard_tree_,
+                               .shards = mesh_shards_,
                                .loss_bound = bad_steps.bound(step.number),
                                .gradient_norm_bound = bad_steps.norm_bound(step.number)});
   if (bad_steps.skips()) keep_before_step();
@@ -158,7 +185,7 @@ bool DefaultTrainer::train_one() {
       if (step.gradient_norm >= 0) {
         Logs norm;
         norm.set("gradient_norm", step.gradient_norm);
-        training.logs.add(norm);
+        training.sums->add_update(norm);
       }
     }
     if (config_.summary_histograms) add_weight_histograms(store_, summaries);
@@ -176,7 +203,9 @@ bool DefaultTrainer::train_one() {
   training.in_doubt = false;
   ++global_step_;
   if (summaries.wanted()) observer_.on_summaries("train", global_step_, summaries);
-  if (token_count_ != nullptr) observer_.on_train_tokens(token_count_->tokens(*batch));
+  if (token_count_ != nullptr) {
+    observer_.on_train_tokens(count_of_all(token_count_->tokens(*batch)));
+  }
   observer_.on_train_step(global_step_, step.loss, size.examples);
   return true;
 }
@@ -190,24 +219,13 @@ bool DefaultTrainer::wants_summaries(std::int64_t step) const {
 Tensor DefaultTrainer::train_on(const std::vector<std::vector<Batch>>& shards,
                                 Learner::Step& update, Summaries& summaries) {
   training_->shards->begin_step();
-  TreeFold<Tensor> losses(shard_tree_);
-  std::vector<double> weights;
-  Tensor total;
+  std::vector<WeightedScalar> losses;
   for (std::size_t i = 0; i < shards.size(); ++i) {
-    const auto shard = static_cast<std::int64_t>(i);
-    const WeightedScalar loss = train_shard(shard, shards[i], update, summaries);
+    const std::int64_t shard = mesh_shards_.first() + static_cast<std::int64_t>(i);
+    losses.push_back(train_shard(shard, shards[i], update, summaries));
     training_->shards->end_shard();
-    if (shards.size() == 1) return loss.value;
-    const NoGrad no_grad;
-    weights.push_back(loss.weight);
-    total = losses
-                .add(ops::mul(loss.value, static_cast<float>(loss.weight)),
-                     [](Tensor& sum, const Tensor& value) { sum = ops::add(sum, value); })
-                .value_or(Tensor());
   }
-  const NoGrad no_grad;
-  const double weight = canonical_sum(shard_tree_, weights);
-  return ops::mul(total, static_cast<float>(weight > 0 ? 1 / weight : 0));
+  return training_->shards->mean(losses);
 }
 
 // The mean over the examples of all parts. Summaries are of the first part of the first shard.
@@ -224,16 +242,16 @@ WeightedScalar DefaultTrainer::train_shard(std::int64_t shard, const std::vector
     };
     // Noise on weights and gradients is that of the whole mesh.
     update.begin_part(pass_key(context.key));
-    context.key = pass_key(training_->shards->key_of(context.key, shard));
+    context.key = pass_key(shard_range().key_of(context.key, shard));
     if (is_first) context.summaries = std::move(summaries);
-    StepState state{*model_, store_, &update, training_->metrics, context};
+    StepState state{*model_, store_, &update, training_->sums->metrics(shard), context};
     const StepOutput output = in_task(task_, "train_step", [&] {
       StepOutput made = task_.train_step(parts[i], state);
       if (!made.loss.defined()) throw PluginError("its train_step returned no loss");
       return made;
     });
     if (is_first) summaries = std::move(context.summaries);
-    training_->logs.add(output.logs);
+    training_->sums->add(shard, output.logs, update.last_update());
     if (parts.size() == 1) return {output.loss, output.weight};
     const NoGrad no_grad;
     const Tensor share = ops::mul(output.loss, static_cast<float>(output.weight));
@@ -247,16 +265,14 @@ WeightedScalar DefaultTrainer::train_shard(std::int64_t shard, const std::vector
 void DefaultTrainer::keep_before_step() {
   Training::Before& before = training_->before;
   assign(before.states, store_.states());
-  before.metrics = save_metrics(training_->metrics);
-  before.logs = training_->logs;
+  before.sums = training_->sums->snapshot();
 }
 
 // The learner changed nothing. Changes of the layers and the task are undone, too.
 void DefaultTrainer::put_back() {
   const Training::Before& before = training_->before;
   assign(store_.states(), before.states);
-  restore_metrics(before.metrics, training_->metrics);
-  training_->logs = before.logs;
+  training_->sums->put_back(before.sums);
 }
 
 // If losses are not read immediately, they are checked at the end of the loop: the bound applies to
@@ -278,16 +294,17 @@ Logs DefaultTrainer::train_logs() {
   check_unread_losses(mean);
   logs.set("training_loss", mean);
   if (!training.in_doubt) {  // else they would include the rejected step, unlike the loss
-    logs.merge(results(training.metrics));
-    logs.merge(training.logs.means());
+    ProcessGroup* const group = mesh_shards_.group();
+    logs.merge(group == nullptr
+                   ? training.sums->results()
+                   : training.sums->merged(gather_states(group, training.sums->states())));
   }
   for (const auto& [name, rate] : training.learner->learning_rates()) {
     logs.set(name.empty() ? "learning_rate" : "learning_rate/" + name, rate);
   }
   logs.merge(training.bad_steps.logs());
   training.loss.reset();
-  training.logs.reset();
-  reset(training.metrics);
+  training.sums->reset();
   return logs;
 }
 

@@ -13,6 +13,8 @@
 #include <optional>
 #include <vector>
 
+#include "step/shard_metrics.h"
+#include "train/shards.h"
 #include "trivet/extensions/token_count.h"
 #include "trivet/trainer.h"
 
@@ -78,6 +80,9 @@ class DefaultTrainer final : public Trainer {
  private:
   struct Training;
 
+  ShardRange shard_range() const;
+  Shards::BatchOf batch_of(const ConfigOf<Input>& input) const;
+  std::int64_t count_of_all(std::int64_t own) const;
   void build_training();
   void build_learner();
   Evaluations& evaluations();
@@ -96,7 +101,6 @@ class DefaultTrainer final : public Trainer {
   void restore_all_but_input(const CheckpointReader& reader);
   void restore_learner(const CheckpointReader& reader);
   void restore_sums(const CheckpointReader& reader);
-  void restore_metric_sums(const Value& state);
   void restore_averages(const CheckpointReader& reader);
   void take_init_state(const std::optional<LoadReport>& report);
   void restore_evaluations(const CheckpointReader& reader);
@@ -109,7 +113,8 @@ class DefaultTrainer final : public Trainer {
   Device& device_;
   TrainerObserver& observer_;
   const RngKey key_;
-  const SumTree shard_tree_;
+  const MeshShards mesh_shards_;
+  const Shards::BatchOf batch_of_;  // the training input's
   ParameterStore store_;
   std::unique_ptr<Model> model_;
   const TokenCount* token_count_;             // null if the task counts none

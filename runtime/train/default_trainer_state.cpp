@@ -7,6 +7,7 @@
 
 #include "checkpoint/state_value.h"
 #include "evaluation/evaluations.h"
+#include "step/gather_states.h"
 #include "step/step_parts.h"
 #include "train/default_trainer.h"
 #include "train/default_trainer_training.h"
@@ -42,15 +43,14 @@ void DefaultTrainer::save(CheckpointWriter& writer) {
   writer.write_tensors("optimizer", training.learner->slots());
   const NamedTensors averages = training.learner->averages();
   if (!averages.empty()) writer.write_tensors("ema", averages);
-  writer.state("trainer", Value::table({{"global_step", global_step_},
-                                        {"updates", training.learner->step()},
-                                        {"ema", !averages.empty()},
-                                        {"ema_states", !config_.ema.trainable_weights_only},
-                                        {"recovery_trials", training.bad_steps.trials()},
-                                        {"loss", training.loss.save_state()},
-                                        {"logs", training.logs.save_state()},
-                                        {"metrics", save_metrics(training.metrics)},
-                                        {"metric_names", training.metric_names}}));
+  Value state = Value::table({{"global_step", global_step_},
+                              {"updates", training.learner->step()},
+                              {"ema", !averages.empty()},
+                              {"ema_states", !config_.ema.trainable_weights_only},
+                              {"recovery_trials", training.bad_steps.trials()},
+                              {"loss", training.loss.save_state()}});
+  training.sums->save(state, gather_states(mesh_shards_.group(), training.sums->states()));
+  writer.state("trainer", state);
   writer.state("train_input", training.input->save_state());
   if (config_.validation_data == ValidationData::restart) return;
   if (evaluations_ && evaluations_->has_main()) next_evaluation_ = evaluations_->save_main();
@@ -181,25 +181,16 @@ void DefaultTrainer::restore_learner(const CheckpointReader& reader) {
   reader.read_tensors("ema", averages, OtherTensors::ignored);
 }
 
-// States of other metrics, from a changed config, cannot be used.
-void DefaultTrainer::restore_metric_sums(const Value& state) {
-  const Value* names = state.find("metric_names");  // older checkpoints have none
-  if (names == nullptr || *names == training_->metric_names) {
-    restore_metrics(member(state, "metrics"), training_->metrics);
-    return;
-  }
-  reset(training_->metrics);
-  observer_.warn(
-      "the task's metrics changed: the next line of training covers only the steps from here "
-      "on");
-}
-
 void DefaultTrainer::restore_sums(const CheckpointReader& reader) {
   const Value& state = reader.state("trainer");
   set_recovery_trials(member(state, "recovery_trials").as_integer());
   training_->loss.restore_state(member(state, "loss"));
-  training_->logs.restore_state(member(state, "logs"));
-  restore_metric_sums(state);
+  // States of other metrics, from a changed config, cannot be used.
+  if (!training_->sums->restore(state)) {
+    observer_.warn(
+        "the task's metrics changed: the next line of training covers only the steps from here "
+        "on");
+  }
   training_->in_doubt = false;
 }
 

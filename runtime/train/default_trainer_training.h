@@ -8,8 +8,8 @@
 #include "train/default_trainer.h"
 #include "train/divergence_guard.h"
 #include "train/running_means.h"
+#include "train/shard_sums.h"
 #include "train/shards.h"
-#include "trivet/metric.h"
 #include "trivet/train/learner.h"
 
 namespace trivet {
@@ -18,21 +18,18 @@ struct DefaultTrainer::Training {
   Training(Device& device, const TrainerConfig& config) : loss(device), bad_steps(config) {}
 
   std::unique_ptr<Learner> learner;
-  std::optional<Shards> shards;  // with the learner
-  Metrics metrics;
-  Value metric_names;  // their state before any step
+  std::optional<Shards> shards;   // with the learner
+  std::optional<ShardSums> sums;  // with the input
   std::unique_ptr<Input> input;
   LossMean loss;
-  LogMeans logs;
   DivergenceGuard bad_steps;
-  // The current step was added to the metrics, but may be rejected.
+  // The current step was added to the sums, but may be rejected.
   bool in_doubt = false;
 
   // Their state before the step, if steps may be skipped.
   struct Before {
     Tensor states;
-    Value metrics;
-    LogMeans logs;
+    Value sums;
   } before;
 };
 

@@ -110,9 +110,16 @@ Value LogMeans::save_state() const {
 
 void LogMeans::restore_state(const Value& state) {
   sums_.clear();
+  merge(state);
+}
+
+// A name that is new here takes the sum as it is.
+void LogMeans::merge(const Value& state) {
   for (const Value& entry : state.items()) {
-    sums_.push_back({member(entry, "name").as_string(), member(entry, "sum").as_float(),
-                     member(entry, "count").as_integer()});
+    Sum& sum = find(member(entry, "name").as_string());
+    const double more = member(entry, "sum").as_float();
+    sum.sum = sum.count == 0 ? more : sum.sum + more;
+    sum.count += member(entry, "count").as_integer();
   }
 }
 

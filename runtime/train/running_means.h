@@ -51,6 +51,8 @@ class LogMeans {
 
   Value save_state() const;
   void restore_state(const Value& state);
+  // Adds the sums of a state to these.
+  void merge(const Value& state);
 
  private:
   struct Sum {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train_parts.h"
 
+#include <algorithm>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -155,13 +156,19 @@ class Largest final : public Metric {
   void reset_state() override { largest_ = -std::numeric_limits<double>::infinity(); }
   Value save_state() const override { return Value(largest_); }
   void restore_state(const Value& state) override { largest_ = state.as_float(); }
+  void merge(const Value& state) override { largest_ = std::max(largest_, state.as_float()); }
 
  private:
   double largest_ = -std::numeric_limits<double>::infinity();
 };
 
-struct Steps final : AggregatedLogs {
+struct Steps : AggregatedLogs {
   double count = 0;
+};
+
+struct MergedSteps final : Steps {
+  Value save_state() const override { return Value(count); }
+  void merge(const Value& state) override { count += state.as_float(); }
 };
 
 class LineTask final : public Task {
@@ -209,7 +216,8 @@ class LineTask final : public Task {
   }
   std::unique_ptr<AggregatedLogs> aggregate_logs(std::unique_ptr<AggregatedLogs> state,
                                                  const StepOutput&) override {
-    if (!state) state = std::make_unique<Steps>();
+    if (!state && line_.unmerged_logs) state = std::make_unique<Steps>();
+    if (!state) state = std::make_unique<MergedSteps>();
     ++static_cast<Steps&>(*state).count;
     return state;
   }

@@ -73,9 +73,11 @@ class CountInput final : public Input {
 struct LineTaskConfig : TaskConfig {
   double explode_at = -1;  // the step (from 1) whose loss is not a number
   bool throws = false;
+  bool unmerged_logs = false;
 };
 TRIVET_CONFIG(LineTaskConfig, TaskConfig, (explode_at, "Step whose loss is not a number."),
-              (throws, "The step throws a std::exception."))
+              (throws, "The step throws a std::exception."),
+              (unmerged_logs, "The logs of evaluations cannot be merged."))
 
 // Registers all items above once per process. A second call does nothing.
 void register_parts();
