@@ -86,8 +86,9 @@ const char* launcher(std::int32_t processes) {
   static std::string words;
 #ifdef OPEN_MPI
   // Its launcher binds each of up to two processes to one core, refuses to run as root, and refuses
-  // more processes than cores, all unless told otherwise.
-  words = "mpirun --bind-to none";
+  // more processes than cores, all unless told otherwise. It explains each exit code that is not 0,
+  // which the program has done.
+  words = "mpirun -q --bind-to none";
   if (::geteuid() == 0) words += " --allow-run-as-root";
   if (processes > ::sysconf(_SC_NPROCESSORS_ONLN)) words += " --oversubscribe";
 #else

@@ -66,6 +66,7 @@ class CheckpointDirectoryReader : public CheckpointReader {
   explicit CheckpointDirectoryReader(std::filesystem::path directory,
                                      std::filesystem::path name = {});
 
+  const std::filesystem::path& directory() const { return directory_; }
   std::int64_t step() const { return step_; }
 
   // Quantized weights (trivet/data/quantized_weights.h) are read as f32.

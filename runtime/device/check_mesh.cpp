@@ -23,16 +23,22 @@ namespace {
                                .hint = std::move(hint)});
 }
 
+// An input gives all processes the whole batch, or each its own part.
+void check_hosts(const ResolvedConfig& config) {
+  const ExperimentConfig& experiment = config.experiment;
+  const std::int64_t hosts = infeed_hosts(experiment), processes = experiment.mesh.processes;
+  if (hosts == 1 || hosts == processes) return;
+  refuse(config, "task.train_input.num_infeed_hosts",
+         fmt::format("is {}, and mesh.processes is {}", hosts, processes),
+         "remove it: each process trains its part of the batch");
+}
+
 }  // namespace
 
 void check_mesh(const ResolvedConfig& config) {
   const ExperimentConfig& experiment = config.experiment;
   const MeshConfig& mesh = experiment.mesh;
   if (!trains(experiment.mode) || mesh.devices() <= 1) return;
-  if (mesh.processes > 1) {
-    refuse(config, "mesh.processes", fmt::format("is {}, but a run is one process", mesh.processes),
-           "set mesh.processes=1 for the same arithmetic in one process");
-  }
   for (const char* axis : {"mdl", "stage", "seq"}) {
     if (mesh.extent(axis) == 1) continue;
     refuse(config, "mesh",
@@ -43,6 +49,7 @@ void check_mesh(const ResolvedConfig& config) {
            "extents of other axes to 1 in mesh.ici_mesh_shape and mesh.dcn_mesh_shape");
   }
   const std::int64_t shards = MeshLayout(mesh).shards(), batch = global_batch(experiment);
+  check_hosts(config);
   if (batch % shards == 0) return;
   refuse(config, "mesh",
          fmt::format("cuts a batch into {} shards, which do not divide its {} examples", shards,

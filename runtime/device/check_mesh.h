@@ -7,8 +7,9 @@
 
 namespace trivet {
 
-// Throws ConfigError for a training on a mesh that takes several processes, whose axes cut more
-// than the batch, or whose shards do not divide the batch. An evaluation needs no mesh.
+// Throws ConfigError for a training on a mesh whose axes cut more than the batch, whose shards do
+// not divide the batch, or whose processes are not those that read the data. An evaluation needs no
+// mesh.
 void check_mesh(const ResolvedConfig& config);
 
 // Throws ConfigError for a mesh of several shards that this trainer would not train.

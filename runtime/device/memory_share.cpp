@@ -68,11 +68,13 @@ class Sizes final : public CheckpointWriter {
 
 std::int64_t global_batch(const ExperimentConfig& experiment) {
   if (experiment.mesh.percore_batch_size > 0) return batch_share(experiment.mesh).global;
-  const Value& fields = experiment.task.fields();
-  const Value* rows = fields.find_path("train_input.batch_size");
-  const Value* hosts = fields.find_path("train_input.num_infeed_hosts");
-  if (rows == nullptr || !rows->is_integer()) return 0;
-  return rows->as_integer() * (hosts != nullptr && hosts->is_integer() ? hosts->as_integer() : 1);
+  const Value* rows = experiment.task.fields().find_path("train_input.batch_size");
+  return rows != nullptr && rows->is_integer() ? rows->as_integer() * infeed_hosts(experiment) : 0;
+}
+
+std::int64_t infeed_hosts(const ExperimentConfig& experiment) {
+  const Value* hosts = experiment.task.fields().find_path("train_input.num_infeed_hosts");
+  return hosts != nullptr && hosts->is_integer() ? hosts->as_integer() : 1;
 }
 
 std::int64_t rows_per_device(const ExperimentConfig& experiment) {

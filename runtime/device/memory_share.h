@@ -20,6 +20,9 @@ namespace trivet {
 // Examples of a training batch over all processes. 0 if the config does not set them.
 std::int64_t global_batch(const ExperimentConfig& experiment);
 
+// task.train_input.num_infeed_hosts.
+std::int64_t infeed_hosts(const ExperimentConfig& experiment);
+
 // The number of devices along mdl, seq and stage that share a computation. At least 1.
 std::int64_t rows_per_device(const ExperimentConfig& experiment);
 

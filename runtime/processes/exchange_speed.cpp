@@ -22,11 +22,12 @@ std::vector<ExchangeSpeed> exchange_speeds(World& world) {
     const std::uint64_t share = (wanted + count - 1) / count;
     std::vector<std::byte> buffer(share * count);
     std::vector<std::byte> shares(share * count);
+    const std::vector<std::uint64_t> equal(count, share);
     double shortest = std::numeric_limits<double>::infinity();
     // The first one touches the memory.
     for (int time = 0; time <= kRepetitions; ++time) {
       const double start = steady_seconds();
-      world.all_to_all(buffer, shares);
+      world.all_to_all(buffer, equal, shares, equal);
       world.all_gather(std::span(shares).first(share), buffer);
       if (time > 0) shortest = std::min(shortest, steady_seconds() - start);
     }

@@ -11,11 +11,13 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/process_info.h"
+#include "base/stop_signals.h"
 #include "trivet/error.h"
 #include "trivet/os/file.h"
 #include "trivet/text/strings.h"
@@ -25,6 +27,9 @@ namespace {
 
 constexpr double kGraceSeconds = 10;
 constexpr int kNotStarted = 127;  // as a shell has it
+// Exit codes of a run that was asked to stop (base/stop_signals.h).
+constexpr int kInterrupted = 130, kPreempted = 75;
+constexpr int kSignal = 128;  // 128 + N: ended by signal N
 
 [[noreturn]] void fail(const std::string& what, const std::string& program) {
   throw RunError(what + " " + program + ": " + std::strerror(errno));
@@ -58,12 +63,17 @@ std::vector<std::string> environment_of(int rank, int count, int world_fd) {
   return environment;
 }
 
+constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGHUP};
+
 // Blocks the signals that end the group, which are waited for beside those of the processes.
 class WaitedSignals {
  public:
-  WaitedSignals() {
+  explicit WaitedSignals(StopsBy stops_by) {
     ::sigemptyset(&set_);
     for (const int number : {SIGINT, SIGTERM, SIGCHLD}) ::sigaddset(&set_, number);
+    if (stops_by == StopsBy::sigusr1) {
+      for (const int number : kStopSignals) ::sigaddset(&set_, number);
+    }
     ::sigprocmask(SIG_BLOCK, &set_, &before_);
   }
   ~WaitedSignals() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
@@ -84,18 +94,18 @@ class WaitedSignals {
   sigset_t before_{};
 };
 
-class ProcessGroup {
+class Processes {
  public:
-  ProcessGroup() = default;
-  ~ProcessGroup() {
+  explicit Processes(StopsBy stops_by) : stops_by_(stops_by), signals_(stops_by) {}
+  ~Processes() {
     for (const pid_t pid : pids_) {
       if (pid == 0) continue;
       ::kill(pid, SIGKILL);
       ::waitpid(pid, nullptr, 0);
     }
   }
-  ProcessGroup(const ProcessGroup&) = delete;
-  ProcessGroup& operator=(const ProcessGroup&) = delete;
+  Processes(const Processes&) = delete;
+  Processes& operator=(const Processes&) = delete;
 
   void start(const std::vector<std::string>& command, const std::vector<std::string>& environment) {
     const std::vector<char*> argv = argv_of(command);
@@ -106,6 +116,8 @@ class ProcessGroup {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (::getppid() != parent) ::_exit(1);
       ::sigprocmask(SIG_SETMASK, &signals_.before(), nullptr);
+      // A terminal's Ctrl-C reaches them from here alone.
+      if (stops_by_ == StopsBy::sigusr1) ::setpgid(0, 0);
       ::execvpe(argv.front(), argv.data(), envp.data());
       ::_exit(kNotStarted);
     }
@@ -117,14 +129,30 @@ class ProcessGroup {
   int run() {
     while (collect() > 0) {
       const int number = signals_.wait();
-      if (number == SIGINT || number == SIGTERM) signal_all(number);
+      if (number != 0 && number != SIGCHLD) stop(number);
       if (code_ == 0) continue;
       if (steady_seconds() - failed_at_ > kGraceSeconds) signal_all(SIGKILL);
     }
-    return code_;
+    if (stops_by_ == StopsBy::same_signal || code_ == 0) return code_;
+    // They got another signal than this process, or were killed.
+    if (stop_ != 0 && (code_ == kPreempted || code_ > kSignal)) {
+      return stop_ == SIGINT ? kInterrupted : kPreempted;
+    }
+    return code_ > kSignal ? 1 : code_;
   }
 
  private:
+  void stop(int number) {
+    const double now = steady_seconds();
+    if (!stopped_at_) {
+      stopped_at_ = now;
+      stop_ = number;
+      signal_all(stops_by_ == StopsBy::sigusr1 ? SIGUSR1 : number);
+    } else if ((number == SIGINT || number == SIGTERM) && now - *stopped_at_ >= kSameRequest) {
+      signal_all(SIGKILL);
+    }
+  }
+
   void signal_all(int number) const {
     for (const pid_t pid : pids_) {
       if (pid != 0) ::kill(pid, number);
@@ -142,7 +170,7 @@ class ProcessGroup {
         continue;
       }
       pid = 0;
-      const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      const int code = WIFEXITED(status) ? WEXITSTATUS(status) : kSignal + WTERMSIG(status);
       if (code_ != 0 || code == 0) continue;
       code_ = code;
       failed_at_ = steady_seconds();
@@ -150,7 +178,10 @@ class ProcessGroup {
     return left;
   }
 
-  WaitedSignals signals_{};
+  const StopsBy stops_by_;
+  WaitedSignals signals_;
+  std::optional<double> stopped_at_{};  // since when a signal has been handed on
+  int stop_ = 0;                        // that signal
   std::vector<pid_t> pids_{};
   int code_ = 0;
   double failed_at_ = 0;
@@ -158,10 +189,10 @@ class ProcessGroup {
 
 }  // namespace
 
-int start_processes(const tv_collective& engine, int count,
-                    const std::vector<std::string>& command) {
+int start_processes(const tv_collective& engine, int count, const std::vector<std::string>& command,
+                    StopsBy stops_by) {
   const char* words = engine.launcher != nullptr ? engine.launcher(count) : nullptr;
-  ProcessGroup group;
+  Processes group(stops_by);
   if (words == nullptr) {
     const UniqueFd world(::memfd_create("trivet-world", 0));
     if (!world) fail("no memory for the processes of", command.front());

@@ -2,11 +2,14 @@
 #include "processes/world.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <cstddef>
+#include <exception>
 #include <utility>
 #include <vector>
 
+#include "base/format.h"
 #include "base/process_info.h"
 #include "trivet/error.h"
 #include "trivet/plugin/registry.h"
@@ -15,7 +18,10 @@ namespace trivet {
 namespace {
 
 // A transfer inside a machine takes microseconds. A longer wait leaves the core to others.
-constexpr double kSpinningSeconds = 50e-6;
+constexpr double kSpinningSeconds = 50e-6, kYieldingSeconds = 5e-3;
+constexpr unsigned kBusyMicroseconds = 50, kIdleMicroseconds = 1000;
+constexpr std::int32_t kNoticeTag = 32'767;
+constexpr double kLeavingSeconds = 10;
 
 }  // namespace
 
@@ -43,7 +49,8 @@ const tv_collective& collective_engine(const std::string& key, const std::string
   return *table;
 }
 
-World::World(const tv_collective& engine, std::string key) : engine_(engine), key_(std::move(key)) {
+World::World(const tv_collective& engine, std::string key)
+    : engine_(engine), key_(std::move(key)), exceptions_(std::uncaught_exceptions()) {
   host_.struct_size = sizeof(host_);
   host_.self = this;
   host_.set_error = [](const tv_collective_host* host, const char* text) {
@@ -51,26 +58,139 @@ World::World(const tv_collective& engine, std::string key) : engine_(engine), ke
   };
   about_.struct_size = sizeof(about_);
   check(engine_.init(&host_, &comm_, &about_), "init");
+  if (rank() != 0) return;
+  notices_.resize(static_cast<std::size_t>(size()));
+  notice_requests_.resize(static_cast<std::size_t>(size()));
+  for (int other = 1; other < size(); ++other) expect_notice(other);
 }
 
 World::~World() {
   // After a failure somebody may be gone, for whom this would wait.
-  if (!failed_) engine_.finish(comm_);
+  if (failed_ || std::uncaught_exceptions() > exceptions_) return;
+  try {
+    end();
+    engine_.finish(comm_);
+  } catch (const RunError&) {
+    // Another process is gone, and its work is done.
+  }
+}
+
+// No request may be outstanding when the engine finishes.
+void World::end() {
+  if (rank() != 0) return tell({});
+  for (int other = 1; other < size(); ++other) {
+    tv_request*& request = notice_requests_[static_cast<std::size_t>(other)];
+    while (request != nullptr) {
+      if (!has_ended(request, "receive")) ::sched_yield();
+    }
+  }
 }
 
 void World::check(tv_status status, const char* function) {
   if (status == TV_OK) return;
   failed_ = true;
-  throw RunError(key_ + " (" + function + "): " + (error_.empty() ? "failed" : error_));
+  // A process that has failed tells why before it is gone.
+  if (comm_ != nullptr && rank() == 0) check_notices();
+  throw RunError(key_ + " (" + function + "): " + (error_.empty() ? "failed" : error_),
+                 of_engine());
+}
+
+// A call may come from a plugin, which is not at fault.
+ErrorDetails World::of_engine(std::string hint) const {
+  return {.plugin = key_.substr(0, key_.find('/')), .key = key_, .hint = std::move(hint)};
+}
+
+bool World::has_ended(tv_request*& request, const char* function) {
+  std::int32_t done = 0;
+  check(engine_.progress(&request, &done), function);
+  return done != 0;
 }
 
 void World::wait(tv_request* request, const char* function) {
   const double start = steady_seconds();
-  std::int32_t done = 0;
-  while (true) {
-    check(engine_.progress(&request, &done), function);
-    if (done != 0) return;
-    if (steady_seconds() - start > kSpinningSeconds) ::sched_yield();
+  poll(request, function, start);
+  if (timeout_ != kNoLimit) waited_ += steady_seconds() - start;
+}
+
+void World::poll(tv_request* request, const char* function, double start) {
+  double checked = start;
+  while (!has_ended(request, function)) {
+    const double now = steady_seconds();
+    if (now - start < kSpinningSeconds) continue;
+    if (now - start < kYieldingSeconds) {
+      ::sched_yield();
+      continue;
+    }
+    if (now - checked > kYieldingSeconds) {
+      checked = now;
+      if (rank() == 0) check_notices();
+      if (timeout_ != kNoLimit && now - start > timeout_) {
+        failed_ = true;
+        throw RunError("waited " + format_duration(timeout_) + " for another process, in " + key_ +
+                           " (" + function + ")",
+                       of_engine("look for a process that hangs; mesh.timeout is the limit"));
+      }
+    }
+    ::usleep(timeout_ == kNoLimit ? kIdleMicroseconds : kBusyMicroseconds);
+  }
+}
+
+void World::expect_notice(int rank) {
+  const auto index = static_cast<std::size_t>(rank);
+  check(engine_.receive(comm_, &notices_[index], sizeof(Notice), rank, kNoticeTag,
+                        &notice_requests_[index]),
+        "receive");
+}
+
+void World::tell(const Failure& failure) {
+  Notice notice{};
+  failure.text.copy(notice.text, sizeof(notice.text) - 1);
+  failure.plugin.copy(notice.plugin, sizeof(notice.plugin) - 1);
+  failure.key.copy(notice.key, sizeof(notice.key) - 1);
+  tv_request* request = nullptr;
+  check(engine_.send(comm_, &notice, sizeof(notice), 0, kNoticeTag, &request), "send");
+  wait(request, "send");
+}
+
+void World::check_notices() {
+  for (int other = 1; other < size(); ++other) {
+    const auto index = static_cast<std::size_t>(other);
+    std::int32_t done = 0;
+    tv_request*& request = notice_requests_[index];
+    if (request == nullptr || engine_.progress(&request, &done) != TV_OK || done == 0) continue;
+    const Notice& notice = notices_[index];
+    const std::string text = static_cast<const char*>(notice.text);
+    if (text.empty()) continue;
+    failed_ = true;
+    ErrorDetails details = of_engine();
+    if (notice.plugin[0] != '\0') {
+      details = {.plugin = static_cast<const char*>(notice.plugin),
+                 .key = static_cast<const char*>(notice.key)};
+    }
+    throw RunError(
+        "process " + std::to_string(other) + " of " + std::to_string(size()) + ": " + text,
+        details);
+  }
+}
+
+void World::leave(const Failure& failure) noexcept {
+  try {
+    if (!std::exchange(failed_, true)) tell(failure);
+    static std::byte never{};  // the request outlives this call
+    tv_request* request = nullptr;
+    check(engine_.receive(comm_, &never, 1, 0, kNoticeTag, &request), "receive");
+    const double end = steady_seconds() + kLeavingSeconds;
+    while (!has_ended(request, "receive") && steady_seconds() < end) ::usleep(kIdleMicroseconds);
+  } catch (const std::exception&) {
+    // Rank 0 is gone.
+  }
+}
+
+void World::take_failures() {
+  for (int other = 1; other < size(); ++other) {
+    tv_request*& request = notice_requests_[static_cast<std::size_t>(other)];
+    wait(std::exchange(request, nullptr), "receive");
+    expect_notice(other);
   }
 }
 
@@ -80,13 +200,18 @@ void World::all_gather(std::span<const std::byte> mine, std::span<std::byte> all
   wait(request, "all_gather");
 }
 
-void World::all_to_all(std::span<const std::byte> mine, std::span<std::byte> theirs) {
-  const auto count = static_cast<std::size_t>(size());
-  const std::vector<std::uint64_t> bytes(count, mine.size() / count);
+void World::all_to_all(std::span<const std::byte> mine, std::span<const std::uint64_t> to,
+                       std::span<std::byte> theirs, std::span<const std::uint64_t> from) {
   tv_request* request = nullptr;
-  check(engine_.all_to_all(comm_, mine.data(), bytes.data(), theirs.data(), bytes.data(), &request),
+  check(engine_.all_to_all(comm_, mine.data(), to.data(), theirs.data(), from.data(), &request),
         "all_to_all");
   wait(request, "all_to_all");
+}
+
+void World::broadcast(std::span<std::byte> data, int root) {
+  tv_request* request = nullptr;
+  check(engine_.broadcast(comm_, data.data(), data.size(), root, &request), "broadcast");
+  wait(request, "broadcast");
 }
 
 }  // namespace trivet

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // World: this process among those that it works with, by a communication engine
 // (trivet/backend/collective.h).
+//
+// Rank 0 leads: a process that fails tells it why, and rank 0 throws that from the call that it
+// waits in.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "trivet/backend/collective.h"
+#include "trivet/backend/process_group.h"
+#include "trivet/error.h"
 
 namespace trivet {
 
@@ -16,29 +22,58 @@ namespace trivet {
 // key: no plugin offers it; PluginError: its table is of another version, or lacks functions.
 const tv_collective& collective_engine(const std::string& key, const std::string& path);
 
-class World {
+class World final : public ProcessGroup {
  public:
   // Starts the engine, and waits for all processes. Throws RunError with the engine's reason.
   World(const tv_collective& engine, std::string key);
-  // Waits for all processes, unless one of the calls has failed.
-  ~World();
+  // Waits for all processes, unless a call has failed or an exception is on its way.
+  ~World() override;
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  int rank() const { return about_.rank; }
-  int size() const { return about_.size; }
+  int rank() const override { return about_.rank; }
+  int size() const override { return about_.size; }
   // Of the processes of this machine.
   int local_size() const { return about_.local_size; }
   std::string name() const { return static_cast<const char*>(about_.name); }
 
-  // Each call waits for its end. Throws RunError: another process is gone, the engine fails.
-  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all);
-  // Sends the r-th part of `mine` to rank r, and gets its part for this rank; parts are equal.
-  void all_to_all(std::span<const std::byte> mine, std::span<std::byte> theirs);
+  // How long calls wait for other processes. Without a limit they also leave the core to others.
+  static constexpr double kNoLimit = 0;
+  void set_timeout(double seconds) { timeout_ = seconds; }
+  // So far, in calls with a limit.
+  double waited_seconds() const { return waited_; }
+
+  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override;
+  void all_to_all(std::span<const std::byte> mine, std::span<const std::uint64_t> to,
+                  std::span<std::byte> theirs, std::span<const std::uint64_t> from) override;
+  void broadcast(std::span<std::byte> data, int root) override;
+
+  struct Failure {
+    std::string text;
+    std::string plugin{}, key{};  // at fault; may be empty
+  };
+  // From another rank than 0: what has failed in a call of rank 0's order, as on all ranks.
+  void tell(const Failure& failure);
+  // On rank 0: drops what each other rank has told. Waits for it.
+  void take_failures();
+  // From another rank than 0, which makes no further call: tells why, and waits some seconds, until
+  // rank 0 has told it and is gone. A launcher ends all processes with the first.
+  void leave(const Failure& failure) noexcept;
 
  private:
+  // What a rank tells rank 0: a failure, or, without text, its end in order.
+  struct Notice {
+    char text[1000], plugin[64], key[128];
+  };
+
+  ErrorDetails of_engine(std::string hint = {}) const;
   void check(tv_status status, const char* function);
+  bool has_ended(tv_request*& request, const char* function);
   void wait(tv_request* request, const char* function);
+  void poll(tv_request* request, const char* function, double start);
+  void check_notices();
+  void expect_notice(int rank);
+  void end();
 
   const tv_collective& engine_;
   std::string key_;
@@ -46,7 +81,12 @@ class World {
   tv_comm* comm_ = nullptr;
   tv_world about_{};
   std::string error_{};
+  double timeout_ = kNoLimit;
+  double waited_ = 0;
   bool failed_ = false;
+  const int exceptions_;                        // on their way when this was made
+  std::vector<Notice> notices_{};               // of rank 0: by rank
+  std::vector<tv_request*> notice_requests_{};  // null: it has come
 };
 
 }  // namespace trivet

@@ -6,6 +6,7 @@ namespace trivet {
 ConfigArguments parse_run_arguments(std::span<const std::string> words) {
   ConfigArguments given = parse_config_arguments(words, kRunOptions);
   add_override(given, "mode", "mode");
+  add_override(given, "processes", "mesh.processes");
   return given;
 }
 

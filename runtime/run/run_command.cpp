@@ -11,6 +11,7 @@
 #include "config/resolver.h"
 #include "config/run_rules.h"
 #include "device/check_mesh.h"
+#include "processes/follower.h"
 #include "run/continuous_train.h"
 #include "run/run_session.h"
 #include "run/run_start.h"
@@ -64,21 +65,50 @@ std::filesystem::path followed_by(const RunDirectory& run, Mode mode, bool apart
   return apart ? run.path() : std::filesystem::path();
 }
 
+// A caller that is no command starts no processes.
+void check_processes(const RunRequest& request) {
+  const ExperimentConfig& experiment = request.config.experiment;
+  if (!trains(experiment.mode) || experiment.mesh.processes == 1 || request.world != nullptr) {
+    return;
+  }
+  throw ConfigError(Diagnostic{
+      .path = "mesh.processes",
+      .what = fmt::format("is {}, and this run has one process", experiment.mesh.processes),
+      .hint = "set mesh.processes=1 for the same results, or use trivet run"});
+}
+
 }  // namespace
+
+void check_config(const ResolvedConfig& config) {
+  check_run(config);
+  check_before_start(config, trainer_fields(config.experiment.trainer));
+  check_mesh(config);
+  if (traits_of(config.experiment.mode).target != ModeTarget::restarts) return;
+  check_continuous_train(config);
+  if (config.experiment.mesh.processes == 1) return;
+  throw ConfigError(
+      Diagnostic{.path = "mesh.processes",
+                 .what = "is more than 1, and a run that starts others is one process",
+                 .hint = "set mesh.processes=1 for the same results"});
+}
 
 int run_command(const RunRequest& request, RunView& view) {
   const FlushDenormals flush;
   const StopSignals signals;
   const ExperimentConfig& experiment = request.config.experiment;
   const TrainerConfig fields = trainer_fields(experiment.trainer);
-  check_run(request.config);
-  check_before_start(request.config, fields);
-  check_mesh(request.config);
+  check_config(request.config);
+  check_processes(request);
   const bool many = traits_of(experiment.mode).target == ModeTarget::restarts;
-  if (many) check_continuous_train(request.config);
   std::optional<WorkIsDone>
       done;  // while the objects of the run are destroyed, including its device
   const std::unique_ptr<Device> device = many ? nullptr : open_device(request);
+  if (request.world != nullptr) {
+    check_same(request.config, *device, *request.world);
+    if (request.world->rank() > 0) {
+      return follow_run(request.config, fields, *device, signals, *request.world);
+    }
+  }
   RunDirectory run = directory_of(request);
   std::optional<RunDirectory> evaluation = evaluation_in(run, experiment.mode);
   RunDirectory& directory = evaluation ? *evaluation : run;

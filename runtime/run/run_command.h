@@ -8,6 +8,7 @@
 #include <string>
 
 #include "config/resolver.h"
+#include "processes/world.h"
 #include "profile/step_profile.h"
 #include "run/run_view.h"
 
@@ -27,9 +28,14 @@ struct RunRequest {
   std::optional<StepRange> profile{};
   // Set to the reason if an action has ended the training before its last step. May be null.
   std::string* stop_reason = nullptr;
+  // The processes of mesh.processes, of which this is one. Null: this process is alone.
+  World* world = nullptr;
   // Set to the directory of the run, or of an evaluation of it. May be null.
   std::filesystem::path* directory = nullptr;
 };
+
+// What run_command refuses before it opens a device. Throws ConfigError.
+void check_config(const ResolvedConfig& config);
 
 // Runs until done or until a signal. Returns the exit code: 0 if done, 130 after SIGINT and 75
 // after SIGTERM, SIGUSR1 or SIGHUP, both with a saved checkpoint. Throws Error on failure;

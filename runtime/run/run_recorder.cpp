@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/run_recorder.h"
 
+#include <csignal>
 #include <cstdio>
 #include <utility>
 
@@ -91,7 +92,12 @@ void RunRecorder::on_eval_step(std::int64_t, std::int64_t examples) {
 }
 
 bool RunRecorder::stop_requested() const {
-  return must_stop() || (training_ && pause_ && pause_());
+  const bool stops = must_stop() || (training_ && pause_ && pause_());
+  if (!agree_) return stops;
+  const bool agreed = agree_(stops);
+  // A stop of another process is one of the run.
+  if (agreed && !stops) std::raise(SIGTERM);
+  return agreed;
 }
 
 bool RunRecorder::must_stop() const {

@@ -58,6 +58,10 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   // Called before every training step: whether the trainer should return.
   void set_pause(std::function<bool()> pause) { pause_ = std::move(pause); }
 
+  // Called before every step with whether this process is to stop or pause: whether the trainer
+  // should return, as all processes of the run agree.
+  void set_agreement(std::function<bool(bool)> agree) { agree_ = std::move(agree); }
+
   // Called with the step after every training step, and when training begins.
   void set_at_step(std::function<void(std::int64_t)> at_step) { at_step_ = std::move(at_step); }
 
@@ -106,6 +110,7 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   const std::int64_t target_;
   const Value state_;
   std::function<bool()> pause_;
+  std::function<bool(bool)> agree_;
   std::function<void(std::int64_t)> at_step_;
   std::function<void()> before_first_result_;
   bool training_ = false;

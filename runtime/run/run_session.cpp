@@ -18,6 +18,7 @@
 #include "device/peak_flops.h"
 #include "evaluation/eval_plan.h"
 #include "host/loaded_plugins.h"
+#include "processes/lead_trainer.h"
 #include "run/continuous_eval.h"
 #include "run/inspection.h"
 #include "run/recorded_config.h"
@@ -117,6 +118,7 @@ int RunSession::execute() {
     outcome = work();
     if (profile_) profile_->finish();
     if (outcome == Controller::Outcome::done) recorder_.take_first_result();
+    if (auto* lead = dynamic_cast<LeadTrainer*>(trainer_.get())) lead->end();
   });
   if (outcome == Controller::Outcome::done) {
     finish("done");
@@ -164,10 +166,12 @@ void RunSession::make_parts() {
   const EvalPlan plan = eval_plan(experiment_.mode, *task_, fields_);
   trainer_context.eval_main = plan.has_main();
   trainer_context.eval_sets = plan.indexes();
-  if (trainer_context.train) trainer_context.mesh = experiment_.mesh;
+  trainer_context.mesh = experiment_.mesh;
+  trainer_context.processes = request_.world;
   build_from_config("", experiment_.trainer.origin(),
                     [&] { trainer_ = make(experiment_.trainer, trainer_context); });
   check_trainer(request_.config, *trainer_);
+  if (request_.world != nullptr) lead_processes();
   ActionContext action_context{.task = *task_,
                                .trainer = *trainer_,
                                .directory = directory_.path(),
@@ -202,6 +206,26 @@ void RunSession::make_parts() {
                             fields_.checkpoint_at_start || (fields_.recovery == Recovery::restore &&
                                                             fields_.recovery_max_trials > 0)});
   recorder_.set_pause([this] { return controller_->wants_pause(); });
+}
+
+void RunSession::lead_processes() {
+  World& world = *request_.world;
+  world.set_timeout(experiment_.mesh.timeout.seconds);
+  trainer_ = std::make_unique<LeadTrainer>(std::move(trainer_), world);
+  recorder_.set_agreement([this, &world](bool stops) {
+    const std::vector<StepRecord> all =
+        exchange_records(world, {.stops = stops ? 1 : 0,
+                                 .cpu_seconds = process_usage().cpu_seconds,
+                                 .waited_seconds = world.waited_seconds()});
+    RunStats::Processes seen;
+    for (const StepRecord& record : all) {
+      seen.cpu_seconds += record.cpu_seconds;
+      seen.waited_seconds.push_back(record.waited_seconds);
+    }
+    stats_.set_processes(std::move(seen));
+    return any_stops(all);
+  });
+  broadcast_text(world, std::filesystem::absolute(directory_.path()).string());
 }
 
 // Rejects a config whose weights differ from those of the run's checkpoints, before anything is
@@ -285,8 +309,12 @@ void RunSession::start() {
 }
 
 void RunSession::print_header() {
-  const std::string about = fmt::format("  seed {}  {}  {}  f32", experiment_.seed, device_.key(),
-                                        count_of(device_.pool().threads(), "thread"));
+  std::string about = fmt::format("  seed {}  {}  {}  f32", experiment_.seed, device_.key(),
+                                  count_of(device_.pool().threads(), "thread"));
+  if (const World* world = request_.world) {
+    about +=
+        fmt::format("  {} of {}", count_of(world->size(), "process", "processes"), world->name());
+  }
   std::string text = view_.bold(fmt::format("trivet {}", version())) +
                      fmt::format("  {} -> {}", request_.source, directory_.shown().string()) +
                      view_.dim(about);

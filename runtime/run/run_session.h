@@ -58,6 +58,7 @@ class RunSession {
   void keep_config();
   void print_header();
   void make_parts();
+  void lead_processes();
   void find_peak();
   void make_profile();
   Controller::Outcome work();

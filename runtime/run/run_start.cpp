@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/run_start.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,12 +40,19 @@ const tv_backend* backend_table(const ResolvedConfig& config) {
                        origin_of(config.tree, "runtime.backend"), "runtime.backend"));
 }
 
-DeviceOptions device_options(const ResolvedConfig& config) {
+// Processes of one machine divide its cores between them.
+int threads_of(const RuntimeConfig& runtime, const World* world) {
+  const auto wanted = static_cast<int>(runtime.threads);
+  if (wanted > 0 || world == nullptr) return wanted;
+  return std::max(1, ThreadPool::usable_cores() / world->local_size());
+}
+
+DeviceOptions device_options(const ResolvedConfig& config, const World* world = nullptr) {
   const RuntimeConfig& runtime = config.experiment.runtime;
   DeviceOptions options;
   options.key = runtime.backend;
   options.index = static_cast<int>(runtime.device);
-  options.pool = std::make_shared<ThreadPool>(static_cast<int>(runtime.threads));
+  options.pool = std::make_shared<ThreadPool>(threads_of(runtime, world));
   return options;
 }
 
@@ -69,7 +77,7 @@ void check_before_start(const ResolvedConfig& config, const TrainerConfig& train
 }
 
 std::unique_ptr<Device> open_device(const RunRequest& request) {
-  DeviceOptions options = device_options(request.config);
+  DeviceOptions options = device_options(request.config, request.world);
   options.options = backend_options(request.config.backend_options);
   options.memory_limit =
       static_cast<std::uint64_t>(request.config.experiment.runtime.memory_limit.count);

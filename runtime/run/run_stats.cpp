@@ -37,8 +37,14 @@ double TrainingCost::backend_allocations_per_step() const {
   return rate(static_cast<double>(backend_allocations), static_cast<double>(steps));
 }
 
+double RunStats::process_count() const {
+  return static_cast<double>(std::max<std::size_t>(1, processes_.waited_seconds.size()));
+}
+
 RunStats::Mark RunStats::mark() const {
-  return {steady_seconds(), process_usage(), device_.memory().backend_allocations};
+  ProcessUsage usage = process_usage();
+  if (process_count() > 1) usage.cpu_seconds = processes_.cpu_seconds;
+  return {steady_seconds(), usage, device_.memory().backend_allocations, processes_.waited_seconds};
 }
 
 void RunStats::add_since(const Mark& start, TrainingCost& cost) const {
@@ -46,6 +52,11 @@ void RunStats::add_since(const Mark& start, TrainingCost& cost) const {
   cost.seconds += end.time - start.time;
   cost.cpu_seconds += end.usage.cpu_seconds - start.usage.cpu_seconds;
   cost.page_faults += end.usage.page_faults - start.usage.page_faults;
+  cost.waited_seconds.resize(end.waited_seconds.size());
+  for (std::size_t rank = 0; rank < end.waited_seconds.size(); ++rank) {
+    const double before = rank < start.waited_seconds.size() ? start.waited_seconds[rank] : 0;
+    cost.waited_seconds[rank] += end.waited_seconds[rank] - before;
+  }
   cost.backend_allocations += static_cast<std::int64_t>(end.allocations - start.allocations);
 }
 
@@ -65,7 +76,7 @@ void RunStats::end_training() {
 
 void RunStats::on_step(std::int64_t examples, std::int64_t tokens) {
   const double flops = device_.flop_count().model_flops;
-  const double of_step = flops - std::exchange(flops_before_, flops);
+  const double of_step = (flops - std::exchange(flops_before_, flops)) * process_count();
   ++steps_;
   examples_ += examples;
   tokens_ += tokens;
@@ -89,6 +100,7 @@ double RunStats::training_seconds() const {
 TrainingCost RunStats::cost() const {
   TrainingCost cost = cost_;
   if (measuring_) add_since(start_, cost);
+  cost.peak_flops = peak_flops();
   return cost;
 }
 

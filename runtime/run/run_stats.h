@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/process_info.h"
 #include "trivet/tensor/device.h"
@@ -16,10 +17,11 @@ struct TrainingCost {
   std::int64_t steps = 0, examples = 0;
   std::int64_t tokens = 0;  // 0 if the task counts none
   double model_flops = 0;   // with all pairs of attention, see FlopCount
-  double peak_flops = 0;    // of the device, per second; 0: unknown
+  double peak_flops = 0;    // of all processes, per second; 0: unknown
   double seconds = 0, cpu_seconds = 0;
   std::int64_t page_faults = 0;
   std::int64_t backend_allocations = 0;
+  std::vector<double> waited_seconds{};  // of each of several processes, inside of steps for others
 
   double examples_per_second() const;  // 0 if nothing was measured
   double examples_per_cpu_second() const;
@@ -33,9 +35,18 @@ struct TrainingCost {
 
 class RunStats {
  public:
+  // What several processes of a run have used so far.
+  struct Processes {
+    double cpu_seconds = 0;                // of all
+    std::vector<double> waited_seconds{};  // of each, inside of steps for others
+  };
+
   explicit RunStats(const Device& device) : device_(device) {}
 
-  void set_peak_flops(double peak) { cost_.peak_flops = peak; }  // see TrainingCost
+  // Of this process's device; see TrainingCost.
+  void set_peak_flops(double peak) { device_peak_flops_ = peak; }
+  // Before every step of a run of several, which do equal work: FLOPs are those of all.
+  void set_processes(Processes processes) { processes_ = std::move(processes); }
   void begin_training();
   void end_training();
   void on_step(std::int64_t examples, std::int64_t tokens = 0);
@@ -44,7 +55,7 @@ class RunStats {
   std::int64_t examples() const { return examples_; }
   std::int64_t tokens() const { return tokens_; }
   double model_flops() const { return model_flops_; }  // of these steps
-  double peak_flops() const { return cost_.peak_flops; }
+  double peak_flops() const { return device_peak_flops_ * process_count(); }
   double training_seconds() const;  // all segments
   // From the start of the process to the end of its first training step. 0 before its end.
   double first_step_seconds() const { return first_step_seconds_; }
@@ -57,11 +68,15 @@ class RunStats {
     double time = 0;
     ProcessUsage usage;
     std::uint64_t allocations = 0;
+    std::vector<double> waited_seconds;
   };
+  double process_count() const;
   Mark mark() const;
   void add_since(const Mark& start, TrainingCost& cost) const;
 
   const Device& device_;
+  Processes processes_;
+  double device_peak_flops_ = 0;
   std::int64_t steps_ = 0, examples_ = 0, tokens_ = 0;
   double model_flops_ = 0;
   double flops_before_ = 0;  // the device's counter before the step

@@ -63,6 +63,15 @@ std::string tokens_text(const TrainingCost& cost) {
   return text + fmt::format(", MFU {:.1f} % of {:.4g} FLOP/s", 100 * cost.mfu(), cost.peak_flops);
 }
 
+std::string waited_text(const TrainingCost& cost) {
+  std::string text;
+  for (const double waited : cost.waited_seconds) {
+    text += fmt::format("{}{:.1f} %", text.empty() ? "\n  waited    " : ", ",
+                        100 * waited / cost.seconds);
+  }
+  return text.empty() ? "" : text + " of the time, each process for others";
+}
+
 }  // namespace
 
 Value summary_value(const RunSummary& summary, const RunStats& stats, const Device& device) {
@@ -97,6 +106,7 @@ Value summary_value(const RunSummary& summary, const RunStats& stats, const Devi
                        {"flops_per_token", value_or_null(cost.flops_per_token())},
                        {"peak_flops", value_or_null(cost.peak_flops)},
                        {"mfu", value_or_null(cost.mfu())},
+                       {"waited_seconds", Value::array_of(cost.waited_seconds)},
                        {"peak_rss_bytes", process_usage().peak_resident_bytes},
                        {"persistent_bytes", memory.persistent_bytes},
                        {"arena_bytes", memory.arena_bytes},
@@ -135,7 +145,7 @@ std::string summary_text(const RunSummary& summary, const RunStats& stats, const
   if (!summary.stop_reason.empty()) {
     text += fmt::format("\n  ended     {}", printable(summary.stop_reason));
   }
-  text += tokens_text(cost);
+  text += tokens_text(cost) + waited_text(cost);
   text += logs_text("train", summary.train, width) + logs_text("eval", summary.eval, width);
   text += fmt::format(
       "\n  memory    peak {}, of it {} for a step and {} for weights, gradients and optimizer",

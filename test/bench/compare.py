@@ -175,4 +175,5 @@ def main():
         print("PyTorch did not run here: no ratios (Debian package python3-torch)", file=sys.stderr)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -2,7 +2,8 @@
 """A GPT-2-shaped language model in PyTorch, as a user would write it for speed: the peer of `./dev bench lm`.
 
 usage: torch_lm.py TOKENS STEPS WARMUP BATCH LENGTH VOCABULARY DIMS LAYERS HEADS
-TOKENS is a file of 16-bit ids. Prints one JSON object: rows per second and per CPU second over the steps after WARMUP,
+TOKENS is a file of 16-bit ids. With RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in the environment it is one of
+several processes of DistributedDataParallel over gloo, which share each batch; rank 0 prints. Prints one JSON object: rows per second and per CPU second over the steps after WARMUP,
 seconds from process start to the end of the first step, peak memory and the mean loss of the last steps.
 """
 import json
@@ -69,7 +70,12 @@ def main():
             x = self.tokens(ids) + self.places.weight
             return functional.linear(self.norm(self.blocks(x)), self.tokens.weight)
 
+    rank, world = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
     model = Gpt()
+    if world > 1:
+        torch.distributed.init_process_group("gloo")
+        model = nn.parallel.DistributedDataParallel(model)
+    own = range(rank * batch // world, (rank + 1) * batch // world)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.1)
     rows = (len(tokens) - 1) // length
     first, losses = None, []
@@ -77,7 +83,7 @@ def main():
     for step in range(steps):
         if step == warmup:
             wall, cpu = time.perf_counter(), cpu_seconds()
-        begins = [(step * batch + i) % rows * length for i in range(batch)]
+        begins = [(step * batch + i) % rows * length for i in own]
         ids = torch.stack([tokens[b:b + length] for b in begins])
         labels = torch.stack([tokens[b + 1:b + 1 + length] for b in begins])
         optimizer.zero_grad(set_to_none=True)
@@ -88,10 +94,12 @@ def main():
         if first is None:
             first = seconds_since_process_start()
     wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
+    if rank > 0:
+        return
     examples = (steps - warmup) * batch
     print(json.dumps({
         "examples_per_second": examples / wall,
-        "examples_per_cpu_second": examples / cpu,
+        "examples_per_cpu_second": examples / world / cpu,
         "first_step_seconds": first,
         "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "last_loss": sum(losses[-10:]) / len(losses[-10:]),

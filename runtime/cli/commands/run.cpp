@@ -3,8 +3,11 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <system_error>
+
+#include <fmt/core.h>
 
 #include "cli/command_info.h"
 #include "cli/host_catalog.h"
@@ -12,6 +15,9 @@
 #include "config/config_arguments.h"
 #include "config/modes.h"
 #include "launch/store/experiment_id.h"
+#include "processes/run_engine.h"
+#include "processes/start_run.h"
+#include "processes/world.h"
 #include "run/run_arguments.h"
 #include "run/run_command.h"
 #include "trivet/error.h"
@@ -28,6 +34,10 @@ class DoneFile {
   DoneFile() {
     if (const char* named = std::getenv(launch::kDoneFileVariable)) file_ = named;
     ::unsetenv(launch::kDoneFileVariable);
+  }
+  // The processes of the run make it.
+  void hand_on() const {
+    if (!file_.empty()) ::setenv(launch::kDoneFileVariable, file_.c_str(), 1);
   }
   // `words`: the reason if the run ended early.
   void make(const std::string& words) const {
@@ -72,10 +82,35 @@ std::optional<StepRange> asked_profile(const ConfigArguments& given, Mode mode) 
   return step_range_of(*text);
 }
 
-int run_run(std::span<const std::string> words) {
+bool is_of_many(const ExperimentConfig& experiment) {
+  return trains(experiment.mode) && experiment.mesh.processes > 1;
+}
+
+// This process as one of those that a launcher has started.
+std::unique_ptr<World> join(const RunEngine& engine, const MeshConfig& mesh) {
+  if (engine.size != mesh.processes) {
+    throw ConfigError(
+        Diagnostic{.path = "mesh.processes",
+                   .what = fmt::format("is {}, and this is process {} of {} that {} has started",
+                                       mesh.processes, engine.rank, engine.size, engine.key),
+                   .hint = "start as many: trivet run --processes N does, srun needs --mpi=pmix; "
+                           "mesh.processes=1 gives the same results from one process"});
+  }
+  return std::make_unique<World>(*engine.engine, engine.key);
+}
+
+// Whether a launcher has started this process, and another one reports errors.
+bool is_follower(HostCatalog& catalog) {
+  try {
+    return run_engine({}, catalog.keys("collective")).rank > 0;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+int run_config(const ConfigArguments& given, HostCatalog& catalog,
+               std::span<const std::string> words) {
   const DoneFile done;
-  const ConfigArguments given = parse_run_arguments(words);
-  HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   RunRequest request;
   request.config = resolve_config(given.request, catalog);
   if (const std::string* workdir = given.arguments.last("workdir")) {
@@ -89,14 +124,37 @@ int run_run(std::span<const std::string> words) {
   request.step = asked_step(given, request.config.experiment.mode);
   request.evaluation = evaluation_name(given, request.config.experiment.mode);
   request.profile = asked_profile(given, request.config.experiment.mode);
+  const ExperimentConfig& experiment = request.config.experiment;
+  std::unique_ptr<World> world;
+  if (is_of_many(experiment)) {
+    const RunEngine engine = run_engine(experiment.mesh, catalog.keys("collective"));
+    if (!engine.is_launched()) {
+      check_config(request.config);
+      done.hand_on();
+      return start_run(engine, static_cast<int>(experiment.mesh.processes), words);
+    }
+    world = join(engine, experiment.mesh);
+    request.world = world.get();
+  }
   Terminal terminal = detect_terminal();
   if (given.arguments.has("quiet")) terminal.style = OutputStyle::quiet;
   Progress progress(terminal);
   std::string stop_reason;
   request.stop_reason = &stop_reason;
   const int code = run_command(request, progress);
-  if (code == 0) done.make(stop_reason);
+  if (code == 0 && (world == nullptr || world->rank() == 0)) done.make(stop_reason);
   return code;
+}
+
+int run_run(std::span<const std::string> words) {
+  const ConfigArguments given = parse_run_arguments(words);
+  HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
+  try {
+    return run_config(given, catalog, words);
+  } catch (const Error& failure) {
+    if (!is_follower(catalog)) throw;
+    return failure.exit_code();
+  }
 }
 
 }  // namespace

@@ -19,6 +19,23 @@ std::string model_of(const std::filesystem::path& run) {
   return read_file(run / "checkpoints" / "step_00000006" / "model.safetensors");
 }
 
+// The numbers of each line of metrics, without times.
+std::vector<nlohmann::json> metrics_of(const std::filesystem::path& workdir) {
+  std::vector<nlohmann::json> all;
+  for (const char* kind : {"train", "eval"}) {
+    for (nlohmann::json& record : records(workdir, kind)) {
+      all.push_back({record.at("step"), record.at("values")});
+    }
+  }
+  return all;
+}
+
+// Metrics are kept of training and of evaluations.
+constexpr const char* kMetrics =
+    "mesh.ici_mesh_shape=[2,2,1] trainer.train_steps=6 trainer.steps_per_loop=4 "
+    "trainer.validation_interval=4 trainer.checkpoint_interval=3 trainer.max_to_keep=9 "
+    "task.eval_input.examples=70 task.eval_input.batch_size=32 ";
+
 }  // namespace
 
 TEST_CASE("a run on a mesh has the same bytes for any number of threads, also when it resumes") {
@@ -45,6 +62,72 @@ TEST_CASE("a run on a mesh has the same bytes for any number of threads, also wh
   CHECK(model_of(dir.path() / "other") != model);
 }
 
+TEST_CASE("metrics of a mesh are the same for any number of threads, also when a run resumes") {
+  const TempDir dir;
+  const auto local = config("vision/local.toml");
+  const std::string small = std::string(kSmallRun) + kMetrics;
+  const ShellResult whole = run(local, dir.path() / "whole", small);
+  INFO(whole.output);
+  REQUIRE(whole.exit_code == 0);
+  REQUIRE(run(local, dir.path() / "threads", small + "runtime.threads=2").exit_code == 0);
+  // As one that was killed after the checkpoint of step 3, in the middle of a loop.
+  std::filesystem::copy(dir.path() / "whole", dir.path() / "parts",
+                        std::filesystem::copy_options::recursive);
+  std::filesystem::remove_all(dir.path() / "parts" / "checkpoints" / "step_00000006");
+  REQUIRE(run(local, dir.path() / "parts", small).exit_code == 0);
+  const auto metrics = metrics_of(dir.path() / "whole");
+  REQUIRE(metrics.size() == 4);
+  for (const char* other : {"threads", "parts"}) {
+    INFO(other);
+    CHECK(metrics_of(dir.path() / other) == metrics);
+    CHECK(model_of(dir.path() / other) == model_of(dir.path() / "whole"));
+  }
+}
+
+TEST_CASE("an evaluation on a mesh counts each example once") {
+  const TempDir dir;
+  const auto local = config("vision/local.toml");
+  // The last batch has 6 examples, which make no 4 shards.
+  const std::string words = std::string(kSmallRun) + kMetrics;
+  REQUIRE(run(local, dir.path() / "run", words + "trainer.train_steps=40 mode=train").exit_code ==
+          0);
+  std::vector<nlohmann::json> seen;
+  for (const char* mesh : {"mesh.ici_mesh_shape=[2,2,1]", "mesh.ici_mesh_shape=[1,1,1]"}) {
+    const std::filesystem::path copy = dir.path() / std::to_string(seen.size());
+    std::filesystem::copy(dir.path() / "run", copy, std::filesystem::copy_options::recursive);
+    const ShellResult result = run(local, copy, words + "trainer.train_steps=40 mode=eval " + mesh);
+    INFO(result.output);
+    REQUIRE(result.exit_code == 0);
+    seen.push_back(records(copy / "evals" / "1", "eval").back().at("values"));
+  }
+  CHECK(seen.front().at("accuracy") == seen.back().at("accuracy"));
+  CHECK(seen.front().at("validation_loss").get<double>() ==
+        Approx(seen.back().at("validation_loss").get<double>()).epsilon(1e-5));
+}
+
+TEST_CASE("a metric that cannot be merged is refused on a mesh of several shards") {
+  PluginFolder folder;
+  folder.copy("unmerged");
+  const TempDir dir;
+  const std::string words =
+      "--plugin-dir " + quoted(folder.path().string()) + " " + std::string(kSmallRun) +
+      quoted("task.metrics=[{type=\"unmerged/Batches\"}]") + " trainer.train_steps=2 ";
+  for (const char* mode : {"mode=train_and_eval", "mode=eval"}) {
+    const ShellResult refused = run(config("vision/local.toml"), dir.path() / "run",
+                                    words + mode + " mesh.ici_mesh_shape=[2,1,1]");
+    INFO(refused.output);
+    CHECK(refused.exit_code == 2);
+    CHECK_THAT(refused.output,
+               Contains("task.metrics[0]: metric unmerged/Batches has no merge") &&
+                   Contains("the mesh makes 2 shards, whose metrics are merged") &&
+                   Contains("remove this metric or [mesh], or override Metric::merge"));
+    CHECK_FALSE(std::filesystem::exists(dir.path() / "run"));
+  }
+  const ShellResult taken = run(config("vision/local.toml"), dir.path() / "run", words);
+  INFO(taken.output);
+  CHECK(taken.exit_code == 0);
+}
+
 TEST_CASE("slices and axes of one extent are a mesh of one shard, with the bytes of none") {
   const TempDir dir;
   const std::string short_run = "trainer.train_steps=6 trainer.validation_interval=0 mode=train ";
@@ -55,12 +138,14 @@ TEST_CASE("slices and axes of one extent are a mesh of one shard, with the bytes
   CHECK(model_of(dir.path() / "one") == model_of(dir.path() / "none"));
 }
 
-TEST_CASE("a mesh that one process does not train is refused before a directory is made") {
+TEST_CASE("a mesh that a run does not train is refused before a directory is made") {
   struct Case {
     std::string config, overrides, text;
   };
   const Case cases[] = {
-      {"lm/c4_16b_32.toml", "", "mesh.processes: is 8, but a run is one process"},
+      {"lm/c4_16b_32.toml", "",
+       "mesh: has 2 devices along mdl, but a run trains meshes of replica, data and data_expert "
+       "only"},
       {"lm/local.toml", "mesh.ici_mesh_shape=[1,2,2]",
        "mesh: has 2 devices along mdl, but a run trains meshes of replica, data and data_expert "
        "only"},

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "processes/follower.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "base/process_info.h"
+#include "config/modes.h"
+#include "device/memory_share.h"
+#include "evaluation/eval_plan.h"
+#include "host/loaded_plugins.h"
+#include "processes/lead_trainer.h"
+#include "trivet/error.h"
+#include "trivet/plugin/registry.h"
+#include "trivet/task.h"
+#include "trivet/text/strings.h"
+#include "trivet/version.h"
+
+namespace trivet {
+namespace {
+
+// Rank 0 reports for all.
+class FollowerObserver final : public TrainerObserver {
+ public:
+  FollowerObserver(World& world, const StopSignals& signals) : world_(world), signals_(signals) {}
+
+  bool wants_loss() const override { return false; }
+  void on_train_step(std::int64_t, double, std::int64_t) override {}
+  void on_eval_step(std::int64_t, std::int64_t) override {}
+  bool stop_requested() const override {
+    return any_stops(exchange_records(world_, {.stops = signals_.requested() ? 1 : 0,
+                                               .cpu_seconds = process_usage().cpu_seconds,
+                                               .waited_seconds = world_.waited_seconds()}));
+  }
+  void note(const std::string&) override {}
+  void warn(const std::string&) override {}
+
+ private:
+  World& world_;
+  const StopSignals& signals_;
+};
+
+// Where this process writes what rank 0 writes into the run's directory. Removed at the end.
+class OwnDirectory {
+ public:
+  OwnDirectory(const std::filesystem::path& run, int rank)
+      : ranks_(run / "ranks"), path_(ranks_ / std::to_string(rank)) {
+    std::filesystem::create_directories(path_);
+  }
+  ~OwnDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+    std::filesystem::remove(ranks_, ignored);  // when the last one has gone
+  }
+  OwnDirectory(const OwnDirectory&) = delete;
+  OwnDirectory& operator=(const OwnDirectory&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  const std::filesystem::path ranks_, path_;
+};
+
+// With the share of the data of this process, where the config says that processes have one.
+ConfigOf<Task> task_of(const ExperimentConfig& experiment, const World& world) {
+  if (infeed_hosts(experiment) == 1) return experiment.task;
+  Value value = experiment.task.to_value();
+  value.find("train_input")->set("infeed_host_index", world.rank());
+  return ConfigOf<Task>(ConfigValue::from_value(value, Task::kKind, experiment.task.path()));
+}
+
+void follow_run_in(const ResolvedConfig& config, const TrainerConfig& fields, Device& device,
+                   const StopSignals& signals, World& world) {
+  const ExperimentConfig& experiment = config.experiment;
+  const OwnDirectory directory(broadcast_text(world, {}), world.rank());
+  TaskContext task_context{device, directory.path(), {}};
+  const std::unique_ptr<Task> task = make(task_of(experiment, world), task_context);
+  FollowerObserver observer(world, signals);
+  TrainerContext context{.task = *task,
+                         .device = device,
+                         .key = RngKey(static_cast<std::uint64_t>(experiment.seed)),
+                         .train = trains(experiment.mode),
+                         .eval = evaluates(experiment.mode),
+                         .observer = observer,
+                         .mesh = experiment.mesh,
+                         .processes = &world};
+  const EvalPlan plan = eval_plan(experiment.mode, *task, fields);
+  context.eval_main = plan.has_main();
+  context.eval_sets = plan.indexes();
+  const std::unique_ptr<Trainer> trainer = make(experiment.trainer, context);
+  follow(*trainer, world, experiment.mesh.timeout.seconds);
+}
+
+std::string description_of(const ResolvedConfig& config, const Device& device) {
+  std::string text = fmt::format("trivet {}\nbackend {} ({})\n", version(), device.key(),
+                                 static_cast<const char*>(device.info().name));
+  for (const LoadedPlugin& plugin : loaded_plugins()) {
+    text += fmt::format("plugin {} {} {}\n", plugin.name, plugin.version, plugin.digest);
+  }
+  return text + run_config_text(config);
+}
+
+// The first line that differs, on both sides.
+std::string difference(const std::string& first, const std::string& other) {
+  const std::vector<std::string_view> a = split(first, '\n'), b = split(other, '\n');
+  for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+    const std::string_view left = i < a.size() ? a[i] : "(nothing)";
+    const std::string_view right = i < b.size() ? b[i] : "(nothing)";
+    if (left != right) return fmt::format("'{}' and '{}'", left, right);
+  }
+  return {};
+}
+
+}  // namespace
+
+int follow_run(const ResolvedConfig& config, const TrainerConfig& fields, Device& device,
+               const StopSignals& signals, World& world) {
+  try {
+    follow_run_in(config, fields, device, signals, world);
+    return signals.requested() ? signals.exit_code() : 0;
+  } catch (const Error& failure) {
+    world.leave({.text = failure.message(), .plugin = failure.plugin(), .key = failure.key()});
+    return failure.exit_code();
+  } catch (const std::exception& failure) {
+    world.leave({.text = failure.what()});
+    return RunError("").exit_code();
+  }
+}
+
+void check_same(const ResolvedConfig& config, const Device& device, World& world) {
+  const std::vector<std::string> all = all_gather_text(world, description_of(config, device));
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    throw ConfigError(Diagnostic{
+        .path = "mesh.processes",
+        .what = fmt::format("process {} of {} differs from process 0: {}", rank, all.size(),
+                            difference(all[0], all[rank])),
+        .hint = "start all processes with the same config, version, plugins and kind of machine"});
+  }
+}
+
+}  // namespace trivet
