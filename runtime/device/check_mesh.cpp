@@ -27,6 +27,11 @@ namespace {
 void check_hosts(const ResolvedConfig& config) {
   const ExperimentConfig& experiment = config.experiment;
   const std::int64_t hosts = infeed_hosts(experiment), processes = experiment.mesh.processes;
+  const Value* index = experiment.task.fields().find_path("train_input.infeed_host_index");
+  if (processes > 1 && index != nullptr && *index != Value(std::int64_t{0})) {
+    refuse(config, "task.train_input.infeed_host_index",
+           "is " + to_toml(*index) + ", and each process of a run has one of its own", "remove it");
+  }
   if (hosts == 1 || hosts == processes) return;
   refuse(config, "task.train_input.num_infeed_hosts",
          fmt::format("is {}, and mesh.processes is {}", hosts, processes),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "processes/follower.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -122,7 +123,7 @@ int follow_run(const ResolvedConfig& config, const TrainerConfig& fields, Device
                const StopSignals& signals, World& world) {
   try {
     follow_run_in(config, fields, device, signals, world);
-    return signals.requested() ? signals.exit_code() : 0;
+    return 0;  // a stop is the run's, and rank 0 has its exit code
   } catch (const Error& failure) {
     world.leave({.text = failure.message(), .plugin = failure.plugin(), .key = failure.key()});
     return failure.exit_code();

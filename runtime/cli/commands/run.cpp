@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // trivet run CONFIG [K=V ...]
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -99,8 +100,13 @@ std::unique_ptr<World> join(const RunEngine& engine, const MeshConfig& mesh) {
   return std::make_unique<World>(*engine.engine, engine.key);
 }
 
-// Whether a launcher has started this process, and another one reports errors.
-bool is_follower(HostCatalog& catalog) {
+// Whether another process of the same run reports errors. Launchers also start many runs of one
+// process each, so that the words must ask for processes.
+bool is_follower(HostCatalog& catalog, std::span<const std::string> words) {
+  const bool asks = std::ranges::any_of(words, [](const std::string& word) {
+    return word.starts_with("--processes") || word.starts_with("mesh.processes=");
+  });
+  if (!asks) return false;
   try {
     return run_engine({}, catalog.keys("collective")).rank > 0;
   } catch (const Error&) {
@@ -152,7 +158,7 @@ int run_run(std::span<const std::string> words) {
   try {
     return run_config(given, catalog, words);
   } catch (const Error& failure) {
-    if (!is_follower(catalog)) throw;
+    if (!is_follower(catalog, words)) throw;
     return failure.exit_code();
   }
 }

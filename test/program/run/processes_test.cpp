@@ -269,6 +269,9 @@ TEST_CASE("a number of processes that cannot be is refused before any is started
       {"--processes 2 mesh.timeout=0", "mesh.timeout"},
       {"--processes 2 task.train_input.num_infeed_hosts=4 task.train_input.batch_size=2",
        "task.train_input.num_infeed_hosts: is 4, and mesh.processes is 2"},
+      {"--processes 2 task.train_input.num_infeed_hosts=2 task.train_input.batch_size=4 "
+       "task.train_input.infeed_host_index=1",
+       "task.train_input.infeed_host_index: is 1, and each process of a run has one of its own"},
   };
   for (const Case& refused : cases) {
     const TempDir dir;
