@@ -92,6 +92,27 @@ TEST_CASE("any number of processes ends in the bytes of one") {
   check_equal(run_with("odd3", odd + "--processes 3"), run_with("odd1", odd));
 }
 
+TEST_CASE("processes share states, several tasks, and stages of a training") {
+  const TempDir dir;
+  for (const std::string name : {"vision/mobilenet", "vision/multitask", "vision/progressive"}) {
+    std::vector<std::string> bytes;
+    for (const std::string count : {"1", "2"}) {
+      const fs::path workdir = dir.path() / (name.substr(7) + count);
+      const ShellResult result = run(config(name + ".toml"), workdir,
+                                     "mesh.ici_mesh_shape=[2,1,1] runtime.threads=1 "
+                                     "trainer.train_steps=4 --processes " +
+                                         count);
+      INFO(result.output);
+      REQUIRE(result.exit_code == 0);
+      const fs::path checkpoint = checkpoint_of(workdir, 4);
+      bytes.push_back(read_file(checkpoint / "model.safetensors") +
+                      read_file(checkpoint / "optimizer.safetensors") + record_values(workdir));
+    }
+    INFO(name);
+    CHECK((bytes[0] == bytes[1]));
+  }
+}
+
 TEST_CASE("MPI's processes end in the bytes of one", "[nosan]") {
   if (!fs::exists(plugin_dir() / "mpi.so")) {
     WARN("the plugin mpi is not built");

@@ -2,15 +2,13 @@
 // Sums over processes, whose place threads take here, against the sum of one process.
 #include "trivet/tensor/mesh_shards.h"
 
-#include <barrier>
 #include <bit>
 #include <cmath>
-#include <cstring>
-#include <thread>
 
 #include <catch2/catch.hpp>
 
 #include "support/plugins.h"
+#include "support/thread_group.h"
 #include "trivet/error.h"
 #include "trivet/tensor/canonical_sum.h"
 
@@ -22,76 +20,9 @@ using trivet::MeshConfig;
 using trivet::MeshShards;
 using trivet::ProcessGroup;
 using trivet::Tensor;
-
-// What the ranks of a group show each other.
-struct Shared {
-  explicit Shared(int size) : together(size), shown(static_cast<std::size_t>(size)) {}
-  std::barrier<> together;
-  std::vector<std::span<const std::byte>> shown;
-};
-
-class ThreadGroup final : public ProcessGroup {
- public:
-  ThreadGroup(Shared& shared, int rank) : shared_(shared), rank_(rank) {}
-
-  int rank() const override { return rank_; }
-  int size() const override { return static_cast<int>(shared_.shown.size()); }
-
-  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
-    exchange(mine, [&] {
-      for (std::size_t r = 0; r < shared_.shown.size(); ++r) {
-        copy(shared_.shown[r], all.subspan(r * mine.size(), mine.size()));
-      }
-    });
-  }
-  // Only for equal counts of this rank's part on all ranks, as sums have them.
-  void all_to_all(std::span<const std::byte> mine, std::span<const std::uint64_t> to,
-                  std::span<std::byte> theirs, std::span<const std::uint64_t> from) override {
-    std::size_t begin = 0;
-    for (int r = 0; r < rank_; ++r) begin += to[static_cast<std::size_t>(r)];
-    exchange(mine, [&] {
-      std::size_t out = 0;
-      for (std::size_t r = 0; r < shared_.shown.size(); ++r) {
-        copy(shared_.shown[r].subspan(begin, from[r]), theirs.subspan(out, from[r]));
-        out += from[r];
-      }
-    });
-  }
-  void broadcast(std::span<std::byte> data, int root) override {
-    exchange(data, [&] {
-      if (rank_ != root) copy(shared_.shown[static_cast<std::size_t>(root)], data);
-    });
-  }
-
- private:
-  template <class Read>
-  void exchange(std::span<const std::byte> mine, const Read& read) {
-    shared_.shown[static_cast<std::size_t>(rank_)] = mine;
-    shared_.together.arrive_and_wait();
-    read();
-    shared_.together.arrive_and_wait();
-  }
-  static void copy(std::span<const std::byte> from, std::span<std::byte> to) {
-    if (!to.empty()) std::memcpy(to.data(), from.data(), to.size());
-  }
-
-  Shared& shared_;
-  const int rank_;
-};
-
-// Runs this on each of several ranks at once.
-template <class Body>
-void on_ranks(int count, const Body& body) {
-  Shared shared(count);
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < count; ++rank) {
-    threads.emplace_back([&, rank] {
-      ThreadGroup group(shared, rank);
-      body(group);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-}
+using trivet::test::on_ranks;
+using trivet::test::SharedRanks;
+using trivet::test::ThreadGroup;
 
 // Values of all sizes, so that each order of a sum has other bits.
 std::vector<float> values_of(std::int64_t shard, std::int64_t count) {
@@ -199,7 +130,7 @@ TEST_CASE("one process has all shards, and a wrong number of processes or values
   CHECK(alone.gather(numbers) == std::vector<double>(std::begin(numbers), std::end(numbers)));
   CHECK_THROWS_AS(alone.gather(std::span(numbers).first(5)), trivet::Error);
   CHECK(MeshShards().total() == 1);
-  Shared shared(3);
+  SharedRanks shared(3);
   ThreadGroup group(shared, 0);
   CHECK_THROWS_WITH(MeshShards(mesh_of({4, 1, 1}), &group),
                     "3 processes cannot share the 4 shards of the mesh");

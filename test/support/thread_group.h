@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads in place of the processes of a trivet::ProcessGroup.
+#pragma once
+
+#include <barrier>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "trivet/backend/process_group.h"
+
+namespace trivet::test {
+
+// What the ranks of a group show each other.
+struct SharedRanks {
+  explicit SharedRanks(int size) : together(size), shown(static_cast<std::size_t>(size)) {}
+  std::barrier<> together;
+  std::vector<std::span<const std::byte>> shown;
+};
+
+class ThreadGroup final : public ProcessGroup {
+ public:
+  ThreadGroup(SharedRanks& shared, int rank) : shared_(shared), rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(shared_.shown.size()); }
+
+  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    exchange(mine, [&] {
+      for (std::size_t r = 0; r < shared_.shown.size(); ++r) {
+        copy(shared_.shown[r], all.subspan(r * mine.size(), mine.size()));
+      }
+    });
+  }
+  // Only for equal counts of this rank's part on all ranks, as sums have them.
+  void all_to_all(std::span<const std::byte> mine, std::span<const std::uint64_t> to,
+                  std::span<std::byte> theirs, std::span<const std::uint64_t> from) override {
+    std::size_t begin = 0;
+    for (int r = 0; r < rank_; ++r) begin += to[static_cast<std::size_t>(r)];
+    exchange(mine, [&] {
+      std::size_t out = 0;
+      for (std::size_t r = 0; r < shared_.shown.size(); ++r) {
+        copy(shared_.shown[r].subspan(begin, from[r]), theirs.subspan(out, from[r]));
+        out += from[r];
+      }
+    });
+  }
+  void broadcast(std::span<std::byte> data, int root) override {
+    exchange(data, [&] {
+      if (rank_ != root) copy(shared_.shown[static_cast<std::size_t>(root)], data);
+    });
+  }
+
+ private:
+  template <class Read>
+  void exchange(std::span<const std::byte> mine, const Read& read) {
+    shared_.shown[static_cast<std::size_t>(rank_)] = mine;
+    shared_.together.arrive_and_wait();
+    read();
+    shared_.together.arrive_and_wait();
+  }
+  static void copy(std::span<const std::byte> from, std::span<std::byte> to) {
+    if (!to.empty()) std::memcpy(to.data(), from.data(), to.size());
+  }
+
+  SharedRanks& shared_;
+  const int rank_;
+};
+
+// Runs this on each of several ranks at once.
+template <class Body>
+void on_ranks(int count, const Body& body) {
+  SharedRanks shared(count);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < count; ++rank) {
+    threads.emplace_back([&, rank] {
+      ThreadGroup group(shared, rank);
+      body(group);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace trivet::test
