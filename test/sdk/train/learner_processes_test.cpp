@@ -58,7 +58,8 @@ struct Result {
 };
 
 // One update from the parts of the shards of this process.
-Result update(std::span<const Part> parts, ProcessGroup* group) {
+Result update(std::span<const Part> parts, ProcessGroup* group,
+              const trivet::GradientClipConfig& clip = {}) {
   const auto device = trivet::test::open_device("tiny/Backend");
   trivet::ParameterStore store(*device, trivet::RngKey(1));
   trivet::Scope scope(store);
@@ -69,7 +70,7 @@ Result update(std::span<const Part> parts, ProcessGroup* group) {
   std::vector<trivet::LearnerRule> rules;
   rules.push_back(
       {.optimizer = std::make_unique<Plain>(), .learning_rate = std::make_unique<One>()});
-  Learner learner(store, std::move(rules), {.skip_bad_updates = true});
+  Learner learner(store, std::move(rules), {.clip = clip, .skip_bad_updates = true});
   const MeshShards shards(mesh_of(static_cast<std::int64_t>(parts.size())), group);
   Learner::Step step = learner.begin({.shards = shards, .loss_bound = 10});
   for (std::int64_t i = shards.first(); i < shards.first() + shards.count(); ++i) {
@@ -87,10 +88,12 @@ Result update(std::span<const Part> parts, ProcessGroup* group) {
           step.last_update().gradient_norm};
 }
 
-std::vector<Result> on_processes(int count, std::span<const Part> parts) {
+std::vector<Result> on_processes(int count, std::span<const Part> parts,
+                                 const trivet::GradientClipConfig& clip = {}) {
+  trivet::test::open_device("tiny/Backend");  // loads the plugin, once
   std::vector<Result> results(static_cast<std::size_t>(count));
   trivet::test::on_ranks(count, [&](ProcessGroup& group) {
-    results[static_cast<std::size_t>(group.rank())] = update(parts, &group);
+    results[static_cast<std::size_t>(group.rank())] = update(parts, &group, clip);
   });
   return results;
 }
@@ -121,6 +124,11 @@ TEST_CASE("an update that is bad in one process is skipped in all") {
       CHECK(result.skipped);
       CHECK(result.both == std::vector<float>(2, 1));
     }
+  }
+  // The square of this gradient is infinite in float, and the limit on each part makes it 0.
+  const Part huge[] = {{1, 1, 2}, {3e30F, 1, 2}, {1, 1, 2}, {1, 1, 2}};
+  for (const Result& result : on_processes(2, huge, {.global_norm = 1, .each_part = true})) {
+    CHECK(result.skipped);
   }
   // One loss above the bound, whose mean is below it.
   const Part one_high[] = {{1, 1, 2}, {1, 1, 2}, {1, 1, 2}, {1, 1, 30}};
