@@ -67,8 +67,14 @@ World::World(const tv_collective& engine, std::string key)
 }
 
 World::~World() {
-  // After a failure somebody may be gone, for whom this would wait.
-  if (failed_ || std::uncaught_exceptions() > exceptions_) return;
+  // After a failure somebody may be gone, for whom this would wait. The engine keeps its requests
+  // and their buffers until the process ends.
+  if (failed_ || std::uncaught_exceptions() > exceptions_) {
+    static auto* const unfinished = new std::vector<Unfinished>();
+    unfinished->push_back(
+        {comm_, std::move(notices_), std::move(notice_requests_), std::move(abandoned_)});
+    return;
+  }
   try {
     end();
     engine_.finish(comm_);
@@ -110,11 +116,16 @@ bool World::has_ended(tv_request*& request, const char* function) {
 
 void World::wait(tv_request* request, const char* function) {
   const double start = steady_seconds();
-  poll(request, function, start);
+  try {
+    poll(request, function, start);
+  } catch (...) {
+    abandoned_.push_back(request);
+    throw;
+  }
   if (timeout_ != kNoLimit) waited_ += steady_seconds() - start;
 }
 
-void World::poll(tv_request* request, const char* function, double start) {
+void World::poll(tv_request*& request, const char* function, double start) {
   double checked = start;
   while (!has_ended(request, function)) {
     const double now = steady_seconds();
@@ -182,7 +193,8 @@ void World::leave(const Failure& failure) noexcept {
     tv_request* request = nullptr;
     check(engine_.receive(comm_, &never, 1, 0, kNoticeTag, &request), "receive");
     const double end = steady_seconds() + kLeavingSeconds;
-    while (!has_ended(request, "receive") && steady_seconds() < end) ::usleep(kIdleMicroseconds);
+    tv_request*& waited = abandoned_.emplace_back(request);
+    while (!has_ended(waited, "receive") && steady_seconds() < end) ::usleep(kIdleMicroseconds);
   } catch (const std::exception&) {
     // Rank 0 is gone.
   }

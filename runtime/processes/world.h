@@ -70,10 +70,16 @@ class World final : public ProcessGroup {
   void check(tv_status status, const char* function);
   bool has_ended(tv_request*& request, const char* function);
   void wait(tv_request* request, const char* function);
-  void poll(tv_request* request, const char* function, double start);
+  void poll(tv_request*& request, const char* function, double start);
   void check_notices();
   void expect_notice(int rank);
   void end();
+
+  struct Unfinished {
+    tv_comm* comm;
+    std::vector<Notice> notices;
+    std::vector<tv_request*> requests, abandoned;
+  };
 
   const tv_collective& engine_;
   std::string key_;
@@ -87,6 +93,7 @@ class World final : public ProcessGroup {
   const int exceptions_;                        // on their way when this was made
   std::vector<Notice> notices_{};               // of rank 0: by rank
   std::vector<tv_request*> notice_requests_{};  // null: it has come
+  std::vector<tv_request*> abandoned_{};        // whose waits have failed
 };
 
 }  // namespace trivet
