@@ -21,7 +21,7 @@ namespace {
 constexpr double kSpinningSeconds = 50e-6, kYieldingSeconds = 5e-3;
 constexpr unsigned kBusyMicroseconds = 50, kIdleMicroseconds = 1000;
 constexpr std::int32_t kNoticeTag = 32'767;
-// What fails on all is reported best by rank 0, which has this time to come to it.
+// Rank 0 reports a failure of all processes best, and has this time to come to it itself.
 constexpr double kNoticeSeconds = 1;
 constexpr double kLeavingSeconds = 10;
 
