@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads in place of the processes of a trivet::ProcessGroup.
+// A trivet::ProcessGroup of threads of one process.
 #pragma once
 
 #include <barrier>

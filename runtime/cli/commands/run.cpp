@@ -131,6 +131,10 @@ int run_config(const ConfigArguments& given, HostCatalog& catalog,
   request.evaluation = evaluation_name(given, request.config.experiment.mode);
   request.profile = asked_profile(given, request.config.experiment.mode);
   const ExperimentConfig& experiment = request.config.experiment;
+  if (given.arguments.has("processes") && !trains(experiment.mode)) {
+    throw UsageError("--processes requires a mode that trains",
+                     {.hint = "an evaluation is one process"});
+  }
   std::unique_ptr<World> world;
   if (is_of_many(experiment)) {
     const RunEngine engine = run_engine(experiment.mesh, catalog.keys("collective"));

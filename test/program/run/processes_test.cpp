@@ -162,6 +162,25 @@ TEST_CASE("a bad step is undone by all processes as by one") {
   }
 }
 
+TEST_CASE("a process that fails alone is named, and a summary has costs of each process") {
+  const TempDir dir;
+  const std::string words = std::string(kSmallRun) +
+                            "mode=train mesh.ici_mesh_shape=[2,1,1] trainer.train_steps=8 "
+                            "--processes 2 ";
+  const auto local = config("vision/local.toml");
+  const fs::path workdir = dir.path() / "run";
+  REQUIRE(run(local, workdir, words).exit_code == 0);
+  CHECK(json_of(workdir / "summary.json").at("waited_seconds").size() == 2);
+  // A file where process 1 needs a directory.
+  fs::create_directories(dir.path() / "bad");
+  dir.write("bad/ranks", "");
+  const ShellResult failed = run(local, dir.path() / "bad", words);
+  INFO(failed.output);
+  CHECK(failed.exit_code == 1);
+  CHECK_THAT(failed.output, Contains("process 1 of 2: ") && Contains("ranks"));
+  CHECK(state_of(dir.path() / "bad") == "failed");
+}
+
 TEST_CASE("a launcher learns from one file that a run of several processes is done") {
   const TempDir dir;
   const std::string settings = "TRIVET_DONE_FILE=" + quoted((dir.path() / "done").string()) + " ";
@@ -286,6 +305,7 @@ TEST_CASE("a number of processes that cannot be is refused before any is started
       {"--processes 3", "mesh.processes: is 3; this mesh of 8 devices can be shared by 1, 2, 4, 8"},
       {"--processes 0", "mesh.processes: must be >= 1, found 0"},
       {"--processes two", "mesh.processes"},
+      {"--processes 2 --mode eval", "--processes requires a mode that trains"},
       {"--processes 2 mesh.collective=local/Nothing", "mesh.collective"},
       {"--processes 2 mesh.timeout=0", "mesh.timeout"},
       {"--processes 2 task.train_input.num_infeed_hosts=4 task.train_input.batch_size=2",

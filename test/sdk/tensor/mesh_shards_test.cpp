@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over processes, whose place threads take here, against the sum of one process.
+// Sums over processes against the sum of one process; threads act as the processes.
 #include "trivet/tensor/mesh_shards.h"
 
 #include <bit>

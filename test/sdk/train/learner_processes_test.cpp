@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates of a learner whose shards several processes have, in whose place threads are.
+// Updates of a learner whose shards several processes share; threads act as the processes.
 #include <cmath>
 #include <limits>
 
