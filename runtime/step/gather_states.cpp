@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "trivet/backend/process_group.h"
 #include "trivet/config/json.h"
 
 namespace trivet {

@@ -20,7 +20,7 @@
 #include "trivet/summary_writer.h"
 #include "trivet/task.h"
 #include "trivet/train/checkpoint.h"
-#include "trivet/train/learner.h"
+#include "trivet/train/learner_options.h"
 #include "trivet/train/logs.h"
 
 namespace trivet {

@@ -5,7 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "trivet/backend/mesh.h"
 #include "trivet/backend/mesh_layout.h"
+#include "trivet/backend/process_group.h"
 #include "trivet/error.h"
 #include "trivet/tensor/device.h"
 

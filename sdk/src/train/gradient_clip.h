@@ -8,7 +8,8 @@
 
 #include <vector>
 
-#include "trivet/train/learner.h"
+#include "trivet/layer/parameter_store.h"
+#include "trivet/train/learner_options.h"
 
 namespace trivet::detail {
 

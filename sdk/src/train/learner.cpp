@@ -148,7 +148,11 @@ void Learner::Impl::throw_not_finite(std::int64_t step) {
 }
 
 Learner::Learner(ParameterStore& store, std::unique_ptr<Optimizer> optimizer,
-                 std::unique_ptr<Schedule> learning_rate, GradientClipConfig clip)
+                 std::unique_ptr<Schedule> learning_rate)
+    : Learner(store, std::move(optimizer), std::move(learning_rate), GradientClipConfig{}) {}
+
+Learner::Learner(ParameterStore& store, std::unique_ptr<Optimizer> optimizer,
+                 std::unique_ptr<Schedule> learning_rate, const GradientClipConfig& clip)
     : Learner(store, one_rule(std::move(optimizer), std::move(learning_rate)), {.clip = clip}) {}
 
 Learner::Learner(ParameterStore& store, std::vector<LearnerRule> rules, LearnerOptions options)

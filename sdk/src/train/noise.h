@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "trivet/train/learner.h"
+#include "trivet/layer/parameter_store.h"
+#include "trivet/train/learner_options.h"
 
 namespace trivet::detail {
 

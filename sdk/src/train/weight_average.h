@@ -6,7 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/train/learner.h"
+#include "trivet/layer/parameter_store.h"
+#include "trivet/train/learner_options.h"
 
 namespace trivet::detail {
 

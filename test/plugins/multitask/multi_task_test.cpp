@@ -16,6 +16,7 @@
 #include "trivet/error.h"
 #include "trivet/plugin/registry.h"
 #include "trivet/task.h"
+#include "trivet/train/learner_options.h"
 
 using namespace trivet;
 using Catch::Contains;

@@ -12,6 +12,7 @@
 #include "trivet/error.h"
 #include "trivet/plugin/registry.h"
 #include "trivet/train/learner.h"
+#include "trivet/train/learner_options.h"
 
 namespace optim_optimizers_test {
 namespace {

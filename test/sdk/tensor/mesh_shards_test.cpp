@@ -9,6 +9,7 @@
 
 #include "support/plugins.h"
 #include "support/thread_group.h"
+#include "trivet/backend/mesh.h"
 #include "trivet/error.h"
 #include "trivet/tensor/canonical_sum.h"
 

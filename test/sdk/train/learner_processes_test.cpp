@@ -7,8 +7,10 @@
 
 #include "support/plugins.h"
 #include "support/thread_group.h"
+#include "trivet/backend/mesh.h"
 #include "trivet/layer/scope.h"
 #include "trivet/train/learner.h"
+#include "trivet/train/learner_options.h"
 
 namespace learner_processes_test {
 namespace {

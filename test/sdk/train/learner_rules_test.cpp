@@ -11,6 +11,7 @@
 #include "support/plugins.h"
 #include "trivet/error.h"
 #include "trivet/train/learner.h"
+#include "trivet/train/learner_options.h"
 
 namespace learner_rules_test {
 namespace {

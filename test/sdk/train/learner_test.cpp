@@ -11,6 +11,7 @@
 #include "support/plugins.h"
 #include "trivet/error.h"
 #include "trivet/layer/scope.h"
+#include "trivet/train/learner_options.h"
 
 namespace learner_test {
 namespace {

@@ -12,6 +12,7 @@
 #include "trivet/error.h"
 #include "trivet/layer/scope.h"
 #include "trivet/train/learner.h"
+#include "trivet/train/learner_options.h"
 
 namespace noise_test {
 namespace {

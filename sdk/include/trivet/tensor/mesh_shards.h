@@ -9,13 +9,14 @@
 #include <span>
 #include <vector>
 
-#include "trivet/backend/mesh.h"
-#include "trivet/backend/process_group.h"
 #include "trivet/backend/sum_tree.h"
 #include "trivet/base/export.h"
 #include "trivet/tensor.h"
 
 namespace trivet {
+
+struct MeshConfig;   // trivet/backend/mesh.h
+class ProcessGroup;  // trivet/backend/process_group.h
 
 class TRIVET_API MeshShards {
  public:
