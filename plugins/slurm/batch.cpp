@@ -116,17 +116,24 @@ std::vector<std::string> resource_arguments(const Job& job, const SlurmConfig& c
 }
 
 // srun passes signals on, has the highest exit code of the processes, and sets SLURM_PROCID. It
-// takes no cores per task from sbatch.
-std::vector<std::string> starter_of(const Job& job) {
+// takes no cores per task from sbatch. The processes of a run end together, with any exit code; if
+// one is killed, srun ends the others after a while.
+std::vector<std::string> starter_of(const Job& job, const SlurmConfig& config) {
   if (job.replicas == 1) return {};
-  return {"/usr/bin/env",
-          "srun",
-          "--nodes=" + std::to_string(job.nodes),
-          "--ntasks=" + std::to_string(job.replicas),
-          "--ntasks-per-node=" + std::to_string(replicas_on_node(job)),
-          "--cpus-per-task=" + std::to_string(job.cores),
-          "--label",
-          "--"};
+  std::vector<std::string> words = {"/usr/bin/env",
+                                    "srun",
+                                    "--nodes=" + std::to_string(job.nodes),
+                                    "--ntasks=" + std::to_string(job.replicas),
+                                    "--ntasks-per-node=" + std::to_string(replicas_on_node(job)),
+                                    "--cpus-per-task=" + std::to_string(job.cores)};
+  if (!job.communicates) {
+    words.push_back("--label");
+  } else {
+    words.insert(words.end(), {"--kill-on-bad-exit=0", "--wait=10"});
+    if (!config.mpi.empty()) words.push_back("--mpi=" + config.mpi);
+  }
+  words.push_back("--");
+  return words;
 }
 
 std::vector<std::string> array_arguments(const Submission& submission, const SlurmConfig& config,

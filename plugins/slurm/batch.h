@@ -17,10 +17,11 @@ namespace trivet::slurm {
 // come last, so that they win.
 std::vector<std::string> resource_arguments(const launch::Job& job, const SlurmConfig& config);
 
+// The words that start the replicas of a job in its allocation; empty for one process.
+std::vector<std::string> starter_of(const launch::Job& job, const SlurmConfig& config);
+
 // Returns the options of an array: name, tasks, directory, and dependency ("aftercorr:12", or
 // empty).
-// The words that start the replicas of a job in its allocation; empty for one process.
-std::vector<std::string> starter_of(const launch::Job& job);
 std::vector<std::string> array_arguments(const Submission& submission, const SlurmConfig& config,
                                          const std::string& dependency);
 

@@ -19,6 +19,7 @@ struct SlurmConfig : launch::OrchestratorConfig {
   std::int64_t max_array_size = 0;
   bool requeue = true;
   Duration grace = 30;
+  std::string mpi = "pmix";
   std::vector<std::string> sbatch_args;
   Duration timeout = 60;
 
@@ -37,6 +38,10 @@ TRIVET_CONFIG(
      at_most(4'000'000)),
     (requeue, "Queues a job again when it is preempted, runs out of time or its node fails."),
     (grace, "Time that a job has to save when it is cancelled or its time is up."),
+    (mpi,
+     "How srun lets the processes of a run find each other (its option --mpi): \"pmix\" for Open "
+     "MPI, \"pmi2\" for MPICH; `srun --mpi=list` lists what the cluster has. Empty: the cluster's "
+     "default."),
     (sbatch_args, "Further arguments of sbatch: [\"--constraint=ib\", \"--exclusive\"]."),
     (timeout, "Time limit of a Slurm command."))
 

@@ -155,7 +155,9 @@ void Submitter::submit_array(const Tasks& tasks, const std::string& dependency) 
   submission.array.env = {{"OMP_NUM_THREADS", std::to_string(job.cores)}};
   submission.array.pass_env = {"SLURM_*", "SLURMD_NODENAME", "CUDA_VISIBLE_DEVICES",
                                "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"};
-  submission.array.starter = starter_of(job);
+  submission.array.starter = starter_of(job, config_);
+  // On SIGTERM srun kills its tasks at once. SIGUSR1 it hands on, and a run stops as after SIGTERM.
+  if (job.communicates) submission.array.end_signal = SIGUSR1;
   for (const auto& [task, wanted] : tasks) {
     submission.array.wids[static_cast<std::size_t>(task)] = wanted.unit->wid;
     submission.attempts[static_cast<std::size_t>(task)] = std::max(

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "processes/run_engine.h"
 
+#include <cstdlib>
+#include <string_view>
 #include <utility>
+
+#include <fmt/core.h>
 
 #include "processes/world.h"
 #include "trivet/error.h"
@@ -36,6 +40,18 @@ RunEngine run_engine(const MeshConfig& mesh, std::span<const std::string> keys) 
                                        ", and no plugin offers an engine between processes",
                                .hint = "trivet plugins lists what was found; set mesh.processes=1 "
                                        "for the same results from one process"});
+}
+
+void refuse_lone_tasks(const RunEngine& engine, const MeshConfig& mesh) {
+  const char* tasks = std::getenv("SLURM_STEP_NUM_TASKS");
+  if (engine.is_launched() || tasks == nullptr || std::string_view(tasks) == "1") return;
+  throw ConfigError(Diagnostic{
+      .path = "mesh.processes",
+      .what = fmt::format("is {}, and srun has started {} processes that do not find each other by "
+                          "{}",
+                          mesh.processes, tasks, engine.key),
+      .hint = "srun --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH; or one process with the cores "
+              "of all and --processes N"});
 }
 
 }  // namespace trivet

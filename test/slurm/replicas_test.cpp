@@ -44,9 +44,22 @@ TEST_CASE("slurm: replicas are tasks on nodes, with what each needs") {
     INFO(option);
     CHECK(has(arguments, option));
   }
-  CHECK(starter_of(job) == Words{"/usr/bin/env", "srun", "--nodes=2", "--ntasks=4",
-                                 "--ntasks-per-node=2", "--cpus-per-task=3", "--label", "--"});
-  CHECK(starter_of(Job()).empty());
+  const Words started = {"/usr/bin/env",        "srun",
+                         "--nodes=2",           "--ntasks=4",
+                         "--ntasks-per-node=2", "--cpus-per-task=3"};
+  const auto with = [&](const Words& more) {
+    Words all = started;
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  CHECK(starter_of(job, {}) == with({"--label", "--"}));
+  CHECK(starter_of(Job(), {}).empty());
+  // The processes of a run find each other, and end by themselves.
+  job.communicates = true;
+  CHECK(starter_of(job, {}) == with({"--kill-on-bad-exit=0", "--wait=10", "--mpi=pmix", "--"}));
+  trivet::slurm::SlurmConfig config;
+  config.mpi = "";
+  CHECK(starter_of(job, config) == with({"--kill-on-bad-exit=0", "--wait=10", "--"}));
 }
 
 TEST_CASE("slurm: the script of a job with replicas starts them with srun") {

@@ -78,9 +78,9 @@ void SlurmCluster::write_config(int nodes, int cores, const std::string& setting
       // Also how long a job that is queued again waits; 5 is the least.
       "AuthInfo=socket=" +
       base + "/munge.socket,cred_expire=5\nStateSaveLocation=" + base +
-      "/state\nSlurmdSpoolDir=" + base + "/spool-%n\nTmpFS=" + base + "\nSlurmctldPidFile=" + base +
-      "/slurmctld.pid\nSlurmdPidFile=" + base + "/slurmd-%n.pid\nSlurmctldLogFile=" + base +
-      "/slurmctld.log\nSlurmdLogFile=" + base +
+      "/state\nSlurmdSpoolDir=" + base + "/spool-%n\nTmpFS=" + base +
+      "/tmp-%n\nSlurmctldPidFile=" + base + "/slurmctld.pid\nSlurmdPidFile=" + base +
+      "/slurmd-%n.pid\nSlurmctldLogFile=" + base + "/slurmctld.log\nSlurmdLogFile=" + base +
       "/slurmd-%n.log\n"
       "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nSwitchType=switch/none\n"
       "JobAcctGatherType=jobacct_gather/none\nMpiDefault=none\n"
@@ -112,6 +112,9 @@ void SlurmCluster::write_config(int nodes, int cores, const std::string& setting
   for (int i = 0; i < 128; ++i) key += static_cast<char>(random());
   ::chmod(folder_.write("munge.key", key).c_str(), 0400);
   fs::create_directory(file("state"));
+  for (int node = 1; node <= nodes; ++node) {
+    fs::create_directory(file("tmp-n" + std::to_string(node)));
+  }
 }
 
 SlurmCluster::SlurmCluster(int nodes, int cores, const std::string& settings) {

@@ -107,8 +107,11 @@ bool is_follower(HostCatalog& catalog, std::span<const std::string> words) {
     return word.starts_with("--processes") || word.starts_with("mesh.processes=");
   });
   if (!asks) return false;
+  const char* task = std::getenv("SLURM_PROCID");
   try {
-    return run_engine({}, catalog.keys("collective")).rank > 0;
+    const RunEngine engine = run_engine({}, catalog.keys("collective"));
+    if (!engine.is_launched() && task != nullptr) return std::string_view(task) != "0";
+    return engine.rank > 0;
   } catch (const Error&) {
     return false;
   }
@@ -138,6 +141,7 @@ int run_config(const ConfigArguments& given, HostCatalog& catalog,
   std::unique_ptr<World> world;
   if (is_of_many(experiment)) {
     const RunEngine engine = run_engine(experiment.mesh, catalog.keys("collective"));
+    refuse_lone_tasks(engine, experiment.mesh);
     if (!engine.is_launched()) {
       check_config(request.config);
       done.hand_on();

@@ -99,7 +99,7 @@ void LaunchedExperiment::Impl::plan() {
   location.working_directory = facts.string_or("working_directory");
   files.emplace(location.working_directory, directory, recorded != nullptr ? *recorded : Value());
   plans = plan_jobs(launch, *files);
-  ask_for_swept(plans, *orchestrator);
+  ask_about_jobs(plans, *orchestrator);
   location.xid = facts.find("xid")->as_integer();
   location.name = facts.string_or("name");
   location.author = facts.string_or("author");

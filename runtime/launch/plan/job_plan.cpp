@@ -232,8 +232,9 @@ bool is_run(const JobPlan& plan) {
   return is_own && !words.empty() && words[0].name.empty() && words[0].value == Value("run");
 }
 
-void ask_for_swept(std::vector<JobPlan>& plans, const launch::Orchestrator& orchestrator) {
+void ask_about_jobs(std::vector<JobPlan>& plans, const launch::Orchestrator& orchestrator) {
   for (JobPlan& plan : plans) {
+    plan.orchestrator_starts_replicas = orchestrator.takes_replicas();
     plan.orchestrator_gives = [&orchestrator, job = plan.name](std::string_view swept) {
       return orchestrator.gets(job, swept);
     };

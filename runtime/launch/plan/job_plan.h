@@ -35,6 +35,7 @@ struct JobPlan {
 
   // Orchestrator::gets for this job. Empty: always true.
   std::function<bool(std::string_view swept)> orchestrator_gives{};
+  bool orchestrator_starts_replicas = false;  // Orchestrator::takes_replicas
 
   // Whether the job takes a swept name.
   bool gets(const std::string& swept) const;
@@ -43,8 +44,9 @@ struct JobPlan {
 // Whether the job is a run of this program.
 bool is_run(const JobPlan& plan);
 
-// Lets the orchestrator decide which jobs a sweep is for. It must outlive the plans.
-void ask_for_swept(std::vector<JobPlan>& plans, const launch::Orchestrator& orchestrator);
+// Lets the orchestrator decide which jobs a sweep is for and who starts processes. It must outlive
+// the plans.
+void ask_about_jobs(std::vector<JobPlan>& plans, const launch::Orchestrator& orchestrator);
 
 // Adds the files of the jobs to `files`. Throws ConfigError with all errors: conflicts, no jobs,
 // jobs without a target, unknown or cyclic `after`, missing programs, scripts and files.

@@ -101,10 +101,9 @@ void refuse_too_many(const LaunchPlan& plan) {
 void ask_orchestrator(LaunchPlan& plan) {
   plan.asked = std::make_unique<AskedOrchestrator>(plan.launch.experiment, plan.root);
   const launch::Orchestrator& orchestrator = *plan.asked->orchestrator;
-  ask_for_swept(plan.jobs, orchestrator);
+  ask_about_jobs(plan.jobs, orchestrator);
   refuse_lost_names(plan.sweep, plan.jobs);
-  refuse_replicas(plan.jobs, std::string(plan.launch.experiment.orchestrator.key()),
-                  orchestrator.takes_replicas());
+  refuse_replicas(plan.jobs, plan.launch, plan.sweep.items);
   ask_for_units(plan);
 }
 

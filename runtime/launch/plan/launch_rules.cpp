@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "launch/plan/job_processes.h"
 #include "trivet/config/schema.h"
 #include "trivet/error.h"
 
@@ -68,14 +69,17 @@ void refuse_lost_names(const SweepItems& sweep, const std::vector<JobPlan>& plan
   }
 }
 
-void refuse_replicas(const std::vector<JobPlan>& plans, const std::string& orchestrator,
-                     bool takes_replicas) {
+void refuse_replicas(const std::vector<JobPlan>& plans, const ResolvedLaunch& launch,
+                     const std::vector<launch::SweepItem>& items) {
+  const std::string orchestrator(launch.experiment.orchestrator.key());
   Diagnostics diagnostics;
   for (const JobPlan& plan : plans) {
     const launch::JobConfig& config = plan.config;
     const launch::Platform platform =
         launch::parse_platform(config.platform.value_or("")).value_or(launch::Platform());
     const std::int64_t replicas = launch::replicas_of(config);
+    const JobProcesses processes =
+        processes_of(plan, launch, items.empty() ? launch::SweepItem() : items.front());
     const std::string path = joined_path("xp.jobs", plan.name);
     const auto refuse = [&](const std::string& field, const std::string& what,
                             const std::string& hint) {
@@ -87,19 +91,15 @@ void refuse_replicas(const std::vector<JobPlan>& plans, const std::string& orche
                          platform.replicas),
              "remove one of them");
     }
-    if (const std::int64_t nodes = config.nodes.value_or(replicas); replicas % nodes != 0) {
+    if (is_run(plan)) check_run_processes(plan, launch, items, orchestrator, diagnostics);
+    const std::int64_t nodes = config.nodes.value_or(processes.replicas);
+    if (processes.own == 1 && processes.replicas % nodes != 0) {
       refuse(".nodes",
-             fmt::format("{} replicas do not fit on {} nodes, the same number on each", replicas,
-                         nodes),
+             fmt::format("{} replicas do not fit on {} nodes, the same number on each",
+                         processes.replicas, nodes),
              "nodes divides replicas");
     }
-    if (replicas == 1) continue;
-    if (is_run(plan)) {
-      refuse(".replicas",
-             fmt::format("the job '{}' has {} replicas, but a run of trivet is one process",
-                         plan.name, replicas),
-             "GPUs of one machine: platform = \"cuda=2\"");
-    } else if (!takes_replicas) {
+    if (!is_run(plan) && replicas > 1 && !plan.orchestrator_starts_replicas) {
       refuse(".replicas",
              fmt::format("the job '{}' has {} replicas, but {} starts one process of a job",
                          plan.name, replicas, orchestrator),

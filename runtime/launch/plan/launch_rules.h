@@ -24,7 +24,7 @@ void refuse_shared_directories(const std::vector<launch::WorkUnit>& units,
 
 // Throws ConfigError for a job of several processes that the orchestrator or the job itself does
 // not support, and for replicas that contradict the platform or do not fit on the nodes.
-void refuse_replicas(const std::vector<JobPlan>& plans, const std::string& orchestrator,
-                     bool takes_replicas);
+void refuse_replicas(const std::vector<JobPlan>& plans, const ResolvedLaunch& launch,
+                     const std::vector<launch::SweepItem>& items);
 
 }  // namespace trivet

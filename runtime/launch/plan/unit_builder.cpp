@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
+#include <limits>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <fmt/core.h>
 
+#include "launch/plan/job_processes.h"
 #include "launch/plan/unit_config.h"
 #include "launch/store/experiment_id.h"
 #include "launch/store/experiment_store.h"
@@ -174,6 +176,13 @@ void add_module_path(Job& job, const JobProgram& program) {
   const char* passed = launch::passes_through(job, kName) ? std::getenv(kName) : nullptr;
   if (passed != nullptr) path += std::string(":") + passed;
   job.env.emplace_back(kName, path);
+}
+
+// Of as many processes. No machine has what does not fit.
+std::int64_t of_all(std::int64_t amount, std::int64_t processes) {
+  std::int64_t product = 0;
+  const bool is_too_much = __builtin_mul_overflow(amount, processes, &product);
+  return is_too_much ? std::numeric_limits<std::int64_t>::max() : product;
 }
 
 bool has_argument(const JobPlan& plan, std::string_view name) {
@@ -372,6 +381,10 @@ Job UnitBuilder::job(const JobPlan& plan, const std::vector<Argument>& arguments
     const auto& said = says_all ? overrides_ : said_inside(overrides_, item);
     for (std::string& word : as_options(said, plan)) job.argv.push_back(std::move(word));
   }
+  const JobProcesses processes = processes_of(plan, launch_, item);
+  if (is_run(plan) && processes.total() > 1) {
+    job.argv.push_back("--processes=" + std::to_string(processes.total()));
+  }
   for (const auto& [name, value] : config.env) {
     job.env.emplace_back(name,
                          environment_text(expanded_value(text, value, properties, path + ".env")));
@@ -387,11 +400,15 @@ Job UnitBuilder::job(const JobPlan& plan, const std::vector<Argument>& arguments
   job.platform = platform.name;
   job.cell = config.cell.value_or("");
   const std::int64_t cores = config.cores.value_or(0);
-  job.cores = cores > 0 ? cores : on_cpu && platform.count > 0 ? platform.count : 1;
-  job.gpus = config.gpus.value_or(on_cpu ? 0 : platform.count);
-  job.replicas = launch::replicas_of(config);
+  job.cores = of_all(cores > 0                      ? cores
+                     : on_cpu && platform.count > 0 ? platform.count
+                                                    : 1,
+                     processes.own);
+  job.gpus = of_all(config.gpus.value_or(on_cpu ? 0 : platform.count), processes.own);
+  job.replicas = processes.replicas;
   job.nodes = config.nodes.value_or(job.replicas);
-  job.memory_bytes = config.memory.value_or(Bytes()).count;
+  job.communicates = is_run(plan) && job.replicas > 1;
+  job.memory_bytes = of_all(config.memory.value_or(Bytes()).count, processes.own);
   job.time_limit_seconds = config.time_limit.value_or(Duration()).seconds;
   job.priority = config.priority.value_or(job.priority);
   job.retries = config.retries.value_or(0);

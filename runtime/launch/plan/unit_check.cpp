@@ -10,6 +10,7 @@
 
 #include <fmt/core.h>
 
+#include "config/modes.h"
 #include "config/overrides/override.h"
 #include "config/overrides/override_effects.h"
 #include "config/run_rules.h"
@@ -38,6 +39,21 @@ void compare(const launch::SweepItem& item, std::size_t number, const Value& con
                                  to_toml(value), found != nullptr ? to_toml(*found) : "no value"),
                      "write the value as the config has it"});
   }
+}
+
+// The launch counts the processes of a run before it resolves each unit: by the job, by the config
+// of all units, and by values of a sweep that name mesh.processes.
+void refuse_uncounted(const launch::Job& job, const ExperimentConfig& config,
+                      Diagnostics& diagnostics) {
+  const std::int64_t processes = trains(config.mode) ? config.mesh.processes : 1;
+  const bool is_counted = std::ranges::any_of(
+      job.argv, [](const std::string& word) { return word.starts_with("--processes="); });
+  if (processes == 1 || is_counted) return;
+  diagnostics.add(
+      {{},
+       "mesh.processes",
+       fmt::format("is {} for the job '{}', which is launched as one process", processes, job.name),
+       fmt::format("--xp.jobs.{}.replicas={}", job.name, processes)});
 }
 
 // The request that the job's process will build from its words.
@@ -74,21 +90,21 @@ void UnitCheck::check(const launch::WorkUnit& unit, std::size_t number) {
   for (const std::string& word : said_inside(words_, unit.sweep)) {
     request.overrides.push_back(make_override(word));
   }
-  check_config(unit, request, number);
+  check_config(unit, nullptr, request, number);
 }
 
 void UnitCheck::check_job(const launch::WorkUnit& unit, const launch::Job& job,
                           std::size_t number) {
   try {
-    check_config(unit, request_of(job, texts_), number);
+    check_config(unit, &job, request_of(job, texts_), number);
   } catch (const UsageError& error) {
     diagnostics_.add(
         {{}, joined_path("xp.jobs", job.name) + ".args", error.message(), error.hint()});
   }
 }
 
-void UnitCheck::check_config(const launch::WorkUnit& unit, const ConfigRequest& request,
-                             std::size_t number) {
+void UnitCheck::check_config(const launch::WorkUnit& unit, const launch::Job* job,
+                             const ConfigRequest& request, std::size_t number) {
   try {
     const ResolvedConfig config = resolve_config(request, catalog_);
     if (unit.sweep.target == launch::SweepTarget::config) {
@@ -96,6 +112,7 @@ void UnitCheck::check_config(const launch::WorkUnit& unit, const ConfigRequest& 
       compare(unit.sweep, number, config.tree, tree, diagnostics_);
     }
     check_run(config);
+    if (job != nullptr) refuse_uncounted(*job, config.experiment, diagnostics_);
   } catch (const ConfigError& error) {
     tell(unit, number, error);
   }

@@ -36,7 +36,9 @@ class UnitCheck {
 
  private:
   void check_job(const launch::WorkUnit& unit, const launch::Job& job, std::size_t number);
-  void check_config(const launch::WorkUnit& unit, const ConfigRequest& request, std::size_t number);
+  // `job`: the run that has this config; null for that of other programs.
+  void check_config(const launch::WorkUnit& unit, const launch::Job* job,
+                    const ConfigRequest& request, std::size_t number);
   // The same error at the location where the user made it.
   void tell(const launch::WorkUnit& unit, std::size_t number, const ConfigError& error);
 

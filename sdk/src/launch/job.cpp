@@ -94,6 +94,7 @@ Value to_value(const Job& job) {
                        {"gpus", job.gpus},
                        {"replicas", job.replicas},
                        {"nodes", job.nodes},
+                       {"communicates", job.communicates},
                        {"time_limit_seconds", job.time_limit_seconds},
                        {"priority", job.priority},
                        {"retries", job.retries},
@@ -137,6 +138,9 @@ Job job_from(const Value& value) {
   job.gpus = member(value, "gpus").as_integer();
   if (const Value* replicas = value.find("replicas")) job.replicas = replicas->as_integer();
   if (const Value* nodes = value.find("nodes")) job.nodes = nodes->as_integer();
+  if (const Value* communicates = value.find("communicates")) {
+    job.communicates = communicates->as_boolean();
+  }
   if (job.nodes < 1 || job.replicas < job.nodes) {
     throw RunError("job '" + job.name + "' of a work unit's record has " +
                    std::to_string(job.replicas) + " replicas on " + std::to_string(job.nodes) +

@@ -208,7 +208,8 @@ Value to_value(const JobArray& array) {
                        {"grace_seconds", array.grace_seconds},
                        {"env", env},
                        {"pass_env", Value::array_of(array.pass_env)},
-                       {"starter", Value::array_of(array.starter)}});
+                       {"starter", Value::array_of(array.starter)},
+                       {"end_signal", std::int64_t{array.end_signal}}});
 }
 
 JobArray job_array_from(const Value& value) {
@@ -228,9 +229,14 @@ JobArray job_array_from(const Value& value) {
   for (const Value& name : member(value, "pass_env", &Value::is_array).items()) {
     array.pass_env.push_back(name.as_string());
   }
-  // Older files lack it.
+  // Older files lack them.
   if (const Value* starter = value.find("starter")) {
     for (const Value& word : starter->items()) array.starter.push_back(word.as_string());
+  }
+  if (const Value* signal = value.find("end_signal")) {
+    const auto is_same = [&](int known) { return signal->as_integer() == known; };
+    const auto known = std::ranges::find_if(kTaskSignals, is_same);
+    if (known != kTaskSignals.end()) array.end_signal = *known;
   }
   return array;
 }
@@ -245,7 +251,8 @@ int run_job(UnitRecords& records, std::int64_t wid, const Job& job, const JobRun
 }
 
 AttemptOptions attempt_options(const JobArray& array) {
-  AttemptOptions options{.grace_seconds = array.grace_seconds, .env = array.env};
+  AttemptOptions options{
+      .grace_seconds = array.grace_seconds, .end_signal = array.end_signal, .env = array.env};
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const std::size_t equals = text.find('=');

@@ -186,7 +186,9 @@ void Shim::begin_end(const std::string& reason, double grace_seconds) {
   const bool is_first = end_.reason.empty();
   if (is_first) end_.reason = reason;
   if (is_first || (kill_at_ && end < *kill_at_)) kill_at_ = end;
-  if (is_first) ::kill(-process_, SIGTERM);
+  if (!is_first) return;
+  const int signal = options_.end_signal;
+  ::kill(signal == SIGTERM ? -process_ : process_, signal);
 }
 
 void Shim::on_time() {

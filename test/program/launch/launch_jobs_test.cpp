@@ -86,7 +86,7 @@ TEST_CASE("replicas that cannot be are refused with the reason") {
   CHECK_THAT(at.refusal(xp + several + "--xp.replicas=1000000"), Contains("xp.replicas"));
   CHECK_THAT(at.refusal(xp + several + "--xp.platform=v100=4x"), Contains("is no platform"));
   CHECK_THAT(at.refusal(local_config() + several + "--xp.replicas=2"),
-             Contains("a run of trivet is one process"));
+             Contains("mesh.processes: is 2; this mesh of 1 device"));
 }
 
 TEST_CASE("local jobs are one process, and units recorded before replicas are read") {

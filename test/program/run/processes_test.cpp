@@ -325,4 +325,24 @@ TEST_CASE("a number of processes that cannot be is refused before any is started
   }
 }
 
+TEST_CASE("processes of srun that do not find each other are refused by one of them") {
+  const TempDir dir;
+  const auto local = config("lm/local.toml");
+  const std::string words = std::string(kShards) + "--processes 2";
+  const auto task = [&](const std::string& rank, const std::string& tasks) {
+    return run(local, dir.path() / ("task" + tasks), words,
+               "SLURM_PROCID=" + rank + " SLURM_STEP_NUM_TASKS=" + tasks + " ");
+  };
+  const ShellResult first = task("0", "2");
+  CHECK(first.exit_code == 2);
+  CHECK_THAT(first.output, Contains("mesh.processes: is 2, and srun has started 2 processes that "
+                                    "do not find each other by "));
+  const ShellResult second = task("1", "2");
+  CHECK(second.exit_code == 2);
+  CHECK(second.output.empty());
+  CHECK_FALSE(fs::exists(dir.path() / "task2"));
+  // A task that is alone starts the processes of its run.
+  CHECK(task("0", "1").exit_code == 0);
+}
+
 }  // namespace processes_test

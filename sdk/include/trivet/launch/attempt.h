@@ -26,6 +26,7 @@
 
 #include <sys/types.h>
 
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -87,8 +88,11 @@ struct AttemptInfo {
 };
 
 struct AttemptOptions {
-  double grace_seconds = 30;  // from SIGTERM to SIGKILL when its time is up
-  std::vector<int> cpus{};    // numbers of the cores it runs on; empty: all that the caller may use
+  double grace_seconds = 30;  // from end_signal to SIGKILL when its time is up
+  // What asks the job to end: SIGTERM goes to all of its processes, any other to the first one,
+  // such as srun, which hands it on to its tasks.
+  int end_signal = SIGTERM;
+  std::vector<int> cpus{};  // numbers of the cores it runs on; empty: all that the caller may use
   // A cgroup in which one is made for the job with Job::memory_bytes as its limit
   // (memory_cgroup.h); empty, or a job without one: no limit. A job never fails because a cgroup
   // cannot be made: it runs without, and its stderr says so.
@@ -98,8 +102,8 @@ struct AttemptOptions {
   std::vector<std::pair<std::string, std::string>> env{};
   // For run_attempt: signals with which the cluster announces that it will end the job, and the
   // `reason` to write to exit.json for each, such as {SIGTERM, "preempted"}. The job then gets
-  // SIGTERM, and SIGKILL when grace_seconds are over. Signals that are not listed are passed on as
-  // they are.
+  // end_signal, and SIGKILL when grace_seconds are over. Signals that are not listed are passed on
+  // as they are.
   std::vector<std::pair<int, std::string>> end_signals{};
 };
 
@@ -123,7 +127,7 @@ TRIVET_API pid_t start_attempt(const Job& job, std::int64_t attempt,
 TRIVET_API int run_attempt(const Job& job, std::int64_t attempt,
                            const AttemptOptions& options = {});
 
-// SIGTERM to all of the job's processes, SIGKILL after `grace_seconds`, by the shim; exit.json gets
+// AttemptOptions::end_signal to the job, SIGKILL after `grace_seconds`, by the shim; exit.json gets
 // `reason`, for instance kReasonCancelled. Does nothing for an attempt that does not run here; when
 // called again, a shorter grace counts. Throws RunError when the shim cannot be reached.
 TRIVET_API void end_attempt(const Job& job, std::int64_t attempt, std::string_view reason,

@@ -93,9 +93,10 @@ TRIVET_CONFIG(
     (gpus, "GPUs of the job. Default: 0, or those of platform.", at_least(0)),
     (replicas,
      "Processes of the job, which start and end together; each has the cores, the memory and the "
-     "GPUs. Only for orchestrators that start several (slurm/Orchestrator), and not for runs of "
-     "trivet, which are one process. Default: 1, or those of platform.",
-     at_least(1), at_most(100000)),
+     "GPUs. For a run of trivet this is mesh.processes. Other programs can have several only with "
+     "an orchestrator that starts them (slurm/Orchestrator). Default: mesh.processes for a run, "
+     "else 1, or those of platform.",
+     at_least(1), at_most(100000), alias("processes")),
     (nodes, "Machines for the replicas, the same number on each. Default: one for each replica.",
      at_least(1)),
     (time_limit, "The job is killed after this time: \"90s\", \"4h\"; default: none."),
@@ -165,6 +166,7 @@ struct Job {
   // Processes, which start together, and the machines for them. Each process has the cores, the
   // memory and the GPUs.
   std::int64_t replicas = 1, nodes = 1;
+  bool communicates = false;      // replicas are processes of one run (trivet/backend/collective.h)
   double time_limit_seconds = 0;  // 0: none
   std::int64_t priority = 200;
   std::int64_t retries = 0;

@@ -36,6 +36,7 @@ struct JobArray {
   // Words in front of the job's, which start its replicas: {"/usr/bin/env", "srun", ...}. The first
   // is an absolute path.
   std::vector<std::string> starter{};
+  int end_signal = SIGTERM;  // AttemptOptions::end_signal
 };
 
 // For the file. Throws RunError for a table that is none.

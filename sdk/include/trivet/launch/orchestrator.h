@@ -83,8 +83,9 @@ class TRIVET_API Orchestrator : public Object {
   // Default: false. [main-thread]
   virtual bool makes_units() const;
 
-  // Whether it starts jobs of several processes (Job::replicas). The launch refuses such jobs else.
-  // Default: false. [main-thread]
+  // Whether it starts jobs of several processes (Job::replicas). Else the launch refuses such jobs,
+  // and a run of several starts its processes itself: its job is one process, with the cores, the
+  // memory and the GPUs of all. Default: false. [main-thread]
   virtual bool takes_replicas() const;
 
   // Whether the jobs named `job` get a value of the sweep, beside what their `swept` says. The

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches of runs of several processes: what their jobs need, who starts them, what is refused.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "launched_experiments.h"
+#include "launching.h"
+#include "program/run/run_fixture.h"
+#include "program/run/watched_run.h"
+#include "support/paths.h"
+
+namespace launch_processes_test {
+
+using namespace trivet::test;
+using Catch::Contains;
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kReplicas = "--xp.orchestrator.has_replicas=true ";
+
+std::string on_mesh(const std::string& more) {
+  return "--cfg=" + quoted(config("lm/local.toml").string()) + " mesh.ici_mesh_shape=[4,1,1] " +
+         more;
+}
+
+const Json& job_of(const Json& plan, const std::string& name, std::size_t unit = 0) {
+  return plan.at("units").at(unit).at("jobs").at(name);
+}
+
+// "--processes=2" of a job's argv; empty without.
+std::string said_processes(const Json& job) {
+  std::string said;
+  for (const std::string& word : words(job.at("argv"))) {
+    if (word.starts_with("--processes=")) said += word;
+  }
+  return said;
+}
+
+}  // namespace
+
+TEST_CASE("a job of a run has the cores, memory and GPUs of the processes that it starts") {
+  const Launching at;
+  for (const std::string said :
+       {"--xp.processes=2 ", "mesh.processes=2 ", "--xp.jobs.train.replicas=2 ",
+        "--xp.replicas=2 mesh.processes=2 "}) {
+    INFO(said);
+    const Json job =
+        job_of(at.plan(on_mesh(said + "--xp.cores=3 --xp.memory=1GiB --xp.gpus=1")), "train");
+    CHECK(said_processes(job) == "--processes=2");
+    CHECK(job.at("replicas") == 1);
+    CHECK(job.at("cores") == 6);
+    CHECK(job.at("memory_bytes") == std::int64_t{2} << 30);
+    CHECK(job.at("gpus") == 2);
+  }
+  const Json one = job_of(at.plan(on_mesh("--xp.cores=3")), "train");
+  CHECK(said_processes(one).empty());
+  CHECK(one.at("cores") == 3);
+}
+
+TEST_CASE("an orchestrator that starts replicas starts the processes of a run") {
+  const Launching at;
+  const Json job = job_of(
+      at.plan(on_mesh(std::string(kReplicas) + "--xp.processes=4 --xp.nodes=2 --xp.cores=3")),
+      "train");
+  CHECK(said_processes(job) == "--processes=4");
+  CHECK(job.at("replicas") == 4);
+  CHECK(job.at("nodes") == 2);
+  CHECK(job.at("cores") == 3);
+  // An engine without a launcher is for one machine.
+  const Json own = job_of(at.plan(on_mesh(std::string(kReplicas) +
+                                          "--xp.processes=4 mesh.collective=local/SharedMemory")),
+                          "train");
+  CHECK(said_processes(own) == "--processes=4");
+  CHECK(own.at("replicas") == 1);
+  CHECK(own.at("cores") == 4);
+}
+
+TEST_CASE("the units of a sweep each have the cores of their processes") {
+  const Launching at;
+  const Json plan = at.plan(on_mesh("--sweep mesh.processes=1,2,4"));
+  std::vector<std::int64_t> cores;
+  for (std::size_t unit = 0; unit < 3; ++unit) {
+    cores.push_back(job_of(plan, "train", unit).at("cores"));
+  }
+  CHECK(cores == std::vector<std::int64_t>{1, 2, 4});
+}
+
+TEST_CASE("processes that a run cannot have are refused before anything is recorded") {
+  const Launching at;
+  const auto refusal = [&](const std::string& more) { return at.refusal(on_mesh(more)); };
+  CHECK_THAT(refusal("--xp.processes=3"),
+             Contains("this mesh of 4 devices can be shared by 1, 2, 4"));
+  CHECK_THAT(refusal("--xp.processes=2 mesh.processes=4"),
+             Contains("xp.jobs.train.replicas: is 2, but mesh.processes is 4"));
+  CHECK_THAT(refusal("--xp.processes=1 mesh.processes=4"),
+             Contains("xp.jobs.train.replicas: is 1, but mesh.processes is 4"));
+  CHECK_THAT(refusal("--xp.processes=2 --xp.nodes=2"),
+             Contains("xp.jobs.train.nodes: is 2, but a run that starts its processes itself has "
+                      "one machine"));
+  CHECK_THAT(refusal("mode=eval --xp.processes=2"),
+             Contains("has 2 replicas, but an evaluation is one process"));
+  CHECK_THAT(refusal("--xp.processes=2 --sweep mesh.processes=1,2"),
+             Contains("is set, but mesh.processes is swept"));
+  CHECK_THAT(refusal(std::string(kReplicas) + "--sweep mesh.processes=1,2"),
+             Contains("the units have 1 to 2 processes (mesh.processes), but paper/Orchestrator "
+                      "starts the same number for all"));
+  CHECK_THAT(refusal(std::string(kReplicas) + "--xp.processes=4 --xp.nodes=3"),
+             Contains("4 replicas do not fit on 3 nodes"));
+  CHECK_THAT(refusal("--xp.processes=two"), Contains("xp.replicas: 'two' is not an integer"));
+  CHECK_THAT(refusal("--xp.processes=0"), Contains("xp.replicas: must be in [1, 100000]"));
+  // The launch does not know of what a glob sets for a unit.
+  CHECK_THAT(
+      refusal("--sweep 'mesh.process*=2,4'"),
+      Contains("mesh.processes: is 2 for the job 'train', which is launched as one process"));
+}
+
+TEST_CASE("a launched run of two processes that is cancelled continues in one", "[nosan]") {
+  const Experiments at("type = 'local/Orchestrator'\n");
+  const std::string mesh = "mesh.ici_mesh_shape=[2,1,1] runtime.threads=1 ";
+  const ShellResult launched =
+      at.trivet("launch " + quoted(config("vision/local.toml").string()) + " --xp.root_dir=" +
+                quoted(at.root.string()) + " --xp.orchestrator.cores=2 --xp.processes=2 " +
+                kSmallRun + mesh + "trainer.train_steps=1000000 trainer.summary_interval=5");
+  INFO(launched.output);
+  REQUIRE(launched.exit_code == 0);
+  const fs::path unit = at.root / "1/1";
+  REQUIRE(comes_true([&] { return last_step(unit) > 0; }));
+  CHECK(at.trivet("cancel 1").exit_code == 0);
+  REQUIRE(comes_true([&] { return at.all_are("cancelled"); }));
+  const Json status = json_of(unit / "status.json");
+  CHECK(status.at("state") == "preempted");
+  const auto saved = status.at("step").get<std::int64_t>();
+  CHECK(saved > 0);
+  const ShellResult continued =
+      run(config("vision/local.toml"), unit,
+          kSmallRun + mesh +
+              "trainer.summary_interval=5 trainer.train_steps=" + std::to_string(saved + 5));
+  INFO(continued.output);
+  CHECK(continued.exit_code == 0);
+  CHECK(json_of(unit / "status.json").at("state") == "done");
+}
+
+}  // namespace launch_processes_test

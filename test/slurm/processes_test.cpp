@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs whose processes srun starts: they find each other, and end in the bytes of one process.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include <catch2/catch.hpp>
+
+#include "program/run/run_fixture.h"
+#include "program/run/watched_run.h"
+#include "slurm_experiments.h"
+#include "support/paths.h"
+#include "support/plugin_folder.h"
+
+namespace slurm_processes_test {
+
+using namespace trivet::test;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kShards =
+    "mesh.ici_mesh_shape=[4,1,1] task.model.dropout=0.1 trainer.validation_interval=0 "
+    "runtime.threads=1 ";
+// The nodes are one machine, on which Open MPI's shared memory has one name for two nodes.
+constexpr const char* kOverLoopback =
+    "--xp.env.OMPI_MCA_btl=self,tcp --xp.env.OMPI_MCA_btl_tcp_if_include=lo ";
+// The environment of this process may choose the kernels of its runs; jobs do not get it.
+std::string same_kernels() {
+  const char* kernels = std::getenv("OPENBLAS_CORETYPE");
+  return kernels == nullptr ? "" : std::string("--xp.env.OPENBLAS_CORETYPE=") + kernels + " ";
+}
+
+// Passes a test case where MPI's processes cannot run on a cluster.
+bool has_slurm_with_mpi() {
+  if (!has_slurm()) return false;
+  if (fs::exists(plugin_dir() / "mpi.so")) return true;
+  WARN("the plugin mpi is not built");
+  return false;
+}
+
+ShellResult launch_run(const SlurmExperiments& at, const std::string& more) {
+  return at.trivet("launch " + quoted(config("lm/local.toml").string()) + " --xp.root_dir=" +
+                   quoted(at.root.string()) + " --xp.orchestrator.type=slurm/Orchestrator " +
+                   "--xp.orchestrator.grace=20 " + kOverLoopback + same_kernels() + kShards + more);
+}
+
+std::string weights_at(const fs::path& run, std::int64_t step) {
+  return read_file(checkpoint_of(run, step) / "model.safetensors");
+}
+
+// Of the checkpoints; 0 without one.
+std::int64_t newest_step(const fs::path& run) {
+  std::int64_t newest = 0;
+  if (!fs::exists(run / "checkpoints")) return newest;
+  constexpr std::string_view kPrefix = "step_";
+  for (const auto& entry : fs::directory_iterator(run / "checkpoints")) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kPrefix) || name.find('.') != std::string::npos) continue;
+    newest = std::max<std::int64_t>(newest, std::stoll(name.substr(kPrefix.size())));
+  }
+  return newest;
+}
+
+}  // namespace
+
+TEST_CASE("slurm: processes of a run that srun starts end in the bytes of one", "[slow]") {
+  if (!has_slurm_with_mpi()) return;
+  const SlurmExperiments at;
+  const ShellResult launched = launch_run(at, "--xp.processes=2 trainer.train_steps=6");
+  INFO(launched.output);
+  REQUIRE(launched.exit_code == 0);
+  REQUIRE(comes_true([&] { return at.all_are("completed") || at.all_are("failed"); }));
+  const std::string logs = at.trivet("logs 1").output;
+  INFO(logs);
+  REQUIRE(at.all_are("completed"));
+  CHECK(at.field(1, "NumTasks", "train") == "2");
+  CHECK_THAT(logs, Contains("2 processes of Open MPI") || Contains("2 processes of MPICH"));
+  const TempDir dir;
+  REQUIRE(run(config("lm/local.toml"), dir.path() / "one",
+              std::string(kShards) + "trainer.train_steps=6")
+              .exit_code == 0);
+  CHECK((weights_at(at.root / "1/1", 6) == weights_at(dir.path() / "one", 6)));
+}
+
+TEST_CASE("slurm: a cancelled run of several processes has saved and continues", "[slow]") {
+  if (!has_slurm_with_mpi()) return;
+  const SlurmExperiments at;
+  const ShellResult launched =
+      launch_run(at, "--xp.processes=2 trainer.train_steps=1000000 trainer.summary_interval=5");
+  INFO(launched.output);
+  REQUIRE(launched.exit_code == 0);
+  REQUIRE(comes_true([&] { return fs::exists(at.root / "1/1/metrics.jsonl"); }));
+  CHECK_THAT(at.trivet("cancel 1").output, Contains("1 work unit cancelled"));
+  REQUIRE(comes_true([&] { return at.all_are("cancelled"); }));
+  const std::string logs = at.trivet("logs 1").output;
+  INFO(logs);
+  CHECK_THAT(logs, Contains("stopped"));
+  const std::int64_t saved = newest_step(at.root / "1/1");
+  CHECK(saved > 0);
+  const ShellResult continued =
+      run(config("lm/local.toml"), at.root / "1/1",
+          std::string(kShards) + "--processes 4 trainer.train_steps=" + std::to_string(saved + 1) +
+              " trainer.summary_interval=5");
+  INFO(continued.output);
+  CHECK(continued.exit_code == 0);
+  CHECK(newest_step(at.root / "1/1") == saved + 1);
+}
+
+TEST_CASE("slurm: a run whose process is killed is tried again and continues", "[slow]") {
+  if (!has_slurm_with_mpi()) return;
+  const SlurmExperiments at;
+  const ShellResult launched =
+      launch_run(at,
+                 "--xp.processes=2 --xp.retries=1 trainer.train_steps=1000000 "
+                 "trainer.checkpoint_interval=5");
+  INFO(launched.output);
+  REQUIRE(launched.exit_code == 0);
+  REQUIRE(comes_true([&] { return newest_step(at.root / "1/1") >= 5; }));
+  const std::string rank = "'^[^ ]*[t]rivet run .*" + at.root.string() + "/1/1 .*--processes=2'";
+  CHECK(shell("pkill -KILL -n -f " + rank).exit_code == 0);
+  // srun ends the other one after ten seconds.
+  REQUIRE(comes_true([&] { return at.job(1, "train").at("attempt") == 2; }));
+  CHECK(comes_true(
+      [&] { return at.trivet("logs 1").output.find("continue step=") != std::string::npos; }));
+  CHECK(at.trivet("cancel 1").exit_code == 0);
+  REQUIRE(comes_true([&] { return at.all_are("cancelled"); }));
+}
+
+TEST_CASE("slurm: processes that srun does not introduce to each other are refused once",
+          "[slow]") {
+  if (!has_slurm_with_mpi()) return;
+  const SlurmExperiments at;
+  REQUIRE(launch_run(at, "--xp.processes=2 trainer.train_steps=6 --xp.orchestrator.mpi=none")
+              .exit_code == 0);
+  REQUIRE(comes_true([&] { return at.all_are("failed"); }));
+  CHECK(at.job(1, "train").at("exit_code") == 2);
+  const std::string logs = at.trivet("logs 1").output;
+  const std::string text = "srun has started 2 processes that do not find each other";
+  INFO(logs);
+  REQUIRE(logs.find(text) != std::string::npos);
+  CHECK(logs.find(text) == logs.rfind(text));
+  CHECK_FALSE(fs::exists(at.root / "1/1/config.toml"));
+}
+
+}  // namespace slurm_processes_test
