@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Estimates the memory share of one device of a config's mesh in training, if split like Pax'
-// default annotations of language models.
+// default annotations of language models. Runs do not split weights: process_memory.h.
 //
 //   weights, gradients, slots   those of rank 2 and more over data, data_expert, mdl and stage
 //                               (w_df [data, mdl] and so on); vectors are on every device

@@ -9,6 +9,8 @@
 
 #include "config/modes.h"
 #include "config/registered_schemas.h"
+#include "device/check_mesh.h"
+#include "device/process_memory.h"
 #include "evaluation/eval_plan.h"
 #include "run/run_command.h"
 #include "run/run_start.h"
@@ -86,6 +88,15 @@ bool all_have_gradients(const std::vector<Inspection::Weights>& weights) {
                      [](const Inspection::Weights& entry) { return entry.has_gradient; });
 }
 
+bool is_trained_mesh(const ResolvedConfig& config) {
+  try {
+    check_mesh(config);
+    return true;
+  } catch (const ConfigError&) {
+    return false;
+  }
+}
+
 class Inspector {
  public:
   Inspector(const ResolvedConfig& config, const TrainerConfig& fields, std::size_t stage,
@@ -152,6 +163,10 @@ void Inspector::look() {
   result_.memory = result_.device->memory();
   if (result_.abstract && result_.trained) {
     result_.memory_parts = memory_parts(*trainer_, result_.mesh);
+    if (is_trained_mesh(config_)) {
+      result_.process_memory =
+          process_memory(result_.memory_parts, result_.mesh, fields_.gradient_accumulation);
+    }
   }
 }
 

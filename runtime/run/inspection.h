@@ -57,8 +57,10 @@ struct Inspection {
   MeshConfig mesh;
   std::int64_t global_batch = 0;  // examples of all devices; 0: unknown
   double peak_flops = 0;          // of a device, per second; 0: unknown
-  std::vector<MemoryPart>
-      memory_parts;  // tensors kept between steps, when training on a meta device
+  // Tensors kept between steps, when training on a meta device.
+  std::vector<MemoryPart> memory_parts;
+  // Of each process, without the step; empty on a mesh that no run trains.
+  std::vector<MemoryPart> process_memory;
 };
 
 // A training step of all devices. Zero if the task counts no tokens or nothing was trained.

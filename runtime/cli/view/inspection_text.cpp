@@ -79,6 +79,13 @@ Value mesh_row(const Inspection& seen) {
                        {"peak_flops", seen.peak_flops}});
 }
 
+// Of each process; empty on a mesh that no run trains.
+std::vector<MemoryPart> process_memory(const Inspection& seen) {
+  std::vector<MemoryPart> parts = seen.process_memory;
+  if (!parts.empty()) parts.push_back({.name = "step", .bytes = seen.memory.arena_bytes});
+  return parts;
+}
+
 Value device_memory_row(const Inspection& seen) {
   Value row = Value::table();
   for (const MemoryPart& part : device_memory(seen)) row.set(part.name, part.device_bytes);
@@ -109,6 +116,10 @@ void add_stage(Value& table, const Inspection& seen) {
   }
   table.set("memory", memory_row(seen.memory));
   if (!seen.memory_parts.empty()) table.set("device_memory", device_memory_row(seen));
+  if (const std::vector<MemoryPart> parts = process_memory(seen); !parts.empty()) {
+    Value& row = table.set("process_memory", Value::table());
+    for (const MemoryPart& part : parts) row.set(part.name, part.bytes);
+  }
   table.set("layers", layer_rows(seen));
   table.set("weights", weight_rows(seen));
 }
@@ -190,16 +201,29 @@ std::string global_text(const Inspection& seen, const TokenFigures& figures) {
                             format_flops(seen.peak_flops));
 }
 
-std::string device_memory_text(const Inspection& seen) {
+// "4.9 MB WHERE: weights 499 kB, ... (of 2 examples)".
+std::string parts_text(const std::vector<MemoryPart>& parts, std::uint64_t MemoryPart::*bytes,
+                       std::string_view where, std::int64_t examples) {
   std::uint64_t sum = 0;
   std::string text;
-  for (const MemoryPart& part : device_memory(seen)) {
-    sum += part.device_bytes;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", part.name,
-                        format_bytes(part.device_bytes));
+  for (const MemoryPart& part : parts) {
+    sum += part.*bytes;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", part.name, format_bytes(part.*bytes));
   }
-  return fmt::format("about {} on each device: {} (of {} examples)", format_bytes(sum), text,
-                     seen.examples);
+  return fmt::format("{} {}: {} (of {} examples)", format_bytes(sum), where, text, examples);
+}
+
+std::string device_memory_text(const Inspection& seen) {
+  return "about " + parts_text(device_memory(seen), &MemoryPart::device_bytes,
+                               "on each device if split as by Pax", seen.examples);
+}
+
+std::string process_memory_text(const Inspection& seen) {
+  const std::int64_t processes = seen.mesh.processes;
+  return parts_text(
+      process_memory(seen), &MemoryPart::bytes,
+      processes == 1 ? "in the process" : fmt::format("in each of {} processes", processes),
+      seen.examples);
 }
 
 std::string memory_text(const Inspection& seen) {
@@ -229,8 +253,17 @@ std::vector<NamedText> work_lines(const Inspection& seen) {
 }
 
 std::vector<NamedText> memory_lines(const Inspection& seen) {
-  return {{"memory", seen.memory_parts.empty() ? memory_text(seen) : device_memory_text(seen)},
-          {"backend", backend_text(seen)}};
+  std::vector<NamedText> lines;
+  if (!seen.process_memory.empty()) lines.push_back({"memory", process_memory_text(seen)});
+  const std::vector<MemoryPart> shares = device_memory(seen);
+  const bool is_split = std::ranges::any_of(
+      shares, [](const MemoryPart& part) { return part.device_bytes != part.bytes; });
+  if (!seen.memory_parts.empty() && (is_split || lines.empty())) {
+    lines.push_back({lines.empty() ? "memory" : "split", device_memory_text(seen)});
+  }
+  if (lines.empty()) lines.push_back({"memory", memory_text(seen)});
+  lines.push_back({"backend", backend_text(seen)});
+  return lines;
 }
 
 void add_figures(Value& table, const std::vector<Inspection>& stages) {

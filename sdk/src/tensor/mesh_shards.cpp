@@ -105,6 +105,15 @@ void MeshShards::sum(Tensor& own) const {
   if (!is_direct) own.assign_bytes(std::as_bytes(values));
 }
 
+std::uint64_t MeshShards::exchange_bytes(std::int64_t elements, std::int64_t processes) {
+  if (processes == 1) return 0;
+  if (elements <= kWholeFloats)
+    return static_cast<std::uint64_t>(elements * processes) * sizeof(float);
+  const std::int64_t rows = (elements + processes - 1) / processes * processes;
+  const std::int64_t buffers = rows == elements ? 1 : 2;
+  return static_cast<std::uint64_t>(rows * buffers) * sizeof(float);
+}
+
 std::vector<double> MeshShards::gather(std::span<const double> own) const {
   if (std::ssize(own) != count()) {
     throw Error("this process has " + std::to_string(count()) + " shards, and gives " +

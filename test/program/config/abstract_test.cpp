@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
+#include "support/paths.h"
 
 using namespace trivet::test;
 using Catch::Contains;
@@ -129,6 +130,64 @@ TEST_CASE("a device of a mesh has its share of weights, gradients, slots and ste
       figures(lm("c4_1b_4") + " mesh.ici_mesh_shape=[1,2,2]").at("device_memory");
   CHECK(split.at("weights") == four.at("weights"));
   CHECK(split.at("step").get<double>() > 0.9 * four.at("step").get<double>());
+}
+
+TEST_CASE("a summary tells what each process of a run on a mesh has in memory") {
+  const TempDir dir;
+  // Of a run: weights, gradients, slots, averages and sums; and its step.
+  const auto check_run = [&](const std::string& config, const std::string& more,
+                             const std::string& name) {
+    INFO(config << " " << more);
+    const nlohmann::json parts = figures(lm(config) + " " + more).at("process_memory");
+    const std::filesystem::path workdir = dir.path() / name;
+    const ShellResult ran = trivet::test::trivet(
+        "run " + lm(config) + " --workdir " + workdir.string() + " " + more +
+        " trainer.train_steps=3 trainer.validation_interval=0 trainer.validation_steps=1");
+    INFO(ran.output);
+    REQUIRE(ran.exit_code == 0);
+    const nlohmann::json seen = json_of(workdir / "summary.json");
+    double kept = 0;
+    for (const auto& [part, bytes] : parts.items()) {
+      if (part != "step" && part != "exchange") kept += bytes.get<double>();
+    }
+    CHECK(kept == Approx(seen.at("persistent_bytes").get<double>()).epsilon(0.05));
+    CHECK(parts.at("step").get<double>() ==
+          Approx(seen.at("arena_bytes").get<double>()).epsilon(0.05));
+    CHECK(parts.contains("exchange") == (more.find("--processes") != std::string::npos ||
+                                         more.find("mesh.processes") != std::string::npos));
+    return parts;
+  };
+  const std::string one_thread = "runtime.threads=1 mode=train ";
+  const nlohmann::json four =
+      check_run("local", one_thread + "mesh.ici_mesh_shape=[4,1,1]", "four");
+  CHECK(four.at("sums") == 3 * four.at("gradients").get<std::int64_t>());
+  const nlohmann::json two = check_run(
+      "local", one_thread + "mesh.ici_mesh_shape=[2,2,1] mesh.processes=2 trainer.ema.decay=0.9",
+      "two");
+  CHECK(two.at("sums") == 2 * two.at("gradients").get<std::int64_t>());
+  CHECK(two.at("averages") == two.at("weights"));
+  // 124,672 floats of two processes make two equal parts.
+  CHECK(two.at("exchange") == two.at("weights"));
+  const nlohmann::json each =
+      check_run("local", one_thread + "mesh.ici_mesh_shape=[4,1,1] mesh.processes=4", "each");
+  CHECK(each.at("sums") == each.at("gradients"));
+}
+
+TEST_CASE("a summary tells what weights split over data take only beside what a run has") {
+  const std::string split = trivet::test::trivet("summary " + lm("c4_1b_4")).output;
+  CHECK_THAT(split,
+             Contains("memory  43 GB in the process: weights 4.4 GB") &&
+                 Contains("split   about 17 GB on each device if split as by Pax: weights 1.1 GB"));
+  const std::string replicas =
+      trivet::test::trivet("summary " + lm("local") + " mesh.ici_mesh_shape=[4,1,1]").output;
+  CHECK_THAT(replicas, Contains("in the process: weights 499 kB") && !Contains("split "));
+  // No run trains this mesh.
+  const std::string stages =
+      trivet::test::trivet("summary " + lm("local") +
+                           " 'mesh.mesh_axis_names=[\"replica\",\"data\",\"stage\"]' "
+                           "mesh.ici_mesh_shape=[1,1,2]")
+          .output;
+  CHECK_THAT(stages, Contains("memory  about") && !Contains("in the process"));
 }
 
 TEST_CASE(

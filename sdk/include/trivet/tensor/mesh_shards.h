@@ -44,6 +44,8 @@ class TRIVET_API MeshShards {
   // From a number for each shard of this process those of all shards, in their order.
   // [run-thread]
   std::vector<double> gather(std::span<const double> own) const;
+  // What sum() of so many elements takes of a process's memory, and keeps.
+  static std::uint64_t exchange_bytes(std::int64_t elements, std::int64_t processes);
   // The i-th flag becomes 1 where it is not 0 on any process. [run-thread]
   void any(std::span<std::uint8_t> flags) const;
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/process_memory.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "trivet/backend/mesh_layout.h"
+#include "trivet/tensor/mesh_shards.h"
+
+namespace trivet {
+namespace {
+
+std::uint64_t bytes_of(const std::vector<MemoryPart>& parts, std::string_view name) {
+  const auto found = std::ranges::find(parts, name, &MemoryPart::name);
+  return found != parts.end() ? found->bytes : 0;
+}
+
+}  // namespace
+
+std::vector<MemoryPart> process_memory(std::vector<MemoryPart> kept, const MeshConfig& mesh,
+                                       std::int64_t gradient_accumulation) {
+  const MeshLayout layout(mesh);
+  const std::int64_t shards = layout.shards(), own = shards / std::min(shards, mesh.processes);
+  const auto parts = layout.shard_tree().split(own);
+  const SumTree tree = own == shards || !parts ? layout.shard_tree() : parts->first;
+  const std::uint64_t gradients = bytes_of(kept, "gradients"), states = bytes_of(kept, "states");
+  // Those of CanonicalSum: one for each level, and one. States have those of the start, too.
+  const std::uint64_t blocks = tree.arities().size() + 1;
+  const bool adds_up = shards > 1 || gradient_accumulation > 1;
+  std::uint64_t sums = own > 1 ? blocks * gradients : adds_up ? gradients : 0;
+  if (shards > 1) sums += (blocks + 1) * states;
+  const auto add = [&](std::string_view name, std::uint64_t bytes) {
+    if (bytes > 0) kept.push_back({.name = std::string(name), .bytes = bytes, .device_bytes = 0});
+  };
+  add("sums", sums);
+  const auto floats = static_cast<std::int64_t>(std::max(gradients, states) / sizeof(float));
+  add("exchange", MeshShards::exchange_bytes(floats, shards / own));
+  return kept;
+}
+
+}  // namespace trivet
