@@ -13,6 +13,7 @@
 #include <trivet/layer.h>
 #include <trivet/layer/layer_template.h>
 #include <trivet/ops.h>
+#include <trivet/ops/ops_mesh.h>
 
 #include "fixtures.h"
 
@@ -85,6 +86,18 @@ std::vector<std::shared_ptr<Layer>> tower(const TowerConfig& config, Scope& scop
   return layers;
 }
 
+Tensor two_products(const Tensor& x, const Tensor& up, const Tensor& down, const MeshAxis& axis) {
+  // [blocks]
+  const std::vector<Tensor> w1 = ops::split_blocks(up, 1, axis);    // columns
+  const std::vector<Tensor> w2 = ops::split_blocks(down, 0, axis);  // rows
+  std::vector<Tensor> y = ops::fan_out(x, axis);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    y[i] = ops::linear(ops::linear(y[i], w1[i], {}, Activation::gelu), w2[i]);
+  }
+  return ops::sum_blocks(y, axis);
+  // [/blocks]
+}
+
 }  // namespace
 
 TEST_CASE("example: a layer makes its parameters and children, and shows its scores") {
@@ -119,6 +132,15 @@ TEST_CASE("example: a template leaves its depth to the model") {
   ConfigOf<Layer> block("nn/FeedForward", own);
   complete(block, "input_dims", 4, 0);
   CHECK(block.fields() == own);
+}
+
+TEST_CASE("example: two products are split over two devices") {
+  const auto device = snippets::open_device();
+  const Tensor x = Tensor::from<float>(*device, Floats{40, 50}, {1, 2});  // gelu keeps them
+  const Tensor up = Tensor::from<float>(*device, Floats{1, 0, 0, 1}, {2, 2});
+  const Tensor down = Tensor::from<float>(*device, Floats{1, 2}, {2, 1});
+  CHECK(two_products(x, up, down, MeshAxis()).item() == 140);
+  CHECK(two_products(x, up, down, MeshAxis(2)).item() == 140);
 }
 
 TEST_CASE("example: a layer says that it is a plain activation") {

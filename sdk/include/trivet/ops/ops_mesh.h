@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops for work that is split over the devices along an axis of a mesh (trivet/tensor/mesh_axis.h).
+// A split tensor is a list of blocks, one for each device, which are those of this process in
+// order. All are differentiable, and all sums, those of gradients too, are made by
+// MeshAxis::tree(). Over one device each of them gives back what it gets.
+//
+// Two products whose inner dimension is split, with one sum in each direction (Shoeybi et al. 2019,
+// Megatron-LM).
+//
+// Example (sdk/examples/snippets/layer.cpp#blocks):
+//
+//   const std::vector<Tensor> w1 = ops::split_blocks(up, 1, axis);    // columns
+//   const std::vector<Tensor> w2 = ops::split_blocks(down, 0, axis);  // rows
+//   std::vector<Tensor> y = ops::fan_out(x, axis);
+//   for (std::size_t i = 0; i < y.size(); ++i) {
+//     y[i] = ops::linear(ops::linear(y[i], w1[i], {}, Activation::gelu), w2[i]);
+//   }
+//   return ops::sum_blocks(y, axis);
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "trivet/ops.h"
+#include "trivet/tensor/mesh_axis.h"
+
+namespace trivet {
+#pragma GCC visibility push(default)  // TRIVET_API for all of them
+namespace ops {
+
+// x for each block. The gradient of x is the sum of theirs.
+std::vector<Tensor> fan_out(const Tensor& x, const MeshAxis& axis);
+
+// The sum of equally shaped f32 blocks. The gradient goes to each of them.
+Tensor sum_blocks(std::span<const Tensor> blocks, const MeshAxis& axis);
+
+// The whole of what is split along `dim`. Copies.
+Tensor gather_blocks(std::span<const Tensor> blocks, int dim, const MeshAxis& axis);
+
+// The blocks along `dim`, whose extent must be a multiple of the axis'. They share memory with x.
+std::vector<Tensor> split_blocks(const Tensor& x, int dim, const MeshAxis& axis);
+
+}  // namespace ops
+#pragma GCC visibility pop
+}  // namespace trivet
