@@ -226,6 +226,17 @@ Value table_default(const Json& json, const FieldType& type, int depth) {
   return table;
 }
 
+// Texts, integers and lists of these; null for all else.
+Value free_default_of(const Json& json, int depth) {
+  if (depth > kDeepest) throw Error("a default is nested too deeply");
+  if (json.is_string()) return json.get<std::string>();
+  if (json.is_number_integer()) return json.get<std::int64_t>();
+  if (!json.is_array()) return {};
+  Value items = Value::array();
+  for (const Json& item : json) items.push_back(free_default_of(item, depth + 1));
+  return items;
+}
+
 Value default_of(const Json& json, const FieldType& type, int depth) {
   if (depth > kDeepest) throw Error("a default is nested too deeply");
   if (json.is_null()) return {};
@@ -258,7 +269,7 @@ Value default_of(const Json& json, const FieldType& type, int depth) {
     case Form::table:
       return table_default(json, type, depth + 1);
     case Form::value:
-      return {};
+      return free_default_of(json, depth);
     case Form::quantity:
       return quantity_of(type).as_written(json.is_number_integer() ? Value(json.get<std::int64_t>())
                                                                    : Value(double_of(json)));

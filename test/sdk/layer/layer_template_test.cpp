@@ -45,3 +45,22 @@ TEST_CASE("a field that is left out is set, but not to its default") {
   complete(layer, "depth", 4, 0);
   CHECK(*layer.fields().find("depth") == Value(4));
 }
+
+TEST_CASE("members of a table are completed that a template leaves out or empty") {
+  const Value table = Value::table({{"a", Value::array({1})}, {"b", Value::array()}, {"c", 3}});
+  ConfigOf<Layer> layer = "a/Layer";
+  trivet::complete_members(layer, "splits", table);
+  CHECK(*layer.fields().find("splits") == Value::table({{"a", Value::array({1})}, {"c", 3}}));
+
+  layer = {"a/Layer",
+           Value::table(
+               {{"splits",
+                 Value::table({{"a", Value::array({2})}, {"b", Value::array()}, {"c", "none"}})}})};
+  trivet::complete_members(layer, "splits", table);
+  CHECK(*layer.fields().find("splits") ==
+        Value::table({{"a", Value::array({2})}, {"b", Value::array()}, {"c", 3}}));
+
+  layer = "a/Layer";
+  trivet::complete_members(layer, "splits", Value::table({{"b", Value::array()}}));
+  CHECK(layer.fields().members().empty());
+}

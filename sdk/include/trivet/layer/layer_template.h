@@ -23,4 +23,10 @@ namespace trivet {
 TRIVET_API void complete(ConfigOf<Layer>& layer, std::string_view field, Value value,
                          const Value& unset);
 
+// Sets those members of the table `field` that the template leaves out, or has at "none" or as an
+// empty list. Members of `table` that are empty lists set nothing. The template must be of a layer
+// with this field.
+TRIVET_API void complete_members(ConfigOf<Layer>& layer, std::string_view field,
+                                 const Value& table);
+
 }  // namespace trivet
