@@ -70,6 +70,7 @@ Parameter& ParameterStore::add(std::string path, const Shape& shape,
   parameter->init_ = init;
   parameter->fan_in_ = options.fan_in;
   parameter->fan_out_ = options.fan_out;
+  parameter->blocks_ = options.blocks;
   by_path_.emplace(parameter->path_, parameter.get());
   parameters_.push_back(std::move(parameter));
   return *parameters_.back();

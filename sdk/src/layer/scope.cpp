@@ -9,6 +9,7 @@
 #include "trivet/layer.h"
 #include "trivet/layer/layer_trace.h"
 #include "trivet/plugin/registry.h"
+#include "trivet/tensor/mesh.h"
 
 namespace trivet {
 namespace {
@@ -34,10 +35,20 @@ std::string shared_name(const ConfigOf<Layer>& config) {
 
 }  // namespace
 
-Scope::Scope(ParameterStore& store, std::string path) : store_(store), path_(std::move(path)) {}
+Scope::Scope(ParameterStore& store, std::string path) : Scope(store, std::move(path), nullptr) {}
+
+Scope::Scope(ParameterStore& store, const Mesh& mesh) : Scope(store, "", &mesh) {}
+
+Scope::Scope(ParameterStore& store, std::string path, const Mesh* mesh)
+    : store_(store), path_(std::move(path)), mesh_(mesh) {}
+
+const Mesh& Scope::mesh() const {
+  static const Mesh one;
+  return mesh_ != nullptr ? *mesh_ : one;
+}
 
 Scope Scope::child(std::string_view name) const {
-  return Scope(store_, joined(path_, name));
+  return Scope(store_, joined(path_, name), mesh_);
 }
 
 Parameter& Scope::parameter(std::string_view name, const Shape& shape,

@@ -8,8 +8,10 @@
 #include <catch2/catch.hpp>
 
 #include "support/plugins.h"
+#include "trivet/backend/mesh.h"
 #include "trivet/error.h"
 #include "trivet/layer.h"
+#include "trivet/tensor/mesh.h"
 
 namespace scope_test {
 namespace {
@@ -65,6 +67,18 @@ TEST_CASE_METHOD(Fixture, "names become paths in the order of making") {
   CHECK(store.find("encoder/v") == nullptr);
   CHECK(store.trainable_count() == 9);
   CHECK(store.count() == 10);
+}
+
+TEST_CASE_METHOD(Fixture, "all scopes of a model have its mesh, and one device without one") {
+  CHECK(root.child("a").mesh().axis("mdl").extent() == 1);
+  trivet::MeshConfig config;
+  config.ici_mesh_shape = {1, 1, 4};
+  const trivet::Mesh mesh(config);
+  Scope model(store, mesh);
+  CHECK(&model.mesh() == &mesh);
+  CHECK(model.child("a").child("b").mesh().axis("mdl").extent() == 4);
+  CHECK(model.child("a").parameter("w", {2}, {.blocks = 4}).blocks() == 4);
+  CHECK(root.parameter("w", {2}).blocks() == 1);
 }
 
 TEST_CASE_METHOD(Fixture, "names that other tools could not split are refused") {

@@ -28,6 +28,8 @@ class TRIVET_API Parameter {
   const std::string& path() const { return path_; }
   const Shape& shape() const { return shape_; }
   bool trainable() const { return trainable_; }
+  // ParameterOptions::blocks. The value is whole wherever it is computed with in blocks.
+  std::int64_t blocks() const { return blocks_; }
   // Requires a gradient when trainable. Throws Error before the model is built.
   const Tensor& value() const;
   // What backward accumulated; its contents count only where slot().written.
@@ -48,6 +50,7 @@ class TRIVET_API Parameter {
   bool trainable_ = true;
   InitConfig init_;
   std::int64_t fan_in_ = 0, fan_out_ = 0;
+  std::int64_t blocks_ = 1;
   std::int64_t offset_ = 0;  // elements from the start of its block
   Tensor value_;
   GradientSlot slot_;
@@ -59,6 +62,8 @@ struct ParameterOptions {
   InitConfig fallback = {Init::xavier_uniform, 1.0};
   bool trainable = true;
   std::int64_t fan_in = 0, fan_out = 0;  // 0: counted from the shape
+  // That its layer computes with one by one, over the devices along an axis of the mesh.
+  std::int64_t blocks = 1;
 };
 
 // All parameters of one model, in the order the layers made them. [run-thread]

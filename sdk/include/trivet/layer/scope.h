@@ -26,14 +26,19 @@
 namespace trivet {
 
 class Layer;
+class Mesh;  // trivet/tensor/mesh.h
 
 class TRIVET_API Scope {
  public:
   explicit Scope(ParameterStore& store, std::string path = "");
+  // Of a model that is trained on this mesh, which must outlive the model.
+  Scope(ParameterStore& store, const Mesh& mesh);
 
   const std::string& path() const { return path_; }  // "encoder/layer_3"
   Device& device() const { return store_.device(); }
   ParameterStore& store() const { return store_; }
+  // Layers may split their work over its axes. One device unless the scope was made with a mesh.
+  const Mesh& mesh() const;
   // For randomness of this layer: fold in the step and what it is for (see FpropContext::key_for).
   RngKey key() const { return store_.key().fold(path_); }
 
@@ -51,8 +56,11 @@ class TRIVET_API Scope {
   std::shared_ptr<Layer> layer(std::string_view name, const ConfigOf<Layer>& config) const;
 
  private:
+  Scope(ParameterStore& store, std::string path, const Mesh* mesh);
+
   ParameterStore& store_;
   std::string path_;
+  const Mesh* mesh_ = nullptr;  // null: one device
 };
 
 }  // namespace trivet
