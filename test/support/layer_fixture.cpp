@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "support/plugins.h"
+#include "trivet/backend/mesh.h"
 #include "trivet/error.h"
 
 namespace trivet::test {
@@ -27,9 +28,15 @@ double error_between(std::span<const float> got, std::span<const Want> want) {
 }  // namespace
 
 LayerFixture::LayerFixture(const std::string& backend, const ConfigOf<Layer>& config)
-    : device_(open_device(backend)), store_(std::make_unique<ParameterStore>(*device_, RngKey(7))) {
+    : LayerFixture(backend, config, 1) {}
+
+LayerFixture::LayerFixture(const std::string& backend, const ConfigOf<Layer>& config,
+                           std::int64_t mdl)
+    : mesh_(mesh_along_mdl(mdl)),
+      device_(open_device(backend)),
+      store_(std::make_unique<ParameterStore>(*device_, RngKey(7))) {
   use_plugin("nn");
-  layer_ = Scope(*store_).layer("layer", config);
+  layer_ = Scope(*store_, mesh_).layer("layer", config);
   store_->build();
 }
 
@@ -59,6 +66,12 @@ Tensor LayerFixture::fprop(const Tensor& x, bool train) const {
   context.train = train;
   context.key = RngKey(11);
   return layer_->fprop(x, context);
+}
+
+Mesh mesh_along_mdl(std::int64_t devices) {
+  MeshConfig config;
+  config.ici_mesh_shape = {1, 1, devices};
+  return Mesh(config);
 }
 
 std::vector<float> random_values(std::int64_t n, std::uint64_t seed, double stddev) {

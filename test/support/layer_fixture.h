@@ -10,6 +10,7 @@
 
 #include "trivet/layer.h"
 #include "trivet/layer/parameter_store.h"
+#include "trivet/tensor/mesh.h"
 
 namespace trivet::test {
 
@@ -17,6 +18,8 @@ class LayerFixture {
  public:
   // The layer's path is "layer"; weights are drawn with seed 7.
   LayerFixture(const std::string& backend, const ConfigOf<Layer>& config);
+  // On a mesh with so many devices along mdl.
+  LayerFixture(const std::string& backend, const ConfigOf<Layer>& config, std::int64_t mdl);
   ~LayerFixture();
 
   Device& device() const { return *device_; }
@@ -31,10 +34,13 @@ class LayerFixture {
   Tensor fprop(const Tensor& x, bool train = false) const;
 
  private:
+  Mesh mesh_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<ParameterStore> store_;
   std::shared_ptr<Layer> layer_;
 };
+
+Mesh mesh_along_mdl(std::int64_t devices);
 
 // Normal numbers that depend on `seed` alone.
 std::vector<float> random_values(std::int64_t n, std::uint64_t seed, double stddev = 1);

@@ -36,6 +36,19 @@ ConfigOf<Layer> bias_for(ConfigOf<Layer> layer, std::int64_t heads) {
   return layer;
 }
 
+// Devices need as many kv heads each, or as many devices one kv head.
+MeshAxis heads_axis_for(const MultiHeadAttentionConfig& config, std::int64_t kv_heads,
+                        const Scope& scope) {
+  constexpr std::string_view kField = "weight_split_dims_mapping.proj";
+  const SplitDims& proj = config.weight_split_dims_mapping.proj;
+  const AxisSplit split =
+      split_of(proj, {config.input_dims, config.num_heads, head_dims(config)}, scope, kField);
+  const std::int64_t devices = split.axis.extent();
+  if (!split.is_over(1) || kv_heads % devices == 0 || devices % kv_heads == 0) return split.axis;
+  if (proj.dims[1].where_it_divides) return {};
+  refuse_split(split.axis, "num_kv_heads = " + std::to_string(kv_heads), scope, kField);
+}
+
 }  // namespace
 
 void MultiHeadAttentionConfig::validate(Diagnostics& diagnostics) const {
@@ -66,6 +79,15 @@ void MultiHeadAttentionConfig::validate(Diagnostics& diagnostics) const {
         "is " + std::to_string(*right_context) + ", but causal attention sees no later positions",
         "leave it out, or set causal = false");
   }
+  for (const std::size_t dim : {0, 2}) {
+    const SplitDims& proj = weight_split_dims_mapping.proj;
+    if (dim >= proj.dims.size()) continue;
+    if (std::ranges::find(proj.dims[dim].axes, "mdl") == proj.dims[dim].axes.end()) continue;
+    diagnostics.add("weight_split_dims_mapping.proj",
+                    "splits dimension " + std::to_string(dim) +
+                        " over mdl, and attention splits its heads only",
+                    "for example [\"data\", \"mdl\", -1]");
+  }
   if (!use_rotary_position_emb || num_heads == 0 || input_dims == 0) return;
   const std::int64_t dims = head_dims(*this);
   if ((rotary_dims == 0 && dims % 2 != 0) || rotary_dims > dims) {
@@ -82,6 +104,7 @@ MultiHeadAttention::MultiHeadAttention(const Config& config, Scope& scope)
       kv_heads_(config.num_kv_heads > 0 ? config.num_kv_heads : config.num_heads),
       head_dims_(head_dims(config)),
       cross_dims_(config.cross_dims > 0 ? config.cross_dims : config.input_dims),
+      heads_axis_(heads_axis_for(config, kv_heads_, scope)),
       causal_(config.causal || config.right_context == 0),
       cross_(config.cross_attention),
       rotary_(config.use_rotary_position_emb),
@@ -96,18 +119,20 @@ MultiHeadAttention::MultiHeadAttention(const Config& config, Scope& scope)
     extra_logit_ = static_cast<float>(*config.attention_extra_logit);
   }
   const auto product = [&](const char* name, std::int64_t in, std::int64_t out,
-                           const InitConfig& init) {
-    const ConfigOf<Layer> layer =
-        linear(in, out, config.has_bias, init, lora_of(config.lora, name));
+                           const InitConfig& init, const SplitDims& split = {}) {
+    ConfigOf<Layer> layer = linear(in, out, config.has_bias, init, lora_of(config.lora, name));
+    if (heads_axis_.is_split()) layer = with_split(std::move(layer), split);
     return scope.layer(name,
                        parametrized(layer, config.parametrization, config.input_quantization));
   };
   const std::int64_t source_dims = cross_ ? cross_dims_ : input_dims_;
-  products_[kQuery] = product("query", input_dims_, heads_ * head_dims_, config.init);
-  products_[kKey] = product("key", source_dims, kv_heads_ * head_dims_, config.init);
-  products_[kValue] = product("value", source_dims, kv_heads_ * head_dims_, config.init);
-  output_ =
-      product("output", heads_ * head_dims_, input_dims_, init_or(config.output_init, config.init));
+  const SplitDims columns = {"", "mdl"}, rows = {"mdl", ""};
+  const SplitDims of_kv = shares_kv_heads() ? SplitDims() : columns;
+  products_[kQuery] = product("query", input_dims_, heads_ * head_dims_, config.init, columns);
+  products_[kKey] = product("key", source_dims, kv_heads_ * head_dims_, config.init, of_kv);
+  products_[kValue] = product("value", source_dims, kv_heads_ * head_dims_, config.init, of_kv);
+  output_ = product("output", heads_ * head_dims_, input_dims_,
+                    init_or(config.output_init, config.init), rows);
   for (const Product i : {kQuery, kKey, kValue}) {
     static constexpr const char* kNames[] = {"dconv_q", "dconv_k", "dconv_v"};
     const std::int64_t dims = (i == kQuery ? heads_ : kv_heads_) * head_dims_;
@@ -147,9 +172,14 @@ Tensor MultiHeadAttention::queries(const Tensor& x, const Tensor& positions, Lay
   Tensor q = by_head(kQuery, x, convolved, context);
   if (rotary_) q = ops::rope(q, positions, theta_, rotary_dims_);
   if (query_norm_) q = query_norm_->fprop(q, context);
+  if (per_dim_scale_ != nullptr) return ops::mul(q, query_scale());
+  return relative_ ? ops::mul(q, 1 / std::sqrt(static_cast<float>(head_dims_))) : q;
+}
+
+// [head_dims]
+Tensor MultiHeadAttention::query_scale() const {
   const float root = std::sqrt(static_cast<float>(head_dims_));
-  if (per_dim_scale_ == nullptr) return relative_ ? ops::mul(q, 1 / root) : q;
-  return ops::mul(q, ops::mul(ops::softplus(per_dim_scale_->value()), kLog2E / root));
+  return ops::mul(ops::softplus(per_dim_scale_->value()), kLog2E / root);
 }
 
 MultiHeadAttention::KeysAndValues MultiHeadAttention::keys_and_values(const Tensor& x,
@@ -224,6 +254,7 @@ Tensor MultiHeadAttention::attend(const Tensor& q, const KeysAndValues& kv,
     options.bias = options.bias.defined() ? ops::add(scores, options.bias) : scores;
     asking = relative_->content(q);
   }
+  if (heads_axis_.is_split()) return attend_blocks(blocks_of(asking, kv), options, context);
   const Tensor mixed = ops::attention(asking, kv.keys, kv.values, options);
   const Tensor joined = ops::reshape(mixed, {q.dim(0), q.dim(1), heads_ * head_dims_});
   return named_fprop("out_proj", *output_, joined, context);
@@ -249,6 +280,7 @@ Tensor MultiHeadAttention::fprop(const Tensor& x, FpropContext& context) {
   if (relative_bias_) {
     how.bias = bias(positions, positions, !fitting(context.positions, x).defined(), context);
   }
+  if (makes_blocks()) return attend_blocks(make_blocks(x, positions, context), how, context);
   const Tensor q = queries(x, positions, nullptr, context);
   return attend(q, keys_and_values(x, positions, nullptr, context), how, nullptr, context);
 }

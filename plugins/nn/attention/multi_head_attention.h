@@ -39,6 +39,11 @@
 // With cross_attention, keys and values come from the context's cross_inputs [B, S, cross_dims],
 // with cross_segment_ids and cross_paddings. Causality, window and positions do not apply.
 //
+// With a weight_split_dims_mapping of proj = ["data", "mdl", -1], the heads are split over the
+// devices along mdl: each computes some heads, from their columns of "query" to their rows of
+// "output" (nn/basic/linear.h), and draws a dropout of its own. Fewer kv heads than devices are
+// shared by neighbors; their gradients are summed.
+//
 // Causal attention and cross-attention decode with a cache (trivet/layer/extend_step.h).
 #pragma once
 
@@ -46,14 +51,26 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "nn/attention/xl_positions.h"
 #include "nn/basic/lora.h"
+#include "nn/split/axis_split.h"
 #include "trivet/layer.h"
 #include "trivet/layer/extend_step.h"
 #include "trivet/ops.h"
 
 namespace trivet::nn {
+
+struct AttentionSplitConfig {
+  SplitDims proj;
+
+  void validate(Diagnostics& diagnostics) const { proj.check_rank(3, "proj", diagnostics); }
+};
+TRIVET_CONFIG(AttentionSplitConfig, trivet::NoBase,
+              (proj,
+               "Axes of input_dims, heads and dims_per_head of the four products, such as "
+               "[\"data\", \"mdl\", -1]. mdl splits heads only."))
 
 struct MultiHeadAttentionConfig : LayerConfig {
   std::int64_t input_dims = 0;
@@ -83,6 +100,7 @@ struct MultiHeadAttentionConfig : LayerConfig {
   ConfigOf<Layer> parametrization;
   ConfigOf<Layer> input_quantization;
   LoraConfig lora;
+  AttentionSplitConfig weight_split_dims_mapping;
 
   void validate(Diagnostics& diagnostics) const;
 };
@@ -132,7 +150,12 @@ TRIVET_CONFIG(
     (parametrization, "Layer that makes the weights of each product from its w."),
     (input_quantization,
      "Layer that makes the input of each product, e.g. nn/ActivationQuantization."),
-    (lora, "LoRA: low-rank matrices added to the weights of the projections, for fine-tuning."))
+    (lora, "LoRA: low-rank matrices added to the weights of the projections, for fine-tuning."),
+    (weight_split_dims_mapping,
+     "Axes of the mesh over which the heads are split. Only mdl has an effect: each process has "
+     "all "
+     "weights.",
+     adjustable))
 
 class MultiHeadAttention final : public DecodingLayer {
  public:
@@ -176,9 +199,25 @@ class MultiHeadAttention final : public DecodingLayer {
   Tensor cross_extend_step(const Tensor& x, LayerCache& cache, FpropContext& context);
   Tensor cross_attend(const Tensor& x, const Source& source, FpropContext& context) const;
 
+  // Queries, keys and values of each block of heads.
+  struct HeadBlocks {
+    std::vector<Tensor> q, keys, values;
+  };
+  bool shares_kv_heads() const { return kv_heads_ % heads_axis_.extent() != 0; }
+  // Of a whole q, keys and values.
+  HeadBlocks blocks_of(const Tensor& q, const KeysAndValues& kv) const;
+  std::vector<Tensor> kv_blocks(const Tensor& whole) const;
+  // Of x, without making the whole.
+  bool makes_blocks() const;
+  HeadBlocks make_blocks(const Tensor& x, const Tensor& positions, FpropContext& context) const;
+  Tensor attend_blocks(const HeadBlocks& blocks, const ops::AttentionOptions& options,
+                       FpropContext& context) const;
+  Tensor query_scale() const;
+
   std::string path_;
   Device& device_;
   std::int64_t input_dims_, heads_, kv_heads_, head_dims_, cross_dims_;
+  MeshAxis heads_axis_;  // that the heads are split over
   bool causal_, cross_, rotary_;
   std::int64_t right_context_;  // 0 if it is causal or unlimited
   bool right_limit_;

@@ -37,10 +37,24 @@ void hand_on_lora(ConfigOf<Layer>& layer, const LoraConfig& lora) {
   if (has_field(layer, "lora")) hand_on(layer, "lora", lora);
 }
 
+// Layers whose mapping has other members keep theirs.
+template <class Splits>
+void hand_on_splits(ConfigOf<Layer>& layer, const Splits& splits) {
+  constexpr const char* kField = "weight_split_dims_mapping";
+  const Field* mapping = registry().get(Layer::kKind, layer.key()).schema().find(kField);
+  if (mapping == nullptr || mapping->type.struct_name != schema_of<Splits>().name) return;
+  complete_members(layer, kField, encode(splits));
+}
+
+FeedForwardSplitConfig ffn_splits(const TransformerBlockConfig& config) {
+  return {config.weight_split_dims_mapping.ffn0, config.weight_split_dims_mapping.ffn1};
+}
+
 // Fields that both attentions inherit from the block.
 void complete_attention(ConfigOf<Layer>& layer, const TransformerBlockConfig& config) {
   complete(layer, "input_dims", config.input_dims, 0);
   hand_on_lora(layer, config.lora);
+  hand_on_splits(layer, AttentionSplitConfig{config.weight_split_dims_mapping.proj});
   if (!has_field(layer, "num_heads")) return;
   complete(layer, "num_heads", config.num_heads, 0);
   if (config.num_kv_heads > 0) complete(layer, "num_kv_heads", config.num_kv_heads, 0);
@@ -73,6 +87,7 @@ std::shared_ptr<Layer> feed_forward(const TransformerBlockConfig& config, Scope&
       complete(layer, "relu_dropout", between, 0.0);
     }
     hand_on_lora(layer, config.lora);
+    hand_on_splits(layer, ffn_splits(config));
     return scope.layer("feed_forward", layer);
   }
   FeedForwardConfig mlp;
@@ -85,6 +100,7 @@ std::shared_ptr<Layer> feed_forward(const TransformerBlockConfig& config, Scope&
   mlp.init = config.init;
   mlp.output_init = config.output_init;
   mlp.lora = config.lora;
+  mlp.weight_split_dims_mapping = ffn_splits(config);
   return std::make_shared<FeedForward>(mlp, scope, "mlp_");
 }
 

@@ -28,6 +28,10 @@
 // ids of the context choose (task_adapter.h, Praxis' MultitaskResidualAdapter). The variables are
 // then adapter_down_w, adapter_down_b, adapter_up_w and adapter_up_b; the norm is of all tasks.
 //
+// The weight_split_dims_mapping is that of the attention (proj) and of the feed-forward part (ffn0,
+// ffn1), unless their templates say something else or have no such field. All other weights are
+// whole.
+//
 // Decodes with a cache if its attention does (trivet/layer/extend_step.h).
 #pragma once
 
@@ -41,11 +45,26 @@
 #include "nn/basic/lora.h"
 #include "trivet/layer.h"
 #include "trivet/layer/extend_step.h"
+#include "trivet/layer/split_dims.h"
 
 namespace trivet::nn {
 
 enum class NormPolicy { pre, primer_hybrid, post, post_skip };
 TRIVET_ENUM(NormPolicy, pre, primer_hybrid, post, post_skip)
+
+struct TransformerBlockSplitConfig {
+  SplitDims proj, ffn0, ffn1;
+
+  void validate(Diagnostics& diagnostics) const {
+    proj.check_rank(3, "proj", diagnostics);
+    ffn0.check_rank(2, "ffn0", diagnostics);
+    ffn1.check_rank(2, "ffn1", diagnostics);
+  }
+};
+TRIVET_CONFIG(TransformerBlockSplitConfig, trivet::NoBase,
+              (proj, "Axes of the products of attention, as nn/MultiHeadAttention has them."),
+              (ffn0, "Axes of the first products of the Mlp, as nn/FeedForward has them."),
+              (ffn1, "Axes of the last product of the Mlp."))
 
 struct TransformerBlockConfig : LayerConfig {
   std::int64_t input_dims = 0;
@@ -73,6 +92,7 @@ struct TransformerBlockConfig : LayerConfig {
   LoraConfig lora;
   InitConfig init;
   InitConfig output_init;
+  TransformerBlockSplitConfig weight_split_dims_mapping;
 
   void validate(Diagnostics& diagnostics) const;
 };
@@ -119,7 +139,11 @@ TRIVET_CONFIG(
      at_least(0), adjustable),
     (lora, "LoRA: low-rank matrices added to the weights of attention and Mlp, for fine-tuning."),
     (init, "Initializer of the weights. Default: that of nn/Linear."),
-    (output_init, "Initializer of the output projections of attention and Mlp. Default: init."))
+    (output_init, "Initializer of the output projections of attention and Mlp. Default: init."),
+    (weight_split_dims_mapping,
+     "Axes of the mesh over which the weights are split. Only mdl has an effect: each process has "
+     "all weights.",
+     adjustable))
 
 class TransformerBlock final : public DecodingLayer {
  public:

@@ -7,6 +7,7 @@
 #include "nn/basic/templates.h"
 #include "trivet/extensions/activation.h"
 #include "trivet/layer/extend_step.h"
+#include "trivet/ops/ops_mesh.h"
 
 namespace trivet::nn {
 
@@ -17,7 +18,10 @@ void LinearConfig::validate(Diagnostics& diagnostics) const {
 
 Linear::Linear(const Config& config, Scope& scope)
     : path_(scope.path()),
-      weight_(scope.parameter("w", {config.input_dims, config.output_dims}, {.init = config.init})),
+      split_(split_of(config.weight_split_dims_mapping.wt, {config.input_dims, config.output_dims},
+                      scope, "weight_split_dims_mapping.wt")),
+      weight_(scope.parameter("w", {config.input_dims, config.output_dims},
+                              {.init = config.init, .blocks = split_.axis.extent()})),
       bias_(config.has_bias
                 ? &scope.parameter("b", {config.output_dims},
                                    {.init = config.bias_init, .fallback = {Init::constant, 0}})
@@ -47,6 +51,7 @@ Tensor Linear::product(const Tensor& x, Activation act, FpropContext& context) c
 
 Tensor Linear::fprop(const Tensor& x, FpropContext& context) {
   expect_last("nn/Linear", path_, x, weight_.shape()[0]);
+  if (split_.is_split()) return split_fprop(x, context);
   if (lora_a_ != nullptr) {
     const Tensor y = ops::add(product(x, Activation::none, context), beside(x, context));
     return activation_ != nullptr ? activation_->fprop(y, context) : y;
@@ -62,7 +67,64 @@ Tensor Linear::beside(const Tensor& x, FpropContext& context) const {
   return ops::linear(thin, lora_b_->value(), Tensor());
 }
 
+Tensor Linear::split_fprop(const Tensor& x, FpropContext& context) {
+  if (split_.is_over(0)) return rows(ops::split_blocks(x, -1, split_.axis), context);
+  const std::vector<Tensor> blocks = columns(x, ops::fan_out(x, split_.axis), context);
+  return ops::gather_blocks(blocks, -1, split_.axis);
+}
+
+// What knows nothing of blocks, such as an activation that is not elementwise, gets whole tensors.
+std::vector<Tensor> Linear::columns(const Tensor& x, std::span<const Tensor> x_blocks,
+                                    FpropContext& context) {
+  const MeshAxis& axis = split_.axis;
+  const Operands operands = operands_of(x, input_quantization_.get(), weight_,
+                                        parametrization_.get(), context, "nn/Linear", path_);
+  const bool passes_blocks = fused_ && lora_a_ == nullptr && !operands.are_integers();
+  std::vector<Tensor> y = input_quantization_ != nullptr
+                              ? ops::fan_out(operands.x, axis)
+                              : std::vector<Tensor>(x_blocks.begin(), x_blocks.end());
+  const std::vector<Tensor> w = ops::split_blocks(operands.w, 1, axis);
+  std::vector<Tensor> bias(w.size());
+  if (passes_blocks && bias_ != nullptr) bias = ops::split_blocks(bias_->value(), 0, axis);
+  const Activation act = passes_blocks ? *fused_ : Activation::none;
+  for (std::size_t i = 0; i < w.size(); ++i) y[i] = ops::linear(y[i], w[i], bias[i], act);
+  if (passes_blocks) return y;
+  return ops::split_blocks(finished(ops::gather_blocks(y, -1, axis), operands, x, context), -1,
+                           axis);
+}
+
+Tensor Linear::rows(std::span<const Tensor> x_blocks, FpropContext& context) {
+  const MeshAxis& axis = split_.axis;
+  Operands operands;
+  Tensor x;  // where the whole is needed
+  std::vector<Tensor> y(x_blocks.begin(), x_blocks.end());
+  if (input_quantization_ != nullptr || lora_a_ != nullptr) {
+    x = ops::gather_blocks(x_blocks, -1, axis);
+  }
+  if (input_quantization_ != nullptr) {
+    operands = operands_of(x, input_quantization_.get(), weight_, parametrization_.get(), context,
+                           "nn/Linear", path_);
+    y = ops::split_blocks(operands.x, -1, axis);
+  } else {
+    operands.w = weights_of(weight_, parametrization_.get(), context, "nn/Linear", path_);
+  }
+  const std::vector<Tensor> w = ops::split_blocks(operands.w, 0, axis);
+  for (std::size_t i = 0; i < w.size(); ++i) y[i] = ops::linear(y[i], w[i], {});
+  return finished(ops::sum_blocks(y, axis), operands, x, context);
+}
+
+Tensor Linear::finished(Tensor y, const Operands& operands, const Tensor& x,
+                        FpropContext& context) const {
+  if (operands.are_integers()) y = operands.scaled(y);
+  if (bias_ != nullptr) y = ops::add(y, bias_->value());
+  if (lora_a_ != nullptr) y = ops::add(y, beside(x, context));
+  return activation_ != nullptr ? activation_->fprop(y, context) : y;
+}
+
 const void* Linear::extension(std::string_view id) const noexcept {
+  if (id == kSplitProduct) {
+    return split_.is_split() ? static_cast<const SplitProduct*>(this) : nullptr;
+  }
   if (id != kLayerLocalInTime) return nullptr;
   const auto is_local = [&](const std::shared_ptr<Layer>& layer) {
     return layer == nullptr || layer->extension(id) != nullptr;

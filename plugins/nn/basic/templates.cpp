@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "nn/basic/linear.h"
+
 namespace trivet::nn {
 namespace {
 
@@ -24,6 +26,11 @@ ConfigOf<Layer> linear(std::int64_t in, std::int64_t out, bool has_bias, const I
   if (lora.rank > 0) fields.set("lora", encode(lora));
   if (activation) fields.set("activation", activation.to_value());
   return {"nn/Linear", std::move(fields)};
+}
+
+ConfigOf<Layer> with_split(ConfigOf<Layer> linear, const SplitDims& wt) {
+  complete_members(linear, "weight_split_dims_mapping", encode(LinearSplitConfig{.wt = wt}));
+  return linear;
 }
 
 ConfigOf<Layer> dropout(double rate) {

@@ -7,6 +7,7 @@
 #include "nn/basic/lora.h"
 #include "trivet/layer.h"
 #include "trivet/layer/layer_template.h"
+#include "trivet/layer/split_dims.h"
 
 namespace trivet::nn {
 
@@ -15,6 +16,9 @@ ConfigOf<Layer> norm_for(ConfigOf<Layer> layer, std::int64_t dims, double epsilo
 
 ConfigOf<Layer> linear(std::int64_t in, std::int64_t out, bool has_bias, const InitConfig& init,
                        const LoraConfig& lora, const ConfigOf<Layer>& activation = {});
+
+// An nn/Linear whose weights are split so.
+ConfigOf<Layer> with_split(ConfigOf<Layer> linear, const SplitDims& wt);
 
 // Empty for a rate of 0, so that the layer list has no such layer.
 ConfigOf<Layer> dropout(double rate);

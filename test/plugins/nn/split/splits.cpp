@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/nn/split/splits.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include "trivet/ops.h"
+#include "trivet/tape.h"
+
+namespace trivet::test {
+namespace {
+
+double norm_of(const std::vector<float>& values) {
+  double sum = 0;
+  for (const float value : values) sum += static_cast<double>(value) * static_cast<double>(value);
+  return std::sqrt(sum);
+}
+
+double relative_error(const std::vector<float>& got, const std::vector<float>& want) {
+  if (got.size() != want.size()) return INFINITY;
+  std::vector<float> difference;
+  for (std::size_t i = 0; i < got.size(); ++i) difference.push_back(got[i] - want[i]);
+  // Norms are about 10, but that of a bias of keys is 0 but for rounding.
+  return norm_of(difference) / std::max(norm_of(want), 1.0);
+}
+
+}  // namespace
+
+Computed compute(const SplitCase& layer, const std::string& backend, std::int64_t mdl) {
+  LayerFixture fixture(backend, layer.config, mdl);
+  std::uint64_t seed = 60;
+  for (const auto& parameter : fixture.store().parameters()) {
+    const std::string path = parameter->path().substr(std::string("layer/").size());
+    if (path.ends_with("w") || !parameter->trainable()) continue;
+    fixture.set(path, random_values(parameter->shape().size(), ++seed, 0.5));
+  }
+  FpropContext context;
+  context.train = layer.train;
+  context.key = RngKey(11);
+  if (layer.prepare) layer.prepare(context, fixture.device());
+  GradientSlot slot;
+  const Tensor x =
+      make_leaf(fixture.tensor(random_values(layer.input.size(), 3), layer.input), slot);
+  fixture.store().begin_gradients();
+  Tape tape;
+  Tensor y, loss;
+  {
+    const Tape::Recording recording(tape);
+    y = fixture.layer().fprop(x, context);
+    loss = ops::sum(ops::mul(y, fixture.tensor(random_values(y.size(), 5), y.shape())));
+  }
+  tape.backward(loss);
+  fixture.store().end_gradients();
+  Computed computed{.y = y.to_host<float>(), .gradients = {}};
+  computed.gradients["x"] = slot.gradient.to_host<float>();
+  for (const auto& parameter : fixture.store().parameters()) {
+    if (!parameter->trainable()) continue;
+    computed.gradients[parameter->path()] = parameter->gradient().to_host<float>();
+  }
+  return computed;
+}
+
+void check_equal(const Computed& split, const Computed& whole, double tolerance) {
+  CHECK(relative_error(split.y, whole.y) < tolerance);
+  REQUIRE(split.gradients.size() == whole.gradients.size());
+  for (const auto& [path, gradient] : whole.gradients) {
+    INFO(path);
+    CHECK(relative_error(split.gradients.at(path), gradient) < tolerance);
+  }
+}
+
+void check_split(const SplitCase& layer, const std::string& backend,
+                 const std::vector<std::int64_t>& devices) {
+  const Computed whole = compute(layer, backend, 1);
+  for (const std::int64_t mdl : devices) {
+    INFO(layer.name << " on " << backend << ", devices: " << mdl);
+    check_equal(compute(layer, backend, mdl), whole);
+  }
+}
+
+ConfigOf<Layer> with_field(const ConfigOf<Layer>& config, const char* field, Value value) {
+  Value fields = config.fields();
+  fields.set(field, std::move(value));
+  return {std::string(config.key()), std::move(fields)};
+}
+
+}  // namespace trivet::test
