@@ -7,10 +7,10 @@
 namespace trivet::lm {
 
 Decoder::Decoder(const TransformerConfig& config, const ConfigOf<Layer>& position_emb_tpl,
-                 BlockSight sight, Scope& scope)
+                 BlockSight sight, Scope& scope, const ShardingConfig* sharding)
     : longest_(longest_of(config, positions_of(position_emb_tpl, config))),
       layers_{scope.layer("position_emb", positions_of(position_emb_tpl, config)),
-              scope.layer("transformer", stack_of(config, config.num_layers, sight)),
+              scope.layer("transformer", stack_of(config, config.num_layers, sight, sharding)),
               scope.layer("final_norm", norm_of(config.final_norm_tpl, config))} {}
 
 Tensor Decoder::fprop(const Tensor& x, LayerCache* cache, FpropContext& context) const {

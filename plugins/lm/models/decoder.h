@@ -15,9 +15,10 @@ namespace trivet::lm {
 
 class Decoder {
  public:
-  // Makes the children "position_emb", "transformer" and "final_norm" of `scope`.
+  // Makes the children "position_emb", "transformer" and "final_norm" of `scope`. The sharding may
+  // be null.
   Decoder(const TransformerConfig& config, const ConfigOf<Layer>& position_emb_tpl,
-          BlockSight sight, Scope& scope);
+          BlockSight sight, Scope& scope, const ShardingConfig* sharding = nullptr);
 
   std::int64_t longest_sequence() const { return longest_; }  // 0: no limit
 

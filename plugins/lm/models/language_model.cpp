@@ -10,6 +10,7 @@
 #include "trivet/error.h"
 #include "trivet/ops.h"
 #include "trivet/tape.h"
+#include "trivet/tensor/mesh.h"
 
 namespace trivet::lm {
 namespace {
@@ -30,10 +31,12 @@ LanguageModel::LanguageModel(const Config& config, Scope& scope)
     : model_type_(config.model_type),
       entropy_loss_weight_(static_cast<float>(config.entropy_loss_weight)) {
   check_vocabulary(config);
+  check_sharding(config.sharding, config, scope.mesh());
   auto embedding =
       scope.layer("embedding", table_of(config.embedding_tpl, config.vocab_size, config));
   decoder_.emplace(config, config.position_emb_tpl,
-                   BlockSight{.causal = model_type_ != ModelType::bidirectional}, scope);
+                   BlockSight{.causal = model_type_ != ModelType::bidirectional}, scope,
+                   scope.mesh().axis("mdl").is_split() ? &config.sharding : nullptr);
   softmax_ = scope.layer("softmax", table_of(config.softmax_tpl, config.vocab_size, config));
   if (!softmax_) throw Error("lm/LanguageModel: a softmax is required");
   head_ = &softmax_head(*softmax_, "softmax");

@@ -13,6 +13,9 @@
 // is the negative entropy of a prediction (Praxis). c > 0 flattens the predictions, c < 0 sharpens
 // them.
 //
+// On a mesh with several devices along mdl, `sharding` splits the products of the blocks over them
+// (docs/meshes.md). Tables, norms and the softmax are whole.
+//
 // Templates (_tpl) inherit the dimensions and options of the model that they do not set. Children:
 // "embedding", "position_emb", "transformer", "final_norm", "softmax".
 #pragma once
@@ -44,23 +47,27 @@ struct LanguageModelConfig : TransformerConfig {
   ConfigOf<Layer> position_emb_tpl;
   ConfigOf<Layer> softmax_tpl = "nn/SharedEmbeddingSoftmax";
   double entropy_loss_weight = 0;
+  ShardingConfig sharding;
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(LanguageModelConfig, TransformerConfig,
-              (model_type, "Positions that a position attends to."),
-              (embedding_tpl,
-               "Embedding of token ids; none: the table of the softmax, which must have one."),
-              (position_emb_tpl,
-               "Layer that adds positions to the embedding: nn/TrainablePositionalEmbedding or "
-               "nn/PositionalEmbedding. none: rotary positions in the blocks, or no positions."),
-              (softmax_tpl,
-               "Logits and loss: nn/SharedEmbeddingSoftmax, nn/FullSoftmax or "
-               "nn/GShardSharedEmbeddingSoftmax."),
-              (entropy_loss_weight,
-               "Factor of the mean negative entropy of the predictions in the loss, in nats per "
-               "token. Above 0 it flattens the predictions, below 0 it sharpens them. 0: off.",
-               adjustable))
+TRIVET_CONFIG(
+    LanguageModelConfig, TransformerConfig, (model_type, "Positions that a position attends to."),
+    (embedding_tpl, "Embedding of token ids; none: the table of the softmax, which must have one."),
+    (position_emb_tpl,
+     "Layer that adds positions to the embedding: nn/TrainablePositionalEmbedding or "
+     "nn/PositionalEmbedding. none: rotary positions in the blocks, or no positions."),
+    (softmax_tpl,
+     "Logits and loss: nn/SharedEmbeddingSoftmax, nn/FullSoftmax or "
+     "nn/GShardSharedEmbeddingSoftmax."),
+    (entropy_loss_weight,
+     "Factor of the mean negative entropy of the predictions in the loss, in nats per "
+     "token. Above 0 it flattens the predictions, below 0 it sharpens them. 0: off.",
+     adjustable),
+    (sharding,
+     "Axes of the mesh over which the weights of the blocks are split. Only mdl has an effect: "
+     "each process has all weights.",
+     adjustable))
 
 class LanguageModel final : public Model, public NextToken, public LabelScores {
  public:

@@ -2,11 +2,14 @@
 #include "lm/models/transformer_parts.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "trivet/error.h"
 #include "trivet/layer/layer_template.h"
+#include "trivet/plugin/registry.h"
+#include "trivet/tensor/mesh.h"
 
 namespace trivet::lm {
 namespace {
@@ -19,7 +22,29 @@ void complete_init(ConfigOf<Layer>& layer, const InitConfig& init) {
   complete(layer, "init", encode(init), encode(InitConfig()));
 }
 
-ConfigOf<Layer> block_of(ConfigOf<Layer> block, const TransformerConfig& config, BlockSight sight) {
+// Fills the sharding into a block that has nn/TransformerBlock's mapping.
+void complete_splits(ConfigOf<Layer>& block, const ShardingConfig& sharding) {
+  constexpr const char* kMapping = "weight_split_dims_mapping";
+  const Field* field = registry().get(Layer::kKind, block.key()).schema().find(kMapping);
+  const auto has = [&](const char* name) {
+    return std::ranges::find(field->type.fields, name, &Field::name) != field->type.fields.end();
+  };
+  if (field != nullptr && has("proj") && has("ffn0") && has("ffn1")) {
+    const Value own = encode(sharding);
+    complete_members(block, kMapping,
+                     Value::table({{"proj", *own.find("w_dnh")},
+                                   {"ffn0", *own.find("w_df")},
+                                   {"ffn1", *own.find("w_fd")}}));
+  } else if (!equal(sharding, ShardingConfig())) {
+    throw ConfigError(Diagnostic{
+        .path = "task.model.sharding",
+        .what = "is not used: the blocks, " + std::string(block.key()) + ", split no weights",
+        .hint = "remove it"});
+  }
+}
+
+ConfigOf<Layer> block_of(ConfigOf<Layer> block, const TransformerConfig& config, BlockSight sight,
+                         const ShardingConfig* sharding) {
   complete(block, "input_dims", config.model_dims, 0);
   complete(block, "hidden_dims", config.hidden_dims, 0);
   complete(block, "num_heads", config.num_heads, 0);
@@ -28,6 +53,7 @@ ConfigOf<Layer> block_of(ConfigOf<Layer> block, const TransformerConfig& config,
   complete(block, "causal", sight.causal, false);
   complete(block, "cross_attention", sight.cross_attention, false);
   complete_init(block, config.init);
+  if (sharding != nullptr && block) complete_splits(block, *sharding);
   return block;
 }
 
@@ -49,8 +75,43 @@ void TransformerConfig::validate(Diagnostics& diagnostics) const {
   }
 }
 
-ConfigOf<Layer> stack_of(const TransformerConfig& config, std::int64_t num_layers,
-                         BlockSight sight) {
+void ShardingConfig::validate(Diagnostics& diagnostics) const {
+  w_df.check_rank(2, "w_df", diagnostics);
+  w_fd.check_rank(2, "w_fd", diagnostics);
+  w_dnh.check_rank(3, "w_dnh", diagnostics);
+}
+
+void check_sharding(const ShardingConfig& sharding, const TransformerConfig& config,
+                    const Mesh& mesh) {
+  const std::int64_t devices = mesh.axis("mdl").extent();
+  if (devices == 1) return;
+  struct Size {
+    const char* field;
+    std::int64_t extent;
+  };
+  const auto check = [&](const char* key, const SplitDims& dims,
+                         std::initializer_list<Size> sizes) {
+    const std::string path = "task.model.sharding." + std::string(key);
+    const std::optional<std::size_t> dim = dims.dim_over("mdl", mesh, path);
+    if (!dim || dims.dims[*dim].where_it_divides) return;
+    const Size& size = sizes.begin()[*dim];
+    if (size.extent == 0 || size.extent % devices == 0) return;
+    throw ConfigError(Diagnostic{
+        .path = path,
+        .what = "splits " + std::string(size.field) + " = " + std::to_string(size.extent) +
+                " over the " + std::to_string(devices) +
+                " devices along mdl, which do not divide it",
+        .hint = "change one of the two numbers; \"mdl?\" leaves whole what does not divide"});
+  };
+  const Size d{"model_dims", config.model_dims};
+  const Size f{"hidden_dims", config.hidden_dims > 0 ? config.hidden_dims : 4 * config.model_dims};
+  check("w_df", sharding.w_df, {d, f});
+  check("w_fd", sharding.w_fd, {f, d});
+  check("w_dnh", sharding.w_dnh, {d, {"num_heads", config.num_heads}, {"dims_per_head", 0}});
+}
+
+ConfigOf<Layer> stack_of(const TransformerConfig& config, std::int64_t num_layers, BlockSight sight,
+                         const ShardingConfig* sharding) {
   constexpr const char* kBlock = "transformer_layer_params_tpl";
   ConfigOf<Layer> stack = config.stacked_transformer_tpl;
   if (!stack) throw Error("a transformer needs a stacked_transformer_tpl");
@@ -58,7 +119,7 @@ ConfigOf<Layer> stack_of(const TransformerConfig& config, std::int64_t num_layer
   if (const Value* block = stack.fields().find(kBlock)) {
     const ConfigOf<Layer> own(ConfigValue::from_value(*block, Layer::kKind, "block"));
     Value fields = stack.fields();
-    fields.set(kBlock, block_of(own, config, sight).to_value());
+    fields.set(kBlock, block_of(own, config, sight, sharding).to_value());
     stack = {std::string(stack.key()), std::move(fields)};
   }
   complete(stack, "num_layers", num_layers, 0);

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "trivet/layer.h"
+#include "trivet/layer/split_dims.h"
 #include "trivet/model.h"
 
 namespace trivet::lm {
@@ -46,15 +47,35 @@ TRIVET_CONFIG(TransformerConfig, trivet::ModelConfig,
               (final_norm_tpl, "Norm after the blocks."),
               (init, "Initializer of the weights. Default: that of each layer."))
 
+// Axes of the mesh over which weights are split, by the names of Pax' set_sharding_annotations_v1:
+// d is model_dims, f hidden_dims, n and h heads and their depth.
+struct ShardingConfig {
+  SplitDims w_df = {"data", "mdl?"};
+  SplitDims w_fd = {"mdl?", "data"};
+  SplitDims w_dnh = {"data", "mdl?", ""};
+
+  void validate(Diagnostics& diagnostics) const;
+};
+TRIVET_CONFIG(ShardingConfig, trivet::NoBase,
+              (w_df, "Axes of the first products of the feed-forward layers."),
+              (w_fd, "Axes of the last product of the feed-forward layers."),
+              (w_dnh, "Axes of the four products of attention; mdl splits heads only."))
+
 // What the blocks of a stack attend to.
 struct BlockSight {
   bool causal = false;           // no later positions
   bool cross_attention = false;  // also another sequence
 };
 
-// The stack of `num_layers` blocks. Throws Error if the config has none.
-ConfigOf<Layer> stack_of(const TransformerConfig& config, std::int64_t num_layers,
-                         BlockSight sight);
+// The stack of `num_layers` blocks. `sharding` may be null; it is that of blocks whose templates
+// say nothing themselves. Throws Error if the config has no stack, and ConfigError for a sharding
+// other than the default if the blocks have none.
+ConfigOf<Layer> stack_of(const TransformerConfig& config, std::int64_t num_layers, BlockSight sight,
+                         const ShardingConfig* sharding = nullptr);
+// Throws ConfigError for a split of the config's sizes over the devices of the mesh along mdl that
+// do not divide them.
+void check_sharding(const ShardingConfig& sharding, const TransformerConfig& config,
+                    const Mesh& mesh);
 // A table for `num_classes` ids, for an embedding or a softmax. Null stays null, as below.
 ConfigOf<Layer> table_of(ConfigOf<Layer> layer, std::int64_t num_classes,
                          const TransformerConfig& config);
