@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/check_mesh.h"
 
+#include <cstdint>
+#include <iterator>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -8,8 +11,11 @@
 
 #include "config/modes.h"
 #include "device/memory_share.h"
+#include "step/step_parts.h"
 #include "trivet/backend/mesh_layout.h"
 #include "trivet/error.h"
+#include "trivet/layer/layer_trace.h"
+#include "trivet/tensor/mesh.h"
 
 namespace trivet {
 namespace {
@@ -21,6 +27,32 @@ namespace {
                                .path = path,
                                .what = std::move(what),
                                .hint = std::move(hint)});
+}
+
+// Whether each process has all devices along mdl of its shards: it computes all blocks of them.
+bool has_whole_blocks(const MeshLayout& layout, std::int64_t processes) {
+  std::set<std::int64_t> own;
+  for (std::int64_t device = 0; device < layout.devices() / processes; ++device) {
+    own.insert(layout.shard_of(device));
+  }
+  return std::ssize(own) * processes == layout.shards();
+}
+
+void check_blocks(const ResolvedConfig& config) {
+  const MeshConfig& mesh = config.experiment.mesh;
+  const MeshLayout layout(mesh);
+  if (mesh.processes == 1 || has_whole_blocks(layout, mesh.processes)) return;
+  std::string counts;
+  for (const std::int64_t count : layout.process_counts()) {
+    if (has_whole_blocks(layout, count)) {
+      counts += fmt::format("{}{}", counts.empty() ? "" : ", ", count);
+    }
+  }
+  refuse(config, "mesh.processes",
+         fmt::format("is {}, which would share the {} devices along mdl; processes share shards of "
+                     "the batch only: {}",
+                     mesh.processes, mesh.extent("mdl"), counts),
+         "set it to one of these numbers");
 }
 
 // An input gives all processes the whole batch, or each its own part.
@@ -44,15 +76,16 @@ void check_mesh(const ResolvedConfig& config) {
   const ExperimentConfig& experiment = config.experiment;
   const MeshConfig& mesh = experiment.mesh;
   if (!trains(experiment.mode) || mesh.devices() <= 1) return;
-  for (const char* axis : {"mdl", "stage", "seq"}) {
+  for (const char* axis : {"stage", "seq"}) {
     if (mesh.extent(axis) == 1) continue;
     refuse(config, "mesh",
-           fmt::format("has {} devices along {}, but a run trains meshes of replica, data and "
-                       "data_expert only",
+           fmt::format("has {} devices along {}, but a run trains meshes of replica, data, "
+                       "data_expert and mdl only",
                        mesh.extent(axis), axis),
            "trivet summary prints the compute and memory of each device; for a run, set the "
            "extents of other axes to 1 in mesh.ici_mesh_shape and mesh.dcn_mesh_shape");
   }
+  check_blocks(config);
   const std::int64_t shards = MeshLayout(mesh).shards(), batch = global_batch(experiment);
   check_hosts(config);
   if (batch % shards == 0) return;
@@ -62,11 +95,27 @@ void check_mesh(const ResolvedConfig& config) {
          "set task.train_input.batch_size to a multiple, or change mesh.ici_mesh_shape");
 }
 
+void check_split(Task& task, const MeshConfig& mesh) {
+  if (mesh.extent("mdl") == 1) return;
+  const LayerTrace apart;  // from that of the model that is trained
+  const Mesh axes(mesh);
+  ParameterStore store(task.device(), RngKey(0));
+  Scope root(store, axes);
+  build_model(task, task.config().model, root);
+}
+
 void check_trainer(const ResolvedConfig& config, const Trainer& trainer) {
   const ExperimentConfig& experiment = config.experiment;
   if (!trains(experiment.mode)) return;
   const std::int64_t shards = MeshLayout(experiment.mesh).shards();
-  if (shards == 1 || trainer.trains_shards()) return;
+  const std::int64_t blocks = experiment.mesh.extent("mdl");
+  if ((shards == 1 && blocks == 1) || trainer.trains_shards()) return;
+  if (shards == 1) {
+    refuse(config, "trainer",
+           fmt::format("{} trains no mesh, and this one has {} devices along mdl",
+                       experiment.trainer.key(), blocks),
+           "remove [mesh], or use trivet/Trainer");
+  }
   refuse(
       config, "trainer",
       fmt::format("{} trains one shard, and the mesh makes {}", experiment.trainer.key(), shards),

@@ -191,6 +191,7 @@ void Inspector::build() {
                                   : experiment.task,
                  task_context);
   });
+  if (trains()) check_split(*task_, result_.mesh);
   TrainerContext context{.task = *task_,
                          .device = *result_.device,
                          .key = RngKey(static_cast<std::uint64_t>(experiment.seed)),

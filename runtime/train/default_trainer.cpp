@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/default_trainer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -9,6 +10,8 @@
 #include <span>
 #include <string_view>
 #include <utility>
+
+#include <fmt/core.h>
 
 #include "evaluation/decoded_examples.h"
 #include "evaluation/evaluations.h"
@@ -37,11 +40,12 @@ DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContex
       device_(context.device),
       observer_(context.observer),
       key_(context.key),
+      mesh_(context.mesh),
       mesh_shards_(context.mesh, context.processes),
       batch_of_(batch_of(parts_.train_input)),
       store_(context.device, context.key) {
   if (context.train) check_learner(config_, parts_.train_input);
-  Scope root(store_);
+  Scope root(store_, mesh_);
   model_ = build_model(task_, parts_.model, root);
   token_count_ = static_cast<const TokenCount*>(task_.extension(kTaskTokenCount));
   freeze(store_, config_.frozen);
@@ -64,7 +68,10 @@ DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContex
     }
   }
   store_.build();
-  if (context.train) build_learner();
+  if (context.train) {
+    build_learner();
+    note_whole_weights();
+  }
 }
 
 DefaultTrainer::~DefaultTrainer() = default;
@@ -102,6 +109,18 @@ void DefaultTrainer::build_learner() {
   if (training_->bad_steps.skips()) {
     training_->before.states = Tensor::zeros(device_, store_.states().shape());
   }
+}
+
+void DefaultTrainer::note_whole_weights() {
+  const std::int64_t devices = mesh_.axis("mdl").extent();
+  const auto& all = store_.parameters();
+  if (devices == 1 || std::ranges::any_of(all, [](const auto& p) { return p->blocks() > 1; })) {
+    return;
+  }
+  observer_.note(
+      fmt::format("the mesh has {} devices along mdl, over which this model splits no "
+                  "weights: each step computes with whole ones",
+                  devices));
 }
 
 DefaultTrainer::Training& DefaultTrainer::training() {

@@ -16,6 +16,7 @@
 #include "step/shard_metrics.h"
 #include "train/shards.h"
 #include "trivet/extensions/token_count.h"
+#include "trivet/tensor/mesh.h"
 #include "trivet/trainer.h"
 
 namespace trivet {
@@ -85,6 +86,7 @@ class DefaultTrainer final : public Trainer {
   std::int64_t count_of_all(std::int64_t own) const;
   void build_training();
   void build_learner();
+  void note_whole_weights();
   Evaluations& evaluations();
   Logs run(Evaluation& evaluation, std::int64_t steps);
   Training& training();
@@ -113,6 +115,7 @@ class DefaultTrainer final : public Trainer {
   Device& device_;
   TrainerObserver& observer_;
   const RngKey key_;
+  const Mesh mesh_;  // as the model's layers see it
   const MeshShards mesh_shards_;
   const Shards::BatchOf batch_of_;  // the training input's
   ParameterStore store_;

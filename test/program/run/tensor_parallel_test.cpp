@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs on a mesh with several devices along mdl: against one device, over processes and threads,
+// resumed with another mesh, and what is refused.
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "program/models/safetensors_reader.h"
+#include "program/run/run_fixture.h"
+#include "program/run/watched_run.h"
+#include "support/plugin_folder.h"
+
+using namespace trivet::test;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace tensor_parallel_test {
+namespace {
+
+constexpr const char* kTrain = "mode=train trainer.validation_interval=0 trainer.steps_per_loop=1 ";
+
+std::string mdl(int devices) {
+  return "mesh.ici_mesh_shape=[1,1," + std::to_string(devices) + "] ";
+}
+
+ShellResult train(const fs::path& workdir, const std::string& more) {
+  const ShellResult result = run(config("lm/local.toml"), workdir, kTrain + more);
+  INFO(result.output);
+  REQUIRE(result.exit_code == 0);
+  return result;
+}
+
+double loss_after(const fs::path& workdir, std::int64_t step) {
+  for (const nlohmann::json& record : records(workdir, "train")) {
+    if (record.at("step") == step) return record.at("values").at("training_loss").get<double>();
+  }
+  FAIL("no loss of step " << step);
+  return 0;
+}
+
+// Weights, slots and metrics of the run's checkpoint of six steps.
+std::string bytes_of(const fs::path& workdir) {
+  const fs::path checkpoint = checkpoint_of(workdir, 6);
+  return read_file(checkpoint / "model.safetensors") +
+         read_file(checkpoint / "optimizer.safetensors") + record_values(workdir);
+}
+
+}  // namespace
+
+TEST_CASE("losses over 1, 2 and 4 devices along mdl agree") {
+  const TempDir dir;
+  std::vector<double> losses;
+  for (const int devices : {1, 2, 4}) {
+    const fs::path workdir = dir.path() / std::to_string(devices);
+    const ShellResult result = train(workdir, mdl(devices) + "trainer.train_steps=50");
+    CHECK_THAT(result.output, !Contains("splits no weights"));
+    losses.push_back(loss_after(workdir, 50));
+  }
+  CHECK(losses[1] == Approx(losses[0]).epsilon(1e-4));
+  CHECK(losses[2] == Approx(losses[0]).epsilon(1e-4));
+  // Sums round in another order.
+  CHECK(losses[1] != losses[0]);
+  CHECK(losses[2] != losses[1]);
+}
+
+TEST_CASE("shards of split layers have the same bytes for any number of processes and threads") {
+  const TempDir dir;
+  const auto bytes = [&](const std::string& name, const std::string& more) {
+    train(dir.path() / name,
+          "mesh.ici_mesh_shape=[2,1,2] task.model.dropout=0.1 trainer.train_steps=6 "
+          "trainer.gradient_clip.global_norm=0.5 " +
+              more);
+    return bytes_of(dir.path() / name);
+  };
+  const std::string one = bytes("one", "runtime.threads=1");
+  CHECK((bytes("two", "runtime.threads=1 --processes 2") == one));
+  CHECK((bytes("threads", "runtime.threads=2") == one));
+  CHECK((bytes("both", "runtime.threads=2 --processes 2") == one));
+}
+
+TEST_CASE("a checkpoint is whole, and another mesh continues with it") {
+  const TempDir dir;
+  const std::string short_run = "runtime.threads=1 trainer.train_steps=3 ";
+  train(dir.path() / "two", mdl(2) + short_run);
+  train(dir.path() / "one", mdl(1) + short_run);
+  const fs::path model = fs::path("checkpoints") / "step_00000003" / "model.safetensors";
+  const auto shapes = [&](const char* name) {
+    nlohmann::json shapes;
+    for (const auto& [path, tensor] : read_safetensors(dir.path() / name / model)) {
+      shapes[path] = tensor.shape;
+    }
+    return shapes;
+  };
+  CHECK(shapes("two") == shapes("one"));
+  fs::copy(dir.path() / "two", dir.path() / "other", fs::copy_options::recursive);
+  const std::string longer = "runtime.threads=1 trainer.train_steps=4 ";
+  train(dir.path() / "two", mdl(2) + longer);
+  train(dir.path() / "other", mdl(1) + longer);
+  CHECK(loss_after(dir.path() / "other", 4) ==
+        Approx(loss_after(dir.path() / "two", 4)).epsilon(1e-5));
+}
+
+TEST_CASE("a model that knows nothing of meshes trains whole, with the bytes of one device") {
+  const TempDir dir;
+  const auto local = config("vision/local.toml");
+  const std::string words = std::string(kSmallRun) + "mode=train trainer.train_steps=6 ";
+  REQUIRE(run(local, dir.path() / "none", words).exit_code == 0);
+  const ShellResult result = run(local, dir.path() / "two", words + mdl(2));
+  INFO(result.output);
+  REQUIRE(result.exit_code == 0);
+  CHECK_THAT(result.output,
+             Contains("the mesh has 2 devices along mdl, over which this model splits no weights"));
+  CHECK((bytes_of(dir.path() / "two") == bytes_of(dir.path() / "none")));
+}
+
+TEST_CASE("an evaluation of a split run has the losses of one device") {
+  const TempDir dir;
+  train(dir.path() / "run", mdl(2) + "trainer.train_steps=6 runtime.threads=1");
+  std::vector<double> losses;
+  for (const int devices : {1, 2}) {
+    const fs::path copy = dir.path() / std::to_string(devices);
+    fs::copy(dir.path() / "run", copy, fs::copy_options::recursive);
+    const ShellResult result =
+        run(config("lm/local.toml"), copy, mdl(devices) + "trainer.train_steps=6 mode=eval");
+    INFO(result.output);
+    REQUIRE(result.exit_code == 0);
+    losses.push_back(
+        records(copy / "evals" / "1", "eval").back().at("values").at("validation_loss"));
+  }
+  CHECK(losses[1] == Approx(losses[0]).epsilon(1e-5));
+}
+
+TEST_CASE("a split that cannot be is refused before a directory is made") {
+  struct Case {
+    std::string overrides, text;
+  };
+  const Case cases[] = {
+      {mdl(3) + "'task.model.sharding.w_dnh=[\"data\",\"mdl\",-1]'",
+       "task.model.sharding.w_dnh: splits num_heads = 4 over the 3 devices along mdl, which do not "
+       "divide it"},
+      {mdl(3) + "'task.model.sharding.w_df=[\"data\",\"mdl\"]'",
+       "task.model.sharding.w_df: splits hidden_dims = 256 over the 3 devices along mdl"},
+      {mdl(2) + "'task.model.sharding.w_df=[\"data\",\"modle\"]'",
+       "task.model.sharding.w_df[1]: there is no axis 'modle'"},
+      {mdl(2) + "'task.model.sharding.w_df=[\"mdl\",\"mdl\"]'",
+       "task.model.sharding.w_df[1]: names the axis 'mdl' twice"},
+      {mdl(2) + "'task.model.sharding.w_df=[2,\"mdl\"]'",
+       "task.model.sharding.w_df: names the axis 'mdl' twice"},
+      {mdl(2) + "'task.model.sharding.w_df=[1,3]'",
+       "task.model.sharding.w_df: has the index 3, and the mesh has 3 axes"},
+      {mdl(2) + "'task.model.sharding.w_df=[7,-1]'", "task.model.sharding.w_df[0]: is 7"},
+      {mdl(2) + "'task.model.sharding.w_fd=[\"mdl\"]'",
+       "task.model.sharding.w_fd: has 1 entries for 2 dimensions"},
+      {mdl(2) + "'task.model.sharding.w_vd=[\"mdl\",\"data\"]'", "w_vd"},
+      {"mesh.ici_mesh_shape=[2,1,2] mesh.processes=4",
+       "mesh.processes: is 4, which would share the 2 devices along mdl; processes share shards of "
+       "the batch only: 1, 2"},
+      {"'mesh.mesh_axis_names=[\"mdl\",\"data\"]' mesh.ici_mesh_shape=[2,2] mesh.processes=2",
+       "processes share shards of the batch only: 1"},
+      {"'mesh.mesh_axis_names=[\"stage\",\"data\"]' mesh.ici_mesh_shape=[2,1]",
+       "mesh: has 2 devices along stage, but a run trains meshes of replica, data, data_expert and "
+       "mdl only"},
+  };
+  for (const Case& refused : cases) {
+    const TempDir dir;
+    const ShellResult result =
+        run(config("lm/local.toml"), dir.path() / "run", kTrain + refused.overrides);
+    INFO(refused.overrides << "\n" << result.output);
+    CHECK(result.exit_code == 2);
+    CHECK_THAT(result.output, Contains(refused.text));
+    CHECK_FALSE(fs::exists(dir.path() / "run"));
+  }
+}
+
+TEST_CASE("check and summary refuse a split that cannot be, and show the model as it is") {
+  const std::string words =
+      quoted(config("lm/local.toml").string()) + " " + mdl(3) + "task.train_input.batch_size=3 ";
+  for (const std::string command : {"check ", "summary "}) {
+    const ShellResult refused =
+        trivet::test::trivet(command + words + "'task.model.sharding.w_dnh=[\"data\",\"mdl\",-1]'");
+    INFO(refused.output);
+    CHECK(refused.exit_code == 2);
+    CHECK_THAT(refused.output,
+               Contains("task.model.sharding.w_dnh: splits num_heads = 4 over the 3 "
+                        "devices along mdl"));
+  }
+  const auto layers = [&](const std::string& more) {
+    const ShellResult result = trivet::test::trivet("summary --json " + words + more);
+    INFO(result.output);
+    REQUIRE(result.exit_code == 0);
+    return nlohmann::json::parse(result.output).at("layers");
+  };
+  CHECK(layers("") == layers(mdl(1) + "--abstract"));
+}
+
+TEST_CASE("a trainer that knows nothing of meshes is refused over several devices along mdl") {
+  PluginFolder folder;
+  folder.copy("demo");
+  const TempDir dir;
+  const ShellResult refused =
+      run(config("lm/local.toml"), dir.path() / "run",
+          "--plugin-dir " + quoted(folder.path().string()) +
+              " trainer.type=demo/Trainer trainer.train_steps=2 mode=train " + mdl(2));
+  INFO(refused.output);
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.output, Contains("trainer: demo/Trainer trains no mesh, and this one has 2 "
+                                      "devices along mdl"));
+  CHECK_FALSE(fs::exists(dir.path() / "run"));
+}
+
+}  // namespace tensor_parallel_test
