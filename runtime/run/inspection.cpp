@@ -99,9 +99,14 @@ bool is_trained_mesh(const ResolvedConfig& config) {
 
 class Inspector {
  public:
+  // `of_layers`: the mesh that the model's layers see.
   Inspector(const ResolvedConfig& config, const TrainerConfig& fields, std::size_t stage,
-            bool abstract, const MetricUses& metrics)
-      : config_(config), fields_(fields), metrics_(metrics), mode_(config.experiment.mode) {
+            bool abstract, const MetricUses& metrics, MeshConfig of_layers = {})
+      : config_(config),
+        fields_(fields),
+        metrics_(metrics),
+        mode_(config.experiment.mode),
+        of_layers_(std::move(of_layers)) {
     result_.stage = stage;
     result_.abstract = abstract;
     result_.mesh = config.experiment.mesh;
@@ -129,6 +134,7 @@ class Inspector {
   const TrainerConfig& fields_;
   const MetricUses& metrics_;
   const Mode mode_;
+  const MeshConfig of_layers_;
   std::string stage_path_;
   Inspection result_;
   FirstStep observer_;
@@ -163,10 +169,6 @@ void Inspector::look() {
   result_.memory = result_.device->memory();
   if (result_.abstract && result_.trained) {
     result_.memory_parts = memory_parts(*trainer_, result_.mesh);
-    if (is_trained_mesh(config_)) {
-      result_.process_memory =
-          process_memory(result_.memory_parts, result_.mesh, fields_.gradient_accumulation);
-    }
   }
 }
 
@@ -197,7 +199,8 @@ void Inspector::build() {
                          .key = RngKey(static_cast<std::uint64_t>(experiment.seed)),
                          .train = trains(),
                          .eval = evaluates(),
-                         .observer = observer_};
+                         .observer = observer_,
+                         .mesh = of_layers_};
   plan_ = eval_plan(mode_, *task_, fields_);
   context.eval_main = plan_.has_main();
   context.eval_sets = plan_.indexes();
@@ -302,6 +305,26 @@ std::string names_of(const std::vector<std::string>& paths) {
   return text;
 }
 
+// The devices along mdl alone, which compute blocks of the layers.
+MeshConfig mesh_of_layers(MeshConfig mesh) {
+  for (std::size_t i = 0; i < mesh.mesh_axis_names.size(); ++i) {
+    if (mesh.mesh_axis_names[i] == "mdl") continue;
+    if (i < mesh.ici_mesh_shape.size()) mesh.ici_mesh_shape[i] = 1;
+    if (i < mesh.dcn_mesh_shape.size()) mesh.dcn_mesh_shape[i] = 1;
+  }
+  mesh.processes = 1;
+  return mesh;
+}
+
+// Layers are shown whole, but a run's step has their blocks.
+std::uint64_t step_bytes(const ResolvedConfig& config, const TrainerConfig& fields,
+                         const Inspection& seen) {
+  if (seen.mesh.extent("mdl") == 1) return seen.memory.arena_bytes;
+  return Inspector(config, fields, seen.stage, seen.abstract, {}, mesh_of_layers(seen.mesh))
+      .inspect()
+      .memory.arena_bytes;
+}
+
 }  // namespace
 
 std::vector<Inspection> inspect(const ResolvedConfig& config, const InspectOptions& options) {
@@ -312,6 +335,12 @@ std::vector<Inspection> inspect(const ResolvedConfig& config, const InspectOptio
   std::vector<Inspection> stages;
   do {
     stages.push_back(Inspector(config, fields, stages.size(), abstract, options.metrics).inspect());
+    Inspection& seen = stages.back();
+    if (seen.memory_parts.empty() || !is_trained_mesh(config)) continue;
+    seen.process_memory =
+        process_memory(seen.memory_parts, seen.mesh, fields.gradient_accumulation);
+    seen.process_memory.push_back(
+        {.name = "step", .bytes = step_bytes(config, fields, seen), .device_bytes = 0});
   } while (stages.size() < stages.front().stages);
   return stages;
 }

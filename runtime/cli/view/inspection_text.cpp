@@ -79,13 +79,6 @@ Value mesh_row(const Inspection& seen) {
                        {"peak_flops", seen.peak_flops}});
 }
 
-// Of each process; empty on a mesh that no run trains.
-std::vector<MemoryPart> process_memory(const Inspection& seen) {
-  std::vector<MemoryPart> parts = seen.process_memory;
-  if (!parts.empty()) parts.push_back({.name = "step", .bytes = seen.memory.arena_bytes});
-  return parts;
-}
-
 Value device_memory_row(const Inspection& seen) {
   Value row = Value::table();
   for (const MemoryPart& part : device_memory(seen)) row.set(part.name, part.device_bytes);
@@ -116,9 +109,9 @@ void add_stage(Value& table, const Inspection& seen) {
   }
   table.set("memory", memory_row(seen.memory));
   if (!seen.memory_parts.empty()) table.set("device_memory", device_memory_row(seen));
-  if (const std::vector<MemoryPart> parts = process_memory(seen); !parts.empty()) {
+  if (!seen.process_memory.empty()) {
     Value& row = table.set("process_memory", Value::table());
-    for (const MemoryPart& part : parts) row.set(part.name, part.bytes);
+    for (const MemoryPart& part : seen.process_memory) row.set(part.name, part.bytes);
   }
   table.set("layers", layer_rows(seen));
   table.set("weights", weight_rows(seen));
@@ -221,7 +214,7 @@ std::string device_memory_text(const Inspection& seen) {
 std::string process_memory_text(const Inspection& seen) {
   const std::int64_t processes = seen.mesh.processes;
   return parts_text(
-      process_memory(seen), &MemoryPart::bytes,
+      seen.process_memory, &MemoryPart::bytes,
       processes == 1 ? "in the process" : fmt::format("in each of {} processes", processes),
       seen.examples);
 }

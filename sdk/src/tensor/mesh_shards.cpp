@@ -107,8 +107,9 @@ void MeshShards::sum(Tensor& own) const {
 
 std::uint64_t MeshShards::exchange_bytes(std::int64_t elements, std::int64_t processes) {
   if (processes == 1) return 0;
-  if (elements <= kWholeFloats)
+  if (elements <= kWholeFloats) {
     return static_cast<std::uint64_t>(elements * processes) * sizeof(float);
+  }
   const std::int64_t rows = (elements + processes - 1) / processes * processes;
   const std::int64_t buffers = rows == elements ? 1 : 2;
   return static_cast<std::uint64_t>(rows * buffers) * sizeof(float);

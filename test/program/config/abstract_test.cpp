@@ -171,6 +171,7 @@ TEST_CASE("a summary tells what each process of a run on a mesh has in memory") 
   const nlohmann::json each =
       check_run("local", one_thread + "mesh.ici_mesh_shape=[4,1,1] mesh.processes=4", "each");
   CHECK(each.at("sums") == each.at("gradients"));
+  check_run("local", one_thread + "mesh.ici_mesh_shape=[2,1,4]", "blocks");
 }
 
 TEST_CASE("a summary tells what weights split over data take only beside what a run has") {
