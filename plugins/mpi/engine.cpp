@@ -5,18 +5,16 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "mpi/transfers.h"
 #include "trivet/error.h"
+#include "trivet/os/environment.h"
 
 namespace trivet::mpi {
 namespace {
@@ -53,16 +51,6 @@ tv_status transfer(tv_request** request, const Start& start) {
   });
 }
 
-std::optional<int> number_of(const char* variable) {
-  const char* text = std::getenv(variable);
-  if (text == nullptr) return std::nullopt;
-  const std::string_view digits = text;
-  int number = 0;
-  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), number);
-  if (error != std::errc() || end != digits.end()) return std::nullopt;
-  return number;
-}
-
 // Open MPI's launcher sets the first two; that of MPICH, and Slurm for it, the others.
 void launched(std::int32_t* rank, std::int32_t* size) {
   *rank = -1;
@@ -73,8 +61,8 @@ void launched(std::int32_t* rank, std::int32_t* size) {
       {"PMIX_RANK", "SLURM_NTASKS"},
   }};
   for (const auto& [rank_variable, size_variable] : variables) {
-    const auto its_rank = number_of(rank_variable);
-    const auto its_size = number_of(size_variable);
+    const auto its_rank = environment_number(rank_variable);
+    const auto its_size = environment_number(size_variable);
     if (!its_rank || !its_size) continue;
     *rank = *its_rank;
     *size = *its_size;

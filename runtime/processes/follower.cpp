@@ -51,7 +51,9 @@ class OwnDirectory {
  public:
   OwnDirectory(const std::filesystem::path& run, int rank)
       : ranks_(run / "ranks"), path_(ranks_ / std::to_string(rank)) {
-    std::filesystem::create_directories(path_);
+    // Not the run's own, which rank 0 removes if it refuses the run.
+    std::filesystem::create_directory(ranks_);
+    std::filesystem::create_directory(path_);
   }
   ~OwnDirectory() {
     std::error_code ignored;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "processes/run_engine.h"
 
-#include <cstdlib>
-#include <string_view>
 #include <utility>
 
 #include <fmt/core.h>
 
+#include "processes/launcher_task.h"
 #include "processes/world.h"
 #include "trivet/error.h"
 
@@ -43,15 +42,15 @@ RunEngine run_engine(const MeshConfig& mesh, std::span<const std::string> keys) 
 }
 
 void refuse_lone_tasks(const RunEngine& engine, const MeshConfig& mesh) {
-  const char* tasks = std::getenv("SLURM_STEP_NUM_TASKS");
-  if (engine.is_launched() || tasks == nullptr || std::string_view(tasks) == "1") return;
+  const LauncherTask task = launcher_task();
+  if (engine.is_launched() || task.size == 1) return;
   throw ConfigError(Diagnostic{
       .path = "mesh.processes",
-      .what = fmt::format("is {}, and srun has started {} processes that do not find each other by "
-                          "{}",
-                          mesh.processes, tasks, engine.key),
-      .hint = "srun --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH; or one process with the cores "
-              "of all and --processes N"});
+      .what =
+          fmt::format("is {}, and {} has started {} processes that do not find each other by {}",
+                      mesh.processes, task.launcher, task.size, engine.key),
+      .hint = "mesh.collective=mpi/Mpi, and srun --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH; or "
+              "one process with the cores of all and --processes N"});
 }
 
 }  // namespace trivet

@@ -25,8 +25,8 @@ struct RunEngine {
 // ConfigError where there is none, PluginError for an engine that cannot be used.
 RunEngine run_engine(const MeshConfig& mesh, std::span<const std::string> keys);
 
-// Throws ConfigError if Slurm has started several processes that the engine does not know of: each
-// would start processes of its own.
+// Throws ConfigError if a launcher has started several processes that the engine does not know of:
+// each would start processes of its own.
 void refuse_lone_tasks(const RunEngine& engine, const MeshConfig& mesh);
 
 }  // namespace trivet

@@ -9,31 +9,19 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <thread>
 
 #include "trivet/error.h"
+#include "trivet/os/environment.h"
 
 namespace trivet::local {
 namespace {
 
 // The number that an environment variable holds, if it is one of at least 0.
-std::optional<int> number_of(const char* variable) {
-  const char* text = std::getenv(variable);
-  if (text == nullptr) return std::nullopt;
-  const std::string_view digits = text;
-  int number = 0;
-  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), number);
-  if (error != std::errc() || end != digits.end() || number < 0) return std::nullopt;
-  return number;
-}
-
 [[noreturn]] void fail(const std::string& what) {
   throw RunError(
       "the processes of this run cannot meet in shared memory: " + what,
@@ -68,16 +56,17 @@ struct SharedWorld::Header {
 };
 
 SharedWorld::Rank SharedWorld::launched() {
-  const auto rank = number_of("TRIVET_RANK");
-  const auto size = number_of("TRIVET_PROCESSES");
-  const auto file = number_of("TRIVET_WORLD_FD");
+  const auto rank = environment_number("TRIVET_RANK");
+  const auto size = environment_number("TRIVET_PROCESSES");
+  const auto file = environment_number("TRIVET_WORLD_FD");
   if (!rank || !size || !file || *rank >= *size || *size > kMaxSize) return {};
   return {*rank, *size};
 }
 
 SharedWorld::SharedWorld() : self_(launched()) {
   if (self_.size == 0) fail("the environment does not say which of how many processes this is");
-  const std::string path = "/proc/self/fd/" + std::to_string(*number_of("TRIVET_WORLD_FD"));
+  const std::string path =
+      "/proc/self/fd/" + std::to_string(*environment_number("TRIVET_WORLD_FD"));
   file_ = UniqueFd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (!file_) fail("cannot open " + path + ": " + system_error());
   const auto size = static_cast<std::uint64_t>(self_.size);

@@ -62,9 +62,9 @@ struct TransformerBlockSplitConfig {
   }
 };
 TRIVET_CONFIG(TransformerBlockSplitConfig, trivet::NoBase,
-              (proj, "Axes of the products of attention, as nn/MultiHeadAttention has them."),
-              (ffn0, "Axes of the first products of the Mlp, as nn/FeedForward has them."),
-              (ffn1, "Axes of the last product of the Mlp."))
+              (proj, "Axes of input_dims, heads and dims_per_head of the products of attention."),
+              (ffn0, "Axes of input_dims and hidden_dims of the first products of the Mlp."),
+              (ffn1, "Axes of hidden_dims and input_dims of the last product of the Mlp."))
 
 struct TransformerBlockConfig : LayerConfig {
   std::int64_t input_dims = 0;

@@ -16,6 +16,7 @@
 #include "config/config_arguments.h"
 #include "config/modes.h"
 #include "launch/store/experiment_id.h"
+#include "processes/launcher_task.h"
 #include "processes/run_engine.h"
 #include "processes/start_run.h"
 #include "processes/world.h"
@@ -107,14 +108,24 @@ bool is_follower(HostCatalog& catalog, std::span<const std::string> words) {
     return word.starts_with("--processes") || word.starts_with("mesh.processes=");
   });
   if (!asks) return false;
-  const char* task = std::getenv("SLURM_PROCID");
   try {
     const RunEngine engine = run_engine({}, catalog.keys("collective"));
-    if (!engine.is_launched() && task != nullptr) return std::string_view(task) != "0";
-    return engine.rank > 0;
+    return (engine.is_launched() ? engine.rank : launcher_task().rank) > 0;
   } catch (const Error&) {
     return false;
   }
+}
+
+// A warning about a launcher that has started several runs of one process each; empty where it has
+// not, and in all but one of them.
+std::string lone_runs(const ExperimentConfig& experiment) {
+  const LauncherTask task = launcher_task();
+  const bool are_several = trains(experiment.mode) && experiment.mesh.processes == 1;
+  if (!are_several || task.size == 1 || task.rank > 0) return {};
+  return fmt::format(
+      "{0} has started {1} processes, and mesh.processes is 1: each is a run of its "
+      "own; mesh.processes={1} makes them one",
+      task.launcher, task.size);
 }
 
 int run_config(const ConfigArguments& given, HostCatalog& catalog,
@@ -153,6 +164,7 @@ int run_config(const ConfigArguments& given, HostCatalog& catalog,
   Terminal terminal = detect_terminal();
   if (given.arguments.has("quiet")) terminal.style = OutputStyle::quiet;
   Progress progress(terminal);
+  if (const std::string text = lone_runs(experiment); !text.empty()) progress.warn(text);
   std::string stop_reason;
   request.stop_reason = &stop_reason;
   const int code = run_command(request, progress);

@@ -345,4 +345,27 @@ TEST_CASE("processes of srun that do not find each other are refused by one of t
   CHECK(task("0", "1").exit_code == 0);
 }
 
+TEST_CASE("a launcher that starts several runs of one process is warned about once") {
+  const TempDir dir;
+  const auto task = [&](const std::string& rank, const std::string& size, const std::string& more) {
+    return run(config("vision/local.toml"), dir.path() / ("task" + rank + more),
+               std::string(kSmallRun) + "mode=train trainer.train_steps=2 " + more,
+               "OMPI_COMM_WORLD_RANK=" + rank + " OMPI_COMM_WORLD_SIZE=" + size + " ");
+  };
+  const std::string text =
+      "mpirun has started 2 processes, and mesh.processes is 1: each is a run of its own; "
+      "mesh.processes=2 makes them one";
+  const ShellResult first = task("0", "2", "");
+  CHECK(first.exit_code == 0);
+  CHECK_THAT(first.output, Contains("warning: " + text));
+  CHECK_THAT(task("1", "2", "").output, !Contains("mpirun"));
+  CHECK_THAT(task("0", "1", "seed=2").output, !Contains("mpirun"));
+  // An engine of one machine does not know of mpirun's processes.
+  const ShellResult lone = task(
+      "0", "2", "mesh.ici_mesh_shape=[2,1,1] mesh.processes=2 mesh.collective=local/SharedMemory");
+  CHECK(lone.exit_code == 2);
+  CHECK_THAT(lone.output, Contains("mpirun has started 2 processes that do not find each other by "
+                                   "local/SharedMemory"));
+}
+
 }  // namespace processes_test
