@@ -43,28 +43,6 @@ Value job_value(const launch::Job& job) {
                        {"after", Value::array_of(dependency_texts(job))}});
 }
 
-// "2 cores, 1 GPU (cuda), memory 2147483648 bytes, after afterok:train": the resources and
-// dependencies of a job, if set.
-std::string needs_text(const launch::Job& job) {
-  std::string text = count_of(job.cores, "core");
-  const auto add = [&](bool is_said, const std::string& part) {
-    if (is_said) text += ", " + part;
-  };
-  const launch::Job plain;
-  add(job.gpus > 0 || job.platform != plain.platform,
-      count_of(job.gpus, "GPU") + " (" + job.platform + ")");
-  add(job.replicas > 1, "for each of " + std::to_string(job.replicas) + " replicas on " +
-                            count_of(job.nodes, "node"));
-  add(job.memory_bytes > 0, fmt::format("memory {} bytes", job.memory_bytes));
-  add(job.time_limit_seconds > 0, fmt::format("at most {:g} s", job.time_limit_seconds));
-  add(job.retries > 0, count_of(job.retries, "retry", "retries"));
-  add(job.priority != plain.priority, fmt::format("priority {}", job.priority));
-  add(!job.cell.empty(), "cell " + job.cell);
-  for (const std::string& name : job.env_pass) text += ", $" + name;
-  for (const std::string& dependency : dependency_texts(job)) text += ", " + dependency;
-  return text;
-}
-
 bool is_plain(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
          std::string_view("@%+=:,./_-").find(c) != std::string_view::npos;
@@ -85,6 +63,26 @@ bool is_control_char(char c) {
 }
 
 }  // namespace
+
+std::string needs_text(const launch::Job& job) {
+  std::string text = count_of(job.cores, "core");
+  const auto add = [&](bool is_said, const std::string& part) {
+    if (is_said) text += ", " + part;
+  };
+  const launch::Job plain;
+  add(job.gpus > 0 || job.platform != plain.platform,
+      count_of(job.gpus, "GPU") + " (" + job.platform + ")");
+  add(job.replicas > 1, "for each of " + std::to_string(job.replicas) + " replicas on " +
+                            count_of(job.nodes, "node"));
+  add(job.memory_bytes > 0, fmt::format("memory {} bytes", job.memory_bytes));
+  add(job.time_limit_seconds > 0, fmt::format("at most {:g} s", job.time_limit_seconds));
+  add(job.retries > 0, count_of(job.retries, "retry", "retries"));
+  add(job.priority != plain.priority, fmt::format("priority {}", job.priority));
+  add(!job.cell.empty(), "cell " + job.cell);
+  for (const std::string& name : job.env_pass) text += ", $" + name;
+  for (const std::string& dependency : dependency_texts(job)) text += ", " + dependency;
+  return text;
+}
 
 Value launch_value(const PlannedLaunch& launch) {
   Value units = Value::array();

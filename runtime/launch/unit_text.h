@@ -19,5 +19,8 @@ std::string launched_text(const PlannedLaunch& launch);
 // Quotes a word for a shell if necessary; control characters as $'\n'.
 std::string shell_word(std::string_view word);
 std::string command_line(const launch::Job& job);
+// "2 cores, 1 GPU (cuda), memory 2147483648 bytes, after afterok:train": the resources and
+// dependencies of a job, if set.
+std::string needs_text(const launch::Job& job);
 
 }  // namespace trivet

@@ -30,9 +30,7 @@ std::string job_text(const launch::Job& job, const JobStatus& status) {
   const std::string detail = detail_text(status);
   text += (detail.empty() ? "" : " (" + detail + ")") + "\n    " + command_line(job) + "\n";
   for (const auto& [name, value] : job.env) text += "    " + name + "=" + shell_word(value) + "\n";
-  text += fmt::format(
-      "    cores {}{}{}\n", job.cores, job.gpus > 0 ? fmt::format("  gpus {}", job.gpus) : "",
-      job.memory_bytes > 0 ? fmt::format("  memory {} bytes", job.memory_bytes) : "");
+  text += "    " + needs_text(job) + "\n";
   if (status.attempt > 0) {
     text += "    " + (job.directory / std::to_string(status.attempt)).string() + "\n";
   }

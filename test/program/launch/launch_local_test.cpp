@@ -53,7 +53,8 @@ TEST_CASE("jobs run to their end, and their output is kept") {
   CHECK_THAT(logs, Contains("[1/main] unit --n=1\n") && Contains("[3/main] trouble\n"));
   CHECK(at.trivet("logs 1/2/main").output == "unit --n=2\ntrouble\n");
   CHECK(at.trivet("logs -f @last/2").output == "unit --n=2\ntrouble\n");
-  CHECK_THAT(at.trivet("show 1/3").output, Contains("/bin/sh -c") && Contains("--n=3"));
+  CHECK_THAT(at.trivet("show 1/3").output,
+             Contains("/bin/sh -c") && Contains("--n=3") && Contains("    1 core\n"));
 }
 
 TEST_CASE("a failed job is reported and can be restarted") {
