@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs of several processes: what Slurm is asked for, and that all of them run.
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -82,6 +83,19 @@ TEST_CASE("slurm: the script of a job with replicas starts them with srun") {
   CHECK_THAT(read_file(fake.slurm.file("srun.calls")),
              Contains("--nodes=2 --ntasks=2") && Contains("-- /bin/sh -c"));
   CHECK(fake.at.state(1, "main") == "completed");
+}
+
+TEST_CASE("slurm: the signal that ends a job is in the file of its array") {
+  trivet::launch::JobArray array;
+  array.end_signal = SIGUSR1;
+  CHECK(trivet::launch::job_array_from(trivet::launch::to_value(array)).end_signal == SIGUSR1);
+  CHECK(trivet::launch::attempt_options(array).end_signal == SIGUSR1);
+  trivet::Value other = trivet::launch::to_value(array);
+  // No signal that a job could be asked by.
+  other.set("end_signal", 9);
+  CHECK(trivet::launch::job_array_from(other).end_signal == SIGTERM);
+  other.erase("end_signal");
+  CHECK(trivet::launch::job_array_from(other).end_signal == SIGTERM);
 }
 
 TEST_CASE("slurm: an array of an older version has no replicas") {

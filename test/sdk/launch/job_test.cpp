@@ -70,6 +70,7 @@ TEST_CASE("a work unit reads back from its record unchanged") {
   job.gpus = 1;
   job.replicas = 4;
   job.nodes = 2;
+  job.communicates = true;
   job.time_limit_seconds = 1.5;
   job.retries = 4;
   job.working_directory = "/tmp/a b";
@@ -89,13 +90,16 @@ TEST_CASE("a work unit reads back from its record unchanged") {
   CHECK(back.jobs.at(0).after.at(0).kind == AfterKind::afterany);
   CHECK(back.jobs.at(0).replicas == 4);
   CHECK(back.jobs.at(0).nodes == 2);
+  CHECK(back.jobs.at(0).communicates);
   Value jobs = *record.find("jobs");
   Value older = jobs.items()[0];
   older.erase("replicas");
   older.erase("nodes");
+  older.erase("communicates");
   Value other = record;
   other.set("jobs", Value::array({older}));
   CHECK(launch::work_unit_from(other).jobs.at(0).replicas == 1);
+  CHECK_FALSE(launch::work_unit_from(other).jobs.at(0).communicates);
   older.set("nodes", 0);
   other.set("jobs", Value::array({older}));
   CHECK_THROWS_WITH(launch::work_unit_from(other), Catch::Contains("replicas on 0 nodes"));

@@ -69,7 +69,7 @@ TEST_CASE("the schema has the default of splits") {
   CHECK(*schema.find("out")->default_value == Value::array({"data", "mdl?", -1}));
 }
 
-TEST_CASE("mistakes in splits are reported with their place") {
+TEST_CASE("mistakes in splits are reported with their location") {
   CHECK_THAT(error_of(Value::array({"data", "modle"})),
              Contains("wt[1]: there is no axis 'modle'") &&
                  Contains("known are replica, data, mdl, data_expert, stage, seq"));
