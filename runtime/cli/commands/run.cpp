@@ -98,7 +98,13 @@ std::unique_ptr<World> join(const RunEngine& engine, const MeshConfig& mesh) {
                    .hint = "start as many: trivet run --processes N does, srun needs --mpi=pmix; "
                            "mesh.processes=1 gives the same results from one process"});
   }
-  return std::make_unique<World>(*engine.engine, engine.key);
+  auto world = std::make_unique<World>(*engine.engine, engine.key);
+  if (world->size() == engine.size) return world;
+  throw ConfigError(
+      Diagnostic{.path = "mesh.processes",
+                 .what = fmt::format("is {}, and process {} finds only {} of them by {}",
+                                     mesh.processes, engine.rank, world->size(), world->name()),
+                 .hint = "srun needs --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH"});
 }
 
 // Whether another process of the same run reports errors. Launchers also start many runs of one

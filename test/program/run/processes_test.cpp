@@ -368,4 +368,24 @@ TEST_CASE("a launcher that starts several runs of one process is warned about on
                                    "local/SharedMemory"));
 }
 
+TEST_CASE("processes that MPI starts one by one are refused", "[nosan]") {
+  if (!fs::exists(plugin_dir() / "mpi.so")) {
+    WARN("the plugin mpi is not built");
+    SUCCEED();
+    return;
+  }
+  // As a launcher of another MPI starts them.
+  const TempDir dir;
+  const ShellResult alone = run(config("vision/local.toml"), dir.path() / "run",
+                                std::string(kSmallRun) +
+                                    "mode=train trainer.train_steps=2 mesh.ici_mesh_shape=[2,1,1] "
+                                    "mesh.processes=2 mesh.collective=mpi/Mpi",
+                                "PMI_RANK=0 PMI_SIZE=2 ");
+  INFO(alone.output);
+  CHECK(alone.exit_code == 2);
+  CHECK_THAT(alone.output,
+             Contains("mesh.processes: is 2, and process 0 finds only 1 of them by "));
+  CHECK_FALSE(fs::exists(dir.path() / "run"));
+}
+
 }  // namespace processes_test
