@@ -57,6 +57,8 @@ std::vector<std::filesystem::path> missing_above(const std::filesystem::path& pa
   return missing;
 }
 
+constexpr int kRemovals = 100;
+
 // A rejected run removes its empty folders, maybe while another run creates its own in them.
 template <typename Make>
 auto with_folders(const Make& make) {
@@ -157,7 +159,10 @@ void RunDirectory::remove_leftovers() const noexcept {
 void RunDirectory::remove_if_made() noexcept {
   if (!made_) return;
   std::error_code ignored;  // ignores failures: a second error would hide the first
-  std::filesystem::remove_all(path_, ignored);
+  // Fails, even without an error, while other processes make and remove their directories in it.
+  for (int attempt = 0; attempt < kRemovals && std::filesystem::exists(path_, ignored); ++attempt) {
+    std::filesystem::remove_all(path_, ignored);
+  }
   for (const std::filesystem::path& folder : made_above_) {
     std::filesystem::remove(folder, ignored);  // stays if another run has a directory in it
   }

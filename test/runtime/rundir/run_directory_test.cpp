@@ -6,12 +6,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <limits>
 #include <set>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -134,6 +137,32 @@ TEST_CASE("a directory is removed only by the run that created it") {
   CHECK(fs::exists(temp.path() / "mine"));
   RunDirectory::at(temp.path() / "new").remove_if_made();
   CHECK_FALSE(fs::exists(temp.path() / "new"));
+}
+
+TEST_CASE("a directory is removed while other processes make and remove theirs in it") {
+  const bool removes = GENERATE(false, true);
+  CAPTURE(removes);
+  test::TempDir temp;
+  for (int run = 0; run < 50; ++run) {
+    RunDirectory directory = RunDirectory::at(temp.path() / "new");
+    std::atomic<bool> making{false};
+    std::thread other([&] {
+      std::error_code failure;
+      for (int i = 0; i < 40 && !failure; ++i) {
+        const fs::path own = temp.path() / "new" / std::to_string(i);
+        fs::create_directory(own, failure);
+        std::error_code gone;
+        if (removes) fs::remove(own, gone);
+        making = true;
+      }
+    });
+    while (!making) {
+      std::this_thread::yield();
+    }
+    directory.remove_if_made();
+    other.join();
+    CHECK_FALSE(fs::exists(temp.path() / "new"));
+  }
 }
 
 TEST_CASE("a file instead of a run directory is refused") {
