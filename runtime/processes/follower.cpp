@@ -2,6 +2,8 @@
 #include "processes/follower.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -17,6 +19,7 @@
 #include "host/loaded_plugins.h"
 #include "processes/lead_trainer.h"
 #include "trivet/error.h"
+#include "trivet/os/file.h"
 #include "trivet/plugin/registry.h"
 #include "trivet/task.h"
 #include "trivet/text/strings.h"
@@ -47,18 +50,22 @@ class FollowerObserver final : public TrainerObserver {
 };
 
 // Where this process writes what rank 0 writes into the run's directory. Removed at the end.
+// Outside of the run's directory, which a task would make again after rank 0 has refused and
+// removed it.
 class OwnDirectory {
  public:
-  OwnDirectory(const std::filesystem::path& run, int rank)
-      : ranks_(run / "ranks"), path_(ranks_ / std::to_string(rank)) {
-    // Not the run's own, which rank 0 removes if it refuses the run.
-    std::filesystem::create_directory(ranks_);
-    std::filesystem::create_directory(path_);
+  explicit OwnDirectory(int rank) {
+    const char* const wanted = std::getenv("TMPDIR");
+    const std::filesystem::path folder = wanted != nullptr && *wanted != '\0' ? wanted : "/tmp";
+    std::string pattern = (folder / fmt::format("trivet-rank{}-XXXXXX", rank)).string();
+    if (::mkdtemp(pattern.data()) == nullptr) {
+      throw_system_error("make a directory in", folder, errno);
+    }
+    path_ = pattern;
   }
   ~OwnDirectory() {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
-    std::filesystem::remove(ranks_, ignored);  // when the last one has gone
   }
   OwnDirectory(const OwnDirectory&) = delete;
   OwnDirectory& operator=(const OwnDirectory&) = delete;
@@ -66,7 +73,7 @@ class OwnDirectory {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  const std::filesystem::path ranks_, path_;
+  std::filesystem::path path_;
 };
 
 // With the share of the data of this process, where the config says that processes have one.
@@ -80,7 +87,7 @@ ConfigOf<Task> task_of(const ExperimentConfig& experiment, const World& world) {
 void follow_run_in(const ResolvedConfig& config, const TrainerConfig& fields, Device& device,
                    const StopSignals& signals, World& world) {
   const ExperimentConfig& experiment = config.experiment;
-  const OwnDirectory directory(broadcast_text(world, {}), world.rank());
+  const OwnDirectory directory(world.rank());
   TaskContext task_context{device, directory.path(), {}};
   const std::unique_ptr<Task> task = make(task_of(experiment, world), task_context);
   FollowerObserver observer(world, signals);

@@ -225,7 +225,6 @@ void RunSession::lead_processes() {
     stats_.set_processes(std::move(seen));
     return any_stops(all);
   });
-  broadcast_text(world, std::filesystem::absolute(directory_.path()).string());
 }
 
 // Rejects a config whose weights differ from those of the run's checkpoints, before anything is
