@@ -15,10 +15,30 @@ std::uint64_t bytes_of(const std::vector<MemoryPart>& parts, std::string_view na
   return found != parts.end() ? found->bytes : 0;
 }
 
+// Of slots and of the averages of trainable weights.
+void keep_own_part(std::vector<MemoryPart>& parts, const MeshConfig& mesh) {
+  const std::uint64_t weights = bytes_of(parts, "weights");
+  const auto elements = static_cast<std::int64_t>(weights / sizeof(float));
+  if (elements == 0) return;
+  // The longest is of rank 0.
+  const MeshShards shards(MeshLayout(mesh).shard_tree());
+  const std::int64_t own = shards.piece(elements, shards.total() / mesh.processes - 1).end;
+  const auto own_of = [&](std::uint64_t bytes) {
+    return static_cast<std::uint64_t>(static_cast<double>(bytes) * static_cast<double>(own) /
+                                      static_cast<double>(elements));
+  };
+  for (MemoryPart& part : parts) {
+    if (part.name == "weights" || part.name == "gradients" || part.name == "states") continue;
+    const std::uint64_t shared =
+        part.name == "averages" ? std::min(part.bytes, weights) : part.bytes;
+    part.bytes += own_of(shared) - shared;
+  }
+}
+
 }  // namespace
 
 std::vector<MemoryPart> process_memory(std::vector<MemoryPart> kept, const MeshConfig& mesh,
-                                       std::int64_t gradient_accumulation) {
+                                       const ProcessTraining& training) {
   const MeshLayout layout(mesh);
   const std::int64_t shards = layout.shards(), own = shards / std::min(shards, mesh.processes);
   const auto parts = layout.shard_tree().split(own);
@@ -26,15 +46,16 @@ std::vector<MemoryPart> process_memory(std::vector<MemoryPart> kept, const MeshC
   const std::uint64_t gradients = bytes_of(kept, "gradients"), states = bytes_of(kept, "states");
   // Those of CanonicalSum: one for each level, and one. States have those of the start, too.
   const std::uint64_t blocks = tree.arities().size() + 1;
-  const bool adds_up = shards > 1 || gradient_accumulation > 1;
+  const bool adds_up = shards > 1 || training.gradient_accumulation > 1;
   std::uint64_t sums = own > 1 ? blocks * gradients : adds_up ? gradients : 0;
   if (shards > 1) sums += (blocks + 1) * states;
+  if (own < shards && training.shares_updates) keep_own_part(kept, mesh);
   const auto add = [&](std::string_view name, std::uint64_t bytes) {
     if (bytes > 0) kept.push_back({.name = std::string(name), .bytes = bytes, .device_bytes = 0});
   };
   add("sums", sums);
   const auto floats = static_cast<std::int64_t>(std::max(gradients, states) / sizeof(float));
-  add("exchange", MeshShards::exchange_bytes(floats, shards / own));
+  add("exchange", MeshShards::exchange_bytes(floats, shards, shards / own));
   return kept;
 }
 

@@ -87,8 +87,9 @@ ConfigOf<Task> task_of(const ExperimentConfig& experiment, const World& world) {
 void follow_run_in(const ResolvedConfig& config, const TrainerConfig& fields, Device& device,
                    const StopSignals& signals, World& world) {
   const ExperimentConfig& experiment = config.experiment;
+  const std::string continued = broadcast_text(world, {});
   const OwnDirectory directory(world.rank());
-  TaskContext task_context{device, directory.path(), {}};
+  TaskContext task_context{device, directory.path(), continued};
   const std::unique_ptr<Task> task = make(task_of(experiment, world), task_context);
   FollowerObserver observer(world, signals);
   TrainerContext context{.task = *task,

@@ -10,8 +10,9 @@
 
 namespace trivet {
 
-// Builds task and trainer as rank 0 does, and follows it to the end of the run. Returns the exit
-// code. Tells rank 0 a failure, which reports it. `fields` are those of the trainer.
+// Builds task and trainer as rank 0 does, which broadcasts the directory of a run that continues,
+// or nothing; and follows it to the end of the run. Returns the exit code. Tells rank 0 a failure,
+// which reports it. `fields` are those of the trainer.
 int follow_run(const ResolvedConfig& config, const TrainerConfig& fields, Device& device,
                const StopSignals& signals, World& world);
 

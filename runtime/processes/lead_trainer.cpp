@@ -31,6 +31,7 @@ class DroppedCheckpoint final : public CheckpointWriter {
  public:
   void write_tensors(std::string_view, const NamedTensors&) override {}
   void state(std::string_view, const Value&) override {}
+  bool keeps() const override { return false; }
 };
 
 void obey(Trainer& trainer, std::string_view call, const Value& argument) {
@@ -48,6 +49,8 @@ void obey(Trainer& trainer, std::string_view call, const Value& argument) {
   } else if (call == "save") {
     DroppedCheckpoint dropped;
     trainer.save(dropped);
+  } else if (call == "export_tensors") {
+    trainer.export_tensors();
   } else if (call == "restore") {
     trainer.restore(CheckpointDirectoryReader(argument.as_string()));
   } else if (call == "recover") {
@@ -98,6 +101,10 @@ void LeadTrainer::initialize() {
 
 void LeadTrainer::save(CheckpointWriter& writer) {
   with_all(order_of("save"), [&] { inner().save(writer); });
+}
+
+NamedTensors LeadTrainer::export_tensors() {
+  return with_all(order_of("export_tensors"), [&] { return inner().export_tensors(); });
 }
 
 void LeadTrainer::restore(const CheckpointReader& reader) {

@@ -27,6 +27,7 @@ class LeadTrainer final : public TrainerDecorator {
   void restore(const CheckpointReader& reader) override;
   void recover(const CheckpointReader& reader) override;
   void next_stage() override;
+  NamedTensors export_tensors() override;
 
   // The others return from follow().
   void end();

@@ -169,6 +169,7 @@ void Inspector::look() {
   result_.memory = result_.device->memory();
   if (result_.abstract && result_.trained) {
     result_.memory_parts = memory_parts(*trainer_, result_.mesh);
+    result_.shares_updates = trainer_->shares_updates();
   }
 }
 
@@ -337,8 +338,9 @@ std::vector<Inspection> inspect(const ResolvedConfig& config, const InspectOptio
     stages.push_back(Inspector(config, fields, stages.size(), abstract, options.metrics).inspect());
     Inspection& seen = stages.back();
     if (seen.memory_parts.empty() || !is_trained_mesh(config)) continue;
-    seen.process_memory =
-        process_memory(seen.memory_parts, seen.mesh, fields.gradient_accumulation);
+    seen.process_memory = process_memory(seen.memory_parts, seen.mesh,
+                                         {.gradient_accumulation = fields.gradient_accumulation,
+                                          .shares_updates = seen.shares_updates});
     seen.process_memory.push_back(
         {.name = "step", .bytes = step_bytes(config, fields, seen), .device_bytes = 0});
   } while (stages.size() < stages.front().stages);

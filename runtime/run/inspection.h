@@ -59,6 +59,7 @@ struct Inspection {
   double peak_flops = 0;          // of a device, per second; 0: unknown
   // Tensors kept between steps, when training on a meta device.
   std::vector<MemoryPart> memory_parts;
+  bool shares_updates = false;  // as Trainer::shares_updates
   // Of each process, with its step; empty on a mesh that no run trains.
   std::vector<MemoryPart> process_memory;
 };

@@ -113,6 +113,9 @@ int run_command(const RunRequest& request, RunView& view) {
   std::optional<RunDirectory> evaluation = evaluation_in(run, experiment.mode);
   RunDirectory& directory = evaluation ? *evaluation : run;
   if (request.directory != nullptr) *request.directory = directory.path();
+  if (request.world != nullptr) {
+    broadcast_text(*request.world, holds_training(directory.path()) ? directory.path() : "");
+  }
   try {
     if (many) return ContinuousTrain(request, directory, fields, signals, view).run();
     return run_in(request, {directory, followed_by(run, experiment.mode, evaluation.has_value())},

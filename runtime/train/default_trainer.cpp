@@ -104,11 +104,15 @@ void DefaultTrainer::build_training() {
 }
 
 void DefaultTrainer::build_learner() {
-  training_->learner = make_learner(config_, task_, store_);
+  training_->learner = make_learner(config_, task_, store_, mesh_shards_);
   training_->shards.emplace(mesh_shards_, store_);
   if (training_->bad_steps.skips()) {
     training_->before.states = Tensor::zeros(device_, store_.states().shape());
   }
+}
+
+bool DefaultTrainer::shares_updates() const {
+  return training_ && training_->learner->can_share();
 }
 
 void DefaultTrainer::note_whole_weights() {
@@ -186,7 +190,6 @@ bool DefaultTrainer::train_one() {
       training.shards->cut(task_, *batch, batch_of_, config_.gradient_accumulation);
   Learner::Step update =
       training.learner->begin({.parts = std::ssize(shards.front()),
-                               .shards = mesh_shards_,
                                .loss_bound = bad_steps.bound(step.number),
                                .gradient_norm_bound = bad_steps.norm_bound(step.number)});
   if (bad_steps.skips()) keep_before_step();

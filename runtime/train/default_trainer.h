@@ -54,6 +54,7 @@ class DefaultTrainer final : public Trainer {
   Logs evaluate(std::int64_t steps) override;
   Logs evaluate_set(std::size_t set, std::int64_t steps) override;
   bool trains_shards() const override { return true; }
+  bool shares_updates() const override;
   void initialize() override;
   void save(CheckpointWriter& writer) override;
   void restore(const CheckpointReader& reader) override;

@@ -40,8 +40,9 @@ void DefaultTrainer::save(CheckpointWriter& writer) {
   Training& training = this->training();
   check_weights();
   writer.write_tensors("model", model_tensors());
-  writer.write_tensors("optimizer", training.learner->slots());
-  const NamedTensors averages = training.learner->averages();
+  const auto gets = writer.keeps() ? Learner::Gets::all : Learner::Gets::none;
+  writer.write_tensors("optimizer", training.learner->slots(gets));
+  const NamedTensors averages = training.learner->averages(gets);
   if (!averages.empty()) writer.write_tensors("ema", averages);
   Value state = Value::table({{"global_step", global_step_},
                               {"updates", training.learner->step()},
@@ -168,17 +169,18 @@ void DefaultTrainer::restore_all_but_input(const CheckpointReader& reader) {
 void DefaultTrainer::restore_learner(const CheckpointReader& reader) {
   const Value& state = reader.state("trainer");
   Learner& learner = *training_->learner;
-  NamedTensors slots = learner.slots();
-  reader.read_tensors("optimizer", slots);
+  learner.fill_slots([&](NamedTensors& slots) { reader.read_tensors("optimizer", slots); });
   learner.set_step(member(state, "updates").as_integer());
   learner.restart_average();  // for variables without an average in the checkpoint
-  NamedTensors averages = learner.averages();
-  if (averages.empty() || !has_averages(state)) return;
-  if (!member(state, "ema_states").as_boolean()) {
-    std::erase_if(averages,
-                  [&](const auto& entry) { return !store_.find(entry.first)->trainable(); });
-  }
-  reader.read_tensors("ema", averages, OtherTensors::ignored);
+  if (!has_averages(state)) return;
+  learner.fill_averages([&](const NamedTensors& all) {
+    NamedTensors averages = all;
+    if (!member(state, "ema_states").as_boolean()) {
+      std::erase_if(averages,
+                    [&](const auto& entry) { return !store_.find(entry.first)->trainable(); });
+    }
+    if (!averages.empty()) reader.read_tensors("ema", averages, OtherTensors::ignored);
+  });
 }
 
 void DefaultTrainer::restore_sums(const CheckpointReader& reader) {

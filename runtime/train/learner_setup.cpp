@@ -41,7 +41,7 @@ void check_learner(const TrainerConfig& trainer, const ConfigOf<Input>& train_in
 }
 
 std::unique_ptr<Learner> make_learner(const TrainerConfig& config, Task& task,
-                                      ParameterStore& store) {
+                                      ParameterStore& store, const MeshShards& shards) {
   std::vector<LearnerRule> rules;
   if (has_main(config)) {
     rules.push_back({.optimizer = create_optimizer(task, config.optimizer),
@@ -62,7 +62,8 @@ std::unique_ptr<Learner> make_learner(const TrainerConfig& config, Task& task,
                      .variational_noise = config.variational_noise,
                      .gradient_noise = config.gradient_noise,
                      .skip_bad_updates =
-                         config.recovery_max_trials > 0 || config.gradient_norm_upper_bound > 0});
+                         config.recovery_max_trials > 0 || config.gradient_norm_upper_bound > 0},
+      shards);
 }
 
 }  // namespace trivet

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "trivet/task.h"
+#include "trivet/tensor/mesh_shards.h"
 #include "trivet/trainer.h"
 
 namespace trivet {
@@ -13,8 +14,9 @@ namespace trivet {
 // gradient_accumulation equal parts. Throws ConfigError.
 void check_learner(const TrainerConfig& trainer, const ConfigOf<Input>& train_input);
 
-// The store must be built, with trainer.frozen applied.
+// The store must be built, with trainer.frozen applied. The learner's updates are of the gradients
+// of these shards.
 std::unique_ptr<Learner> make_learner(const TrainerConfig& config, Task& task,
-                                      ParameterStore& store);
+                                      ParameterStore& store, const MeshShards& shards);
 
 }  // namespace trivet

@@ -111,6 +111,7 @@ class ProgressiveTrainer final : public Trainer {
   NamedTensors export_tensors() override { return trainer_->export_tensors(); }
 
   bool trains_shards() const override { return true; }
+  bool shares_updates() const override { return trainer_->shares_updates(); }
   std::vector<TrainingStage> stages() const override;
   std::size_t stage() const override { return stage_; }
   void next_stage() override;

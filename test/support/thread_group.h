@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <span>
 #include <thread>
 #include <vector>
@@ -16,9 +17,11 @@ namespace trivet::test {
 
 // What the ranks of a group show each other.
 struct SharedRanks {
-  explicit SharedRanks(int size) : together(size), shown(static_cast<std::size_t>(size)) {}
+  explicit SharedRanks(int size)
+      : together(size), shown(static_cast<std::size_t>(size)), counts(shown.size()) {}
   std::barrier<> together;
   std::vector<std::span<const std::byte>> shown;
+  std::vector<std::span<const std::uint64_t>> counts;
 };
 
 class ThreadGroup final : public ProcessGroup {
@@ -35,14 +38,14 @@ class ThreadGroup final : public ProcessGroup {
       }
     });
   }
-  // Only for equal counts of this rank's part on all ranks, as sums have them.
   void all_to_all(std::span<const std::byte> mine, std::span<const std::uint64_t> to,
                   std::span<std::byte> theirs, std::span<const std::uint64_t> from) override {
-    std::size_t begin = 0;
-    for (int r = 0; r < rank_; ++r) begin += to[static_cast<std::size_t>(r)];
+    shared_.counts[static_cast<std::size_t>(rank_)] = to;
     exchange(mine, [&] {
       std::size_t out = 0;
       for (std::size_t r = 0; r < shared_.shown.size(); ++r) {
+        const auto before = shared_.counts[r].first(static_cast<std::size_t>(rank_));
+        const std::size_t begin = std::accumulate(before.begin(), before.end(), std::size_t{0});
         copy(shared_.shown[r].subspan(begin, from[r]), theirs.subspan(out, from[r]));
         out += from[r];
       }

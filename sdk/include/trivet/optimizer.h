@@ -23,8 +23,8 @@ class Parameter;
 struct OptimizerConfig {};
 TRIVET_CONFIG(OptimizerConfig, trivet::NoBase)
 
-// A run of parameters that are updated alike; flat and contiguous, with one slot tensor per slot
-// name.
+// A run of parameters, or of parts of them, that are updated alike; flat and contiguous, with one
+// slot tensor per slot name.
 struct OptimizerSegment {
   Tensor value;               // f32 [n], changed in place: assign() of trivet/train/optim_update.h
   Tensor gradient;            // f32 [n], not yet scaled
@@ -60,7 +60,9 @@ class TRIVET_API Optimizer : public Object {
   // Parameters of one group are updated alike (e.g. 1 = without weight decay). Neighbors of one
   // group become one segment. Default: 0 for all. [run-thread]
   virtual std::int64_t group_of(const Parameter& parameter) const;
-  // Whether each variable is a segment of its own (LAMB, LARS). Default: false. [run-thread]
+  // Whether each variable is a segment of its own (LAMB, LARS). Default: false: what becomes of an
+  // element depends on this element of value, gradient and slots alone, so a segment may be a part
+  // of a variable; each of several processes updates its part. [run-thread]
   virtual bool per_variable() const;
 
   // One step: changes `value` and `slots` of each segment. The formula and its source are the

@@ -67,8 +67,8 @@ struct TaskContext {
   // has the same folder.
   std::string logging_dir;
   // Where another run's checkpoints are only evaluated (mode continuous_eval, and mode eval in the
-  // directory of a run) the logging_dir of the same task in that run, to be read only. Empty
-  // otherwise.
+  // directory of a run) the logging_dir of the same task in that run, to be read only; also in the
+  // other processes of a run that continues. Empty otherwise.
   std::string followed_dir{};
 };
 

@@ -327,6 +327,9 @@ class TRIVET_API Trainer : public Object {
   // (Scope::mesh). Default: false; a run on a mesh of several shards, or of several devices along
   // mdl, is then refused. [run-thread]
   virtual bool trains_shards() const;
+  // Whether each of several processes makes a part of an update, and has slots and averages of this
+  // part alone (Learner::can_share); of the present stage. Default: false. [run-thread]
+  virtual bool shares_updates() const;
   // The stages of a training, at least one. Default: one. [run-thread]
   virtual std::vector<TrainingStage> stages() const;
   // Index of the present stage, from 0. [run-thread]

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "tensor/packing.h"
 #include "trivet/backend/mesh.h"
 #include "trivet/backend/mesh_layout.h"
 #include "trivet/backend/process_group.h"
@@ -33,7 +34,7 @@ std::span<float> add_rows(std::span<float> rows, const SumTree& tree) {
 }
 
 // The first `count` elements, of memory that only grows.
-std::span<float> part_of(std::vector<float>& buffer, std::size_t count) {
+std::span<float> first_of(std::vector<float>& buffer, std::size_t count) {
   if (buffer.size() < count) buffer.resize(count);
   return std::span(buffer).first(count);
 }
@@ -41,39 +42,39 @@ std::span<float> part_of(std::vector<float>& buffer, std::size_t count) {
 void sum_whole(std::span<float> values, const SumTree& tree, ProcessGroup& group,
                std::vector<float>& buffer) {
   const std::span<float> rows =
-      part_of(buffer, values.size() * static_cast<std::size_t>(group.size()));
+      first_of(buffer, values.size() * static_cast<std::size_t>(group.size()));
   group.all_gather(std::as_bytes(values), std::as_writable_bytes(rows));
   std::ranges::copy(add_rows(rows, tree), values.begin());
 }
 
-// Each process adds a part of the values and gives the sum to all others.
-void sum_parts(std::span<float> values, const SumTree& tree, ProcessGroup& group,
-               std::vector<float>& buffer, std::vector<float>& gathered) {
-  const auto count = static_cast<std::size_t>(group.size());
-  const auto rank = static_cast<std::size_t>(group.rank());
-  const std::size_t length = (values.size() + count - 1) / count;
-  const auto length_of = [&](std::size_t part) {
-    const std::size_t begin = std::min(part * length, values.size());
-    return std::min(length, values.size() - begin);
-  };
-  std::vector<std::uint64_t> to;
-  for (std::size_t part = 0; part < count; ++part) to.push_back(length_of(part) * sizeof(float));
-  const std::size_t own = length_of(rank);
-  const std::vector<std::uint64_t> from(count, own * sizeof(float));
-  // Parts are gathered with equal lengths, so the last may have a rest that nobody reads.
-  const std::span<float> rows = part_of(buffer, std::max(own * count, length));
-  group.all_to_all(std::as_bytes(values), to, std::as_writable_bytes(rows.first(own * count)),
-                   from);
-  const float* sum = own > 0 ? add_rows(rows.first(own * count), tree).data() : rows.data();
-  const std::span<const float> part(sum, length);
-  if (length * count == values.size()) {
-    group.all_gather(std::as_bytes(part), std::as_writable_bytes(values));
-    return;
-  }
-  const std::span<float> all = part_of(gathered, length * count);
-  group.all_gather(std::as_bytes(part), std::as_writable_bytes(all));
-  std::copy_n(all.begin(), values.size(), values.begin());
+// The elements of a shard's piece, where it is not one of the last ones.
+std::int64_t piece_length(std::int64_t elements, std::int64_t shards) {
+  constexpr std::int64_t kMultiple = 16;  // as variables in a block: no vector of a kernel is cut
+  const std::int64_t length = (elements + shards - 1) / shards;
+  return (length + kMultiple - 1) / kMultiple * kMultiple;
 }
+
+// Host memory of a block, and the way back.
+class HostBlock {
+ public:
+  explicit HostBlock(Tensor& block) : block_(block) {
+    if (block.device().host_visible()) {
+      values_ = block.mutable_span<float>();
+    } else {
+      copy_ = block.to_host<float>();
+      values_ = copy_;
+    }
+  }
+  std::span<float> values() const { return values_; }
+  void assign() {
+    if (!block_.device().host_visible()) block_.assign_bytes(std::as_bytes(values_));
+  }
+
+ private:
+  Tensor& block_;
+  std::vector<float> copy_;
+  std::span<float> values_;
+};
 
 }  // namespace
 
@@ -92,25 +93,86 @@ MeshShards::MeshShards(const MeshConfig& mesh, ProcessGroup* group)
   buffers_ = std::make_shared<Buffers>();
 }
 
-void MeshShards::sum(Tensor& own) const {
-  if (group_ == nullptr) return;
-  const bool is_direct = own.device().host_visible();
-  std::vector<float> copy = is_direct ? std::vector<float>() : own.to_host<float>();
-  const std::span<float> values = is_direct ? own.mutable_span<float>() : std::span(copy);
-  if (std::ssize(values) <= kWholeFloats) {
-    sum_whole(values, processes_, *group_, buffers_->rows);
-  } else {
-    sum_parts(values, processes_, *group_, buffers_->rows, buffers_->all);
-  }
-  if (!is_direct) own.assign_bytes(std::as_bytes(values));
+MeshShards::Range MeshShards::piece(std::int64_t elements, std::int64_t shard) const {
+  const std::int64_t length = piece_length(elements, total());
+  return {std::min(shard * length, elements), std::min((shard + 1) * length, elements)};
 }
 
-std::uint64_t MeshShards::exchange_bytes(std::int64_t elements, std::int64_t processes) {
-  if (processes == 1) return 0;
-  if (elements <= kWholeFloats) {
-    return static_cast<std::uint64_t>(elements * processes) * sizeof(float);
+MeshShards::Range MeshShards::part_of(std::int64_t elements, std::int64_t rank) const {
+  return {piece(elements, rank * count()).begin, piece(elements, (rank + 1) * count() - 1).end};
+}
+
+MeshShards::Range MeshShards::own_part(std::int64_t elements) const {
+  return part_of(elements, first_ / count());
+}
+
+bool MeshShards::is_cut(std::int64_t elements) {
+  return elements > kWholeFloats;
+}
+
+void MeshShards::sum(Tensor& own) const {
+  if (group_ == nullptr) return;
+  if (is_cut(own.size())) {
+    sum_part(own, own);
+    return gather_parts(own);
   }
-  const std::int64_t rows = (elements + processes - 1) / processes * processes;
+  HostBlock block(own);
+  sum_whole(block.values(), processes_, *group_, buffers_->rows);
+  block.assign();
+}
+
+// Each process adds the parts of all that it owns.
+void MeshShards::sum_part(const Tensor& own, Tensor& out) const {
+  const Range mine = own_part(own.size());
+  if (group_ == nullptr) {
+    if (&out != &own) detail::copy_into(out.mutable_view(), own);
+    return;
+  }
+  const bool is_direct = own.device().host_visible();
+  const std::vector<float> copy = is_direct ? std::vector<float>() : own.to_host<float>();
+  const std::span<const float> values = is_direct ? own.span<float>() : std::span(copy);
+  const auto processes = static_cast<std::size_t>(group_->size());
+  const auto length = static_cast<std::size_t>(mine.size());
+  std::vector<std::uint64_t> to;
+  for (int rank = 0; rank < group_->size(); ++rank) {
+    to.push_back(static_cast<std::uint64_t>(part_of(own.size(), rank).size()) * sizeof(float));
+  }
+  const std::vector<std::uint64_t> from(processes, length * sizeof(float));
+  const std::span<float> rows = first_of(buffers_->rows, length * processes);
+  group_->all_to_all(std::as_bytes(values), to, std::as_writable_bytes(rows), from);
+  if (length == 0) return;
+  HostBlock block(out);
+  std::ranges::copy(add_rows(rows, processes_),
+                    block.values().begin() + static_cast<std::ptrdiff_t>(mine.begin));
+  block.assign();
+}
+
+void MeshShards::gather_parts(Tensor& block) const {
+  if (group_ == nullptr) return;
+  const Range mine = own_part(block.size());
+  const auto processes = static_cast<std::size_t>(group_->size());
+  // Equal lengths: the last parts may have a rest that nobody reads.
+  const auto length = static_cast<std::size_t>(piece_length(block.size(), total()) * count());
+  const std::span<float> part = first_of(buffers_->rows, length);
+  HostBlock all(block);
+  std::ranges::copy(all.values().subspan(static_cast<std::size_t>(mine.begin),
+                                         static_cast<std::size_t>(mine.size())),
+                    part.begin());
+  if (length * processes == all.values().size()) {
+    group_->all_gather(std::as_bytes(part), std::as_writable_bytes(all.values()));
+  } else {
+    const std::span<float> gathered = first_of(buffers_->all, length * processes);
+    group_->all_gather(std::as_bytes(part), std::as_writable_bytes(gathered));
+    std::copy_n(gathered.begin(), all.values().size(), all.values().begin());
+  }
+  all.assign();
+}
+
+std::uint64_t MeshShards::exchange_bytes(std::int64_t elements, std::int64_t shards,
+                                         std::int64_t processes) {
+  if (processes == 1) return 0;
+  if (!is_cut(elements)) return static_cast<std::uint64_t>(elements * processes) * sizeof(float);
+  const std::int64_t rows = piece_length(elements, shards) * shards;
   const std::int64_t buffers = rows == elements ? 1 : 2;
   return static_cast<std::uint64_t>(rows * buffers) * sizeof(float);
 }

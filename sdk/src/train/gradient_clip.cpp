@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/gradient_clip.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "layer/block_layout.h"
 #include "trivet/ops.h"
@@ -18,17 +20,20 @@ void apply_scalar(tv_binary_op op, Tensor& x, const Tensor& scalar) {
   device.call("binary", &tv_backend::binary, op, &out, &in, &number);
 }
 
-GradientClip::GradientClip(ParameterStore& store, const GradientClipConfig& config)
-    : store_(store), config_(config) {
+GradientClip::GradientClip(ParameterStore& store, const GradientClipConfig& config,
+                           const SharedBlock& block)
+    : store_(store), block_(block), config_(config) {
   for (const auto& parameter : store.parameters()) {
-    if (parameter->trainable()) variables_.push_back({parameter.get(), {}, {}});
+    if (parameter->trainable()) variables_.push_back({parameter.get(), {}, {}, {}});
   }
   squares_ = Tensor::zeros(store.device(), {static_cast<std::int64_t>(variables_.size())});
   std::int64_t index = 0;
   for (Variable& variable : variables_) {
     const std::int64_t begin = store.offset_of(*variable.parameter);
     const std::int64_t end = begin + variable.parameter->shape().size();
+    const MeshShards::Range own = block.own_part_of(*variable.parameter);
     variable.gradient = part_of(store.trainable_gradients(), begin, end);
+    variable.own = part_of(store.trainable_gradients(), own.begin, own.end);
     variable.square = part_of(squares_, index, index + 1);
     ++index;
   }
@@ -39,11 +44,19 @@ GradientClip::GradientClip(ParameterStore& store, const GradientClipConfig& conf
   upper_ = Tensor::scalar(store.device(), bound);
 }
 
-std::vector<double> GradientClip::variable_norms() {
-  for (Variable& variable : variables_) sum_of_squares(variable.square, variable.gradient);
+std::vector<double> GradientClip::variable_norms(Of of) {
+  const auto gradient_of = [&](const Variable& variable) -> const Tensor& {
+    return of == Of::part ? variable.gradient : variable.own;
+  };
+  for (Variable& variable : variables_) {
+    const Tensor& gradient = gradient_of(variable);
+    if (gradient.size() > 0) sum_of_squares(variable.square, gradient);
+  }
+  const std::vector<float> squares = squares_.to_host<float>();
   std::vector<double> norms;
-  for (const float square : squares_.to_host<float>()) {
-    norms.push_back(std::sqrt(static_cast<double>(square)));
+  for (std::size_t i = 0; i < variables_.size(); ++i) {
+    const bool has_any = gradient_of(variables_[i]).size() > 0;
+    norms.push_back(has_any ? std::sqrt(static_cast<double>(squares[i])) : 0);
   }
   return norms;
 }
@@ -52,7 +65,7 @@ std::vector<double> GradientClip::variable_norms() {
 // the gradients.
 GradientClip::Norms GradientClip::clip_variables() {
   Norms total;
-  const std::vector<double> norms = variable_norms();
+  const std::vector<double> norms = variable_norms(Of::part);
   for (std::size_t i = 0; i < norms.size(); ++i) {
     double norm = norms[i];
     total.before += norm * norm;
@@ -66,26 +79,45 @@ GradientClip::Norms GradientClip::clip_variables() {
   return {std::sqrt(total.before), std::sqrt(total.after)};
 }
 
-double GradientClip::norm_of_all() {
+double GradientClip::norm_of_all(Of of) {
+  if (of == Of::update && block_.shards().total() > 1) return norm_of_pieces();
   sum_of_squares(total_square_, store_.trainable_gradients());
   return std::sqrt(static_cast<double>(total_square_.to_host<float>().front()));
 }
 
-GradientClip::Result GradientClip::norm_alone() {
-  return {.norm = norm_of_all(), .scale = 1};
+double GradientClip::norm_of_pieces() {
+  const MeshShards& shards = block_.shards();
+  const std::int64_t first = block_.is_shared() ? shards.first() : 0;
+  const std::int64_t count = block_.is_shared() ? shards.count() : shards.total();
+  if (!piece_squares_.defined()) piece_squares_ = Tensor::zeros(store_.device(), {count});
+  for (std::int64_t i = 0; i < count; ++i) {
+    const MeshShards::Range piece = shards.piece(block_.size(), first + i);
+    if (piece.size() == 0) continue;
+    Tensor square = part_of(piece_squares_, i, i + 1);
+    sum_of_squares(square, part_of(store_.trainable_gradients(), piece.begin, piece.end));
+  }
+  std::vector<double> squares;
+  for (const float square : piece_squares_.to_host<float>()) squares.push_back(square);
+  if (block_.is_shared()) squares = shards.gather(squares);
+  return std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
 }
 
-GradientClip::Result GradientClip::apply(bool wants_norm) {
+GradientClip::Result GradientClip::norm_alone() {
+  return {.norm = norm_of_all(Of::update), .scale = 1};
+}
+
+GradientClip::Result GradientClip::apply(Of of, bool wants_norm) {
   if (config_.value > 0) {
-    apply_scalar(TV_MAX, store_.trainable_gradients(), lower_);
-    apply_scalar(TV_MIN, store_.trainable_gradients(), upper_);
+    Tensor gradients = of == Of::part ? store_.trainable_gradients() : block_.gradients();
+    apply_scalar(TV_MAX, gradients, lower_);
+    apply_scalar(TV_MIN, gradients, upper_);
   }
   if (!wants_norm && config_.per_variable_norm <= 0 && config_.global_norm <= 0) return {};
   Norms norms;
   if (config_.per_variable_norm > 0) {
     norms = clip_variables();
   } else {
-    norms.before = norm_of_all();
+    norms.before = norm_of_all(of);
     norms.after = norms.before;
   }
   Result result{.norm = norms.before, .scale = 1};
@@ -95,12 +127,16 @@ GradientClip::Result GradientClip::apply(bool wants_norm) {
   return result;
 }
 
-std::string GradientClip::first_not_finite() {
-  const std::vector<double> norms = variable_norms();
-  for (std::size_t i = 0; i < norms.size(); ++i) {
-    if (!std::isfinite(norms[i])) return variables_[i].parameter->path();
+std::string GradientClip::first_not_finite(Of of) {
+  const std::vector<double> norms = variable_norms(of);
+  std::size_t first = 0;
+  while (first < norms.size() && std::isfinite(norms[first])) ++first;
+  if (of == Of::update && block_.is_shared()) {
+    const std::vector<double> own(static_cast<std::size_t>(block_.shards().count()),
+                                  static_cast<double>(first));
+    first = static_cast<std::size_t>(std::ranges::min(block_.shards().gather(own)));
   }
-  return "";
+  return first < variables_.size() ? variables_[first].parameter->path() : "";
 }
 
 }  // namespace trivet::detail

@@ -98,10 +98,8 @@ std::string foreign_slots(SlotFiles& files, const std::set<std::string>& own,
   return text;
 }
 
-}  // namespace
-
-std::size_t load_slots(Learner& learner, const LoadReport& report, const InitLoadConfig& config) {
-  const std::int64_t updates = updates_of(report.file);
+std::size_t load_into(const NamedTensors& slots, const LoadReport& report,
+                      const InitLoadConfig& config) {
   std::map<std::string, const LoadReport::Entry*> loaded;
   for (const LoadReport::Entry& entry : report.entries) {
     if (entry.status == LoadReport::Status::loaded) loaded[entry.variable] = &entry;
@@ -110,7 +108,7 @@ std::size_t load_slots(Learner& learner, const LoadReport& report, const InitLoa
   std::vector<std::pair<Tensor, const SafetensorsEntry*>> found;
   std::string missing;
   std::set<std::string> own;
-  for (const auto& [name, slot] : learner.slots()) {
+  for (const auto& [name, slot] : slots) {
     own.insert(name);
     const std::size_t end = name.rfind('/');
     const auto variable = loaded.find(name.substr(0, end));
@@ -137,8 +135,17 @@ std::size_t load_slots(Learner& learner, const LoadReport& report, const InitLoa
   for (auto& [slot, entry] : found) {
     assign_entry(slot, *entry);
   }
-  learner.set_step(updates);
   return found.size();
+}
+
+}  // namespace
+
+std::size_t load_slots(Learner& learner, const LoadReport& report, const InitLoadConfig& config) {
+  const std::int64_t updates = updates_of(report.file);
+  std::size_t found = 0;
+  learner.fill_slots([&](const NamedTensors& slots) { found = load_into(slots, report, config); });
+  learner.set_step(updates);
+  return found;
 }
 
 }  // namespace trivet

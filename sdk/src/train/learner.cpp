@@ -16,6 +16,8 @@
 namespace trivet {
 namespace {
 
+using Of = detail::GradientClip::Of;
+
 std::vector<LearnerRule> one_rule(std::unique_ptr<Optimizer> optimizer,
                                   std::unique_ptr<Schedule> learning_rate) {
   std::vector<LearnerRule> rules;
@@ -58,12 +60,22 @@ std::vector<std::vector<Parameter*>> shares(const ParameterStore& store,
                          "those that no learner matches"});
 }
 
+// Whether an element of a weight has its update whatever the others are, but for the global norm.
+bool is_elementwise(const std::vector<LearnerRule>& rules, const LearnerOptions& options) {
+  return options.clip.per_variable_norm <= 0 && options.gradient_noise.stddev <= 0 &&
+         std::ranges::none_of(
+             rules, [](const LearnerRule& rule) { return rule.optimizer->per_variable(); });
+}
+
 }  // namespace
 
 struct Learner::Impl {
-  Impl(ParameterStore& parameters, std::vector<LearnerRule> rules, const LearnerOptions& options);
+  Impl(ParameterStore& parameters, std::vector<LearnerRule> rules, const LearnerOptions& options,
+       const MeshShards& shards);
 
   ParameterStore& store;
+  const bool can_share;
+  detail::SharedBlock block;
   detail::GradientClip clip;
   std::vector<detail::OptimizerRunner> runners;
   std::optional<detail::WeightAverage> average;
@@ -78,18 +90,25 @@ struct Learner::Impl {
   std::optional<CanonicalSum> all;  // of the shards, where there are several
   std::vector<bool> had_gradient;   // of each parameter, in a part so far
 
-  void begin_sum(const MeshShards& shards);
+  void begin_sum();
   void begin_shard();
   void note_gradients();
+  std::vector<detail::SharedTensor> slots() const;
+  std::vector<detail::SharedTensor> averages() const;
   // Of this process's parts: the sum of weighted gradients.
   Tensor& total() { return all ? all->total() : sum.value; }
-  [[noreturn]] void throw_not_finite(std::int64_t step);
+  [[noreturn]] void throw_not_finite(Of of, std::int64_t step);
 };
 
 Learner::Impl::Impl(ParameterStore& parameters, std::vector<LearnerRule> rules,
-                    const LearnerOptions& options)
+                    const LearnerOptions& options, const MeshShards& shards)
     : store(parameters),
-      clip(parameters, options.clip),
+      can_share(is_elementwise(rules, options) &&
+                MeshShards::is_cut(parameters.trainable_values().size())),
+      block(parameters, shards,
+            can_share && shards.has_other_processes() ? detail::SharedBlock::Kind::shared
+                                                      : detail::SharedBlock::Kind::whole),
+      clip(parameters, options.clip, block),
       skips(options.skip_bad_updates),
       clips_parts(options.clip.each_part) {
   if (rules.empty()) throw Error("a learner needs a rule");
@@ -101,14 +120,15 @@ Learner::Impl::Impl(ParameterStore& parameters, std::vector<LearnerRule> rules,
           .what = "learner " + title_of(rules[i].name) + " matches no trainable variable",
           .hint = "patterns must match whole paths, e.g. \"head/.*\""});
     }
-    runners.emplace_back(store, std::move(rules[i]), std::move(variables[i]));
+    runners.emplace_back(store, std::move(rules[i]), std::move(variables[i]), block);
   }
-  if (options.ema.decay > 0) average.emplace(store, options.ema);
+  if (options.ema.decay > 0) average.emplace(store, options.ema, block);
   if (options.variational_noise.scale > 0) noise.emplace(store, options.variational_noise);
   if (options.gradient_noise.stddev > 0) gradient_noise.emplace(store, options.gradient_noise);
 }
 
-void Learner::Impl::begin_sum(const MeshShards& shards) {
+void Learner::Impl::begin_sum() {
+  const MeshShards& shards = block.shards();
   had_gradient.assign(store.parameters().size(), false);
   sum.gradient = store.trainable_gradients();
   if (shards.count() == 1) {
@@ -139,8 +159,8 @@ void Learner::Impl::note_gradients() {
   }
 }
 
-void Learner::Impl::throw_not_finite(std::int64_t step) {
-  const std::string first = clip.first_not_finite();
+void Learner::Impl::throw_not_finite(Of of, std::int64_t step) {
+  const std::string first = clip.first_not_finite(of);
   throw RunError("the gradients of update " + std::to_string(step) + " are not finite" +
                      (first.empty() ? "" : ", first in '" + first + "'") + " (learning rate " +
                      to_toml(Value(runners.front().rate_at(step))) + ")",
@@ -155,10 +175,15 @@ Learner::Learner(ParameterStore& store, std::unique_ptr<Optimizer> optimizer,
                  std::unique_ptr<Schedule> learning_rate, const GradientClipConfig& clip)
     : Learner(store, one_rule(std::move(optimizer), std::move(learning_rate)), {.clip = clip}) {}
 
-Learner::Learner(ParameterStore& store, std::vector<LearnerRule> rules, LearnerOptions options)
+Learner::Learner(ParameterStore& store, std::vector<LearnerRule> rules, LearnerOptions options,
+                 const MeshShards& shards)
     : store_(store) {
   NoGrad no_grad;
-  impl_ = std::make_unique<Impl>(store, std::move(rules), options);
+  impl_ = std::make_unique<Impl>(store, std::move(rules), options, shards);
+}
+
+bool Learner::can_share() const {
+  return impl_->can_share;
 }
 
 Learner::~Learner() = default;
@@ -172,8 +197,16 @@ Learner::Step::Step(Learner& learner, const LearnerStepOptions& options)
   if (options.parts < 1) throw Error("an update needs at least one batch of gradients");
   if (learner.under_way_) throw Error("an update of this learner is under way");
   NoGrad no_grad;
-  if (adds_up()) learner.impl_->begin_sum(options.shards);
+  if (adds_up()) learner.impl_->begin_sum();
   learner.under_way_ = true;
+}
+
+std::int64_t Learner::Step::passes() const {
+  return options_.parts * learner_.impl_->block.shards().count();
+}
+
+bool Learner::Step::adds_up() const {
+  return passes() > 1 || learner_.impl_->block.shards().total() > 1;
 }
 
 Learner::Step::~Step() {
@@ -219,27 +252,33 @@ bool Learner::Step::add_up(double weight, float scale, double loss) {
     return false;
   }
   const ShardSums sums = exchange();
-  const double weights = canonical_sum(options_.shards.tree(), sums.weights);
-  if (weights > 0) check_loss(canonical_sum(options_.shards.tree(), sums.losses) / weights);
+  const SumTree& tree = impl.block.shards().tree();
+  const double weights = canonical_sum(tree, sums.weights);
+  if (weights > 0) check_loss(canonical_sum(tree, sums.losses) / weights);
   const auto factor = static_cast<float>(weights > 0 ? 1 / weights : 0);
-  assign(sum.gradient, impl.total());
-  detail::apply_scalar(TV_MUL, sum.gradient, Tensor::scalar(impl.store.device(), factor));
+  Tensor gradients = impl.block.gradients();
+  detail::apply_scalar(TV_MUL, gradients, Tensor::scalar(impl.store.device(), factor));
   return true;
 }
 
 Learner::Step::ShardSums Learner::Step::exchange() {
   Impl& impl = *learner_.impl_;
-  if (!options_.shards.has_other_processes()) return sums_;
-  options_.shards.sum(impl.total());
+  const MeshShards& shards = impl.block.shards();
+  if (impl.block.is_shared()) {
+    shards.sum_part(impl.total(), impl.sum.gradient);
+  } else {
+    shards.sum(impl.total());
+    assign(impl.sum.gradient, impl.total());
+  }
+  if (!shards.has_other_processes()) return sums_;
   std::vector<std::uint8_t> flags(impl.had_gradient.begin(), impl.had_gradient.end());
   flags.push_back(bad_ ? 1 : 0);
-  options_.shards.any(flags);
+  shards.any(flags);
   bad_ = flags.back() != 0;
   for (std::size_t i = 0; i < impl.had_gradient.size(); ++i) {
     impl.store.parameters()[i]->set_has_gradient(flags[i] != 0);
   }
-  return {.weights = options_.shards.gather(sums_.weights),
-          .losses = options_.shards.gather(sums_.losses)};
+  return {.weights = shards.gather(sums_.weights), .losses = shards.gather(sums_.losses)};
 }
 
 void Learner::Step::check_loss(double loss) {
@@ -247,10 +286,10 @@ void Learner::Step::check_loss(double loss) {
   bad_ = bad_ || !std::isfinite(loss) || loss > options_.loss_bound;
 }
 
-void Learner::Step::check_norm(double norm) {
-  if (std::isfinite(norm)) return;
-  if (!learner_.impl_->skips) learner_.impl_->throw_not_finite(learner_.step_);
+bool Learner::Step::accepts_norm(double norm) {
+  if (std::isfinite(norm)) return true;
   bad_ = true;
+  return learner_.impl_->skips;
 }
 
 void Learner::Step::add_noise(float& scale) {
@@ -278,14 +317,14 @@ Learner::Update Learner::Step::apply_gradients(double weight, const Tensor& loss
   const bool clips_part = impl.clips_parts && adds_up();
   float part_scale = 1;
   if (clips_part) {
-    const detail::GradientClip::Result part = impl.clip.apply(impl.skips);
-    check_norm(part.norm);
+    const detail::GradientClip::Result part = impl.clip.apply(Of::part, impl.skips);
+    if (!accepts_norm(part.norm)) impl.throw_not_finite(Of::part, step);
     part_scale = part.scale;
   }
   if (!add_up(weight, part_scale, part_loss)) return last_;
   detail::GradientClip::Result clipped =
-      clips_part ? impl.clip.norm_alone() : impl.clip.apply(impl.skips);
-  check_norm(clipped.norm);
+      clips_part ? impl.clip.norm_alone() : impl.clip.apply(Of::update, impl.skips);
+  if (!accepts_norm(clipped.norm)) impl.throw_not_finite(Of::update, step);
   last_.gradient_norm = clipped.norm;
   last_.skipped = bad_ || (impl.skips && clipped.norm >= options_.gradient_norm_bound);
   if (last_.skipped) return last_;
@@ -294,6 +333,7 @@ Learner::Update Learner::Step::apply_gradients(double weight, const Tensor& loss
   if (impl.average && step == 0) impl.average->start();
   if (impl.average && impl.average->before_update()) impl.average->update(step);
   for (auto& runner : impl.runners) runner.update(step, clipped.scale);
+  if (impl.block.is_shared()) impl.block.shards().gather_parts(impl.store.trainable_values());
   ++step;
   if (impl.average && !impl.average->before_update()) impl.average->update(step);
   return last_;
@@ -309,17 +349,34 @@ std::vector<std::pair<std::string, double>> Learner::learning_rates() const {
   return out;
 }
 
-std::vector<std::pair<std::string, Tensor>> Learner::slots() const {
-  NoGrad no_grad;
-  std::vector<std::pair<std::string, Tensor>> out;
-  for (const auto& runner : impl_->runners) runner.add_slots(out);
+std::vector<detail::SharedTensor> Learner::Impl::slots() const {
+  std::vector<detail::SharedTensor> out;
+  for (const auto& runner : runners) runner.add_slots(out);
   return out;
 }
 
-std::vector<std::pair<std::string, Tensor>> Learner::averages() const {
-  if (!impl_->average) return {};
+std::vector<detail::SharedTensor> Learner::Impl::averages() const {
+  return average ? average->tensors() : std::vector<detail::SharedTensor>();
+}
+
+Learner::NamedTensors Learner::slots(Gets gets) const {
   NoGrad no_grad;
-  return impl_->average->tensors();
+  return impl_->block.whole(impl_->slots(), gets == Gets::all);
+}
+
+void Learner::fill_slots(const std::function<void(NamedTensors&)>& fill) {
+  NoGrad no_grad;
+  impl_->block.fill(impl_->slots(), fill);
+}
+
+Learner::NamedTensors Learner::averages(Gets gets) const {
+  NoGrad no_grad;
+  return impl_->block.whole(impl_->averages(), gets == Gets::all);
+}
+
+void Learner::fill_averages(const std::function<void(NamedTensors&)>& fill) {
+  NoGrad no_grad;
+  impl_->block.fill(impl_->averages(), fill);
 }
 
 void Learner::restart_average() {

@@ -40,13 +40,15 @@ void check_stores(const Device& device, DType dtype, const std::string& slot) {
 }  // namespace
 
 OptimizerRunner::OptimizerRunner(ParameterStore& store, LearnerRule rule,
-                                 std::vector<Parameter*> variables)
+                                 std::vector<Parameter*> variables, const SharedBlock& block)
     : store_(store),
+      block_(block),
       rule_(std::move(rule)),
       optimizer_item_(item_of(*rule_.optimizer)),
       schedule_item_(item_of(*rule_.learning_rate)),
       variables_(std::move(variables)) {
   if (!variables_.empty()) check_variables(rule_, store_);
+  for (const Parameter* variable : variables_) own_.push_back(block_.own_part_of(*variable));
   for (const std::string& slot : rule_.optimizer->slots()) slots_.push_back(make_slot(slot));
 }
 
@@ -58,15 +60,16 @@ OptimizerRunner::Slot OptimizerRunner::make_slot(const std::string& name) const 
   const Optimizer& optimizer = *rule_.optimizer;
   Slot slot{name, {}, {}};
   std::map<DType, std::int64_t> ends;
-  for (const Parameter* variable : variables_) {
-    const DType dtype = optimizer.slot_dtype(name, *variable);
+  for (std::size_t i = 0; i < variables_.size(); ++i) {
+    const Parameter& variable = *variables_[i];
+    const DType dtype = optimizer.slot_dtype(name, variable);
     check_stores(store_.device(), dtype, name);
     std::int64_t& end = ends[dtype];
-    slot.parts.push_back({.shape = optimizer.per_variable() ? optimizer.slot_shape(name, *variable)
-                                                            : variable->shape(),
-                          .dtype = dtype,
-                          .offset = end});
-    end += padded(slot.parts.back().shape.size());
+    const Shape shape =
+        optimizer.per_variable() ? optimizer.slot_shape(name, variable) : variable.shape();
+    const std::int64_t size = optimizer.per_variable() ? shape.size() : own_[i].size();
+    slot.parts.push_back({.shape = shape, .dtype = dtype, .offset = end, .size = size});
+    end += padded(size);
   }
   for (const auto& [dtype, end] : ends) {
     slot.blocks[dtype] = Tensor::full(store_.device(), {end}, optimizer.slot_start(name), dtype);
@@ -85,8 +88,7 @@ bool OptimizerRunner::continues(std::size_t variable) const {
 }
 
 OptimizerSegment OptimizerRunner::segment(std::size_t first, std::size_t last) const {
-  const std::int64_t begin = store_.offset_of(*variables_[first]);
-  const std::int64_t end = store_.offset_of(*variables_[last]) + variables_[last]->shape().size();
+  const std::int64_t begin = own_[first].begin, end = own_[last].end;
   OptimizerSegment segment{part_of(store_.trainable_values(), begin, end),
                            part_of(store_.trainable_gradients(), begin, end),
                            {},
@@ -97,6 +99,12 @@ OptimizerSegment OptimizerRunner::segment(std::size_t first, std::size_t last) c
     segment.slots.push_back(none ? Tensor() : slot.between(first, last));
   }
   return segment;
+}
+
+// A variable without elements has an update, too, as the optimizer sees it.
+bool OptimizerRunner::takes_part(std::size_t variable) const {
+  return in_segments_[variable] &&
+         (own_[variable].size() > 0 || variables_[variable]->shape().size() == 0);
 }
 
 bool OptimizerRunner::have_changed() const {
@@ -112,8 +120,8 @@ void OptimizerRunner::make_segments() {
   in_segments_.clear();
   for (const Parameter* variable : variables_) in_segments_.push_back(variable->has_gradient());
   for (std::size_t first = 0, i = 0; i < variables_.size(); first = ++i) {
-    if (!in_segments_[first]) continue;
-    while (i + 1 < variables_.size() && in_segments_[i + 1] && continues(i + 1)) ++i;
+    if (!takes_part(first)) continue;
+    while (i + 1 < variables_.size() && takes_part(i + 1) && continues(i + 1)) ++i;
     segments_.push_back(segment(first, i));
   }
 }
@@ -140,13 +148,15 @@ void OptimizerRunner::update(std::int64_t step, float gradient_scale) {
             [&] { rule_.optimizer->update(now, segments_); });
 }
 
-void OptimizerRunner::add_slots(std::vector<std::pair<std::string, Tensor>>& out) const {
+void OptimizerRunner::add_slots(std::vector<SharedTensor>& out) const {
   for (std::size_t i = 0; i < variables_.size(); ++i) {
     for (const Slot& slot : slots_) {
       const Shape& shape = slot.parts[i].shape;
       if (shape.size() == 0 && variables_[i]->shape().size() > 0) continue;
-      out.emplace_back(variables_[i]->path() + '/' + slot.name,
-                       ops::reshape(slot.between(i, i), shape));
+      out.push_back({.name = variables_[i]->path() + '/' + slot.name,
+                     .shape = shape,
+                     .part = slot.between(i, i),
+                     .variable = variables_[i]});
     }
   }
 }

@@ -48,6 +48,10 @@ Trainer::~Trainer() = default;
 void Trainer::recover(const CheckpointReader& reader) {
   restore(reader);
 }
+bool Trainer::shares_updates() const {
+  return false;
+}
+
 bool Trainer::trains_shards() const {
   return false;
 }

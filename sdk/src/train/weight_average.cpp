@@ -18,20 +18,23 @@ double share_kept(const EmaConfig& config, std::int64_t updates) {
 
 }  // namespace
 
-WeightAverage::WeightAverage(ParameterStore& store, const EmaConfig& config)
-    : store_(store), config_(config) {
+WeightAverage::WeightAverage(ParameterStore& store, const EmaConfig& config,
+                             const SharedBlock& block)
+    : store_(store), shared_(block), config_(config) {
   const auto add = [&](const Tensor& block) {
     OptimizerSegment segment;
     segment.value = Tensor::zeros(store.device(), block.shape());
     segment.gradient = block;
     blocks_.push_back(std::move(segment));
   };
-  add(store.trainable_values());
+  add(block.values());
   if (!config.trainable_weights_only && store.states().size() > 0) add(store.states());
 }
 
 void WeightAverage::start() {
-  for (OptimizerSegment& block : blocks_) assign(block.value, block.gradient);
+  for (OptimizerSegment& block : blocks_) {
+    if (block.value.size() > 0) assign(block.value, block.gradient);
+  }
 }
 
 void WeightAverage::update(std::int64_t updates) {
@@ -44,27 +47,37 @@ void WeightAverage::update(std::int64_t updates) {
   step.grad_scale = -1;
   step.weight_decay = 1;
   step.lr = static_cast<float>(1 - kept);
-  for (OptimizerSegment& block : blocks_) optim_update(step, block);
+  for (OptimizerSegment& block : blocks_) {
+    if (block.value.size() > 0) optim_update(step, block);
+  }
 }
 
 void WeightAverage::swap() {
   for (OptimizerSegment& block : blocks_) {
+    if (block.value.size() == 0) continue;
     Tensor kept = Tensor::empty(store_.device(), block.value.shape());
     assign(kept, block.gradient);
     assign(block.gradient, block.value);
     assign(block.value, kept);
   }
+  if (shared_.is_shared()) shared_.shards().gather_parts(store_.trainable_values());
 }
 
-std::vector<std::pair<std::string, Tensor>> WeightAverage::tensors() const {
-  std::vector<std::pair<std::string, Tensor>> out;
+std::vector<SharedTensor> WeightAverage::tensors() const {
+  std::vector<SharedTensor> out;
   for (const auto& parameter : store_.parameters()) {
     const std::size_t block = parameter->trainable() ? 0 : 1;
     if (block >= blocks_.size()) continue;
-    const std::int64_t begin = store_.offset_of(*parameter);
-    const std::int64_t end = begin + parameter->shape().size();
-    const Tensor part = part_of(blocks_[block].value, begin, end);
-    out.emplace_back(parameter->path(), ops::reshape(part, parameter->shape()));
+    std::int64_t begin = store_.offset_of(*parameter), end = begin + parameter->shape().size();
+    if (parameter->trainable()) {
+      const MeshShards::Range own = shared_.own_part_of(*parameter);
+      begin = own.begin - shared_.own().begin;
+      end = begin + own.size();
+    }
+    out.push_back({.name = parameter->path(),
+                   .shape = parameter->shape(),
+                   .part = part_of(blocks_[block].value, begin, end),
+                   .variable = parameter.get()});
   }
   return out;
 }

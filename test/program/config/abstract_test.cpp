@@ -165,12 +165,22 @@ TEST_CASE("a summary tells what each process of a run on a mesh has in memory") 
       "local", one_thread + "mesh.ici_mesh_shape=[2,2,1] mesh.processes=2 trainer.ema.decay=0.9",
       "two");
   CHECK(two.at("sums") == 2 * two.at("gradients").get<std::int64_t>());
-  CHECK(two.at("averages") == two.at("weights"));
+  // Each process has half of the slots and averages; 124,672 is a multiple of 4 * 16.
+  for (const char* part : {"m", "v", "averages"}) {
+    CHECK(2 * two.at(part).get<std::int64_t>() == two.at("weights").get<std::int64_t>());
+  }
   // 124,672 floats of two processes make two equal parts.
   CHECK(two.at("exchange") == two.at("weights"));
   const nlohmann::json each =
       check_run("local", one_thread + "mesh.ici_mesh_shape=[4,1,1] mesh.processes=4", "each");
   CHECK(each.at("sums") == each.at("gradients"));
+  CHECK(4 * each.at("m").get<std::int64_t>() == each.at("weights").get<std::int64_t>());
+  const nlohmann::json whole = check_run("local",
+                                         one_thread +
+                                             "mesh.ici_mesh_shape=[2,1,1] mesh.processes=2 "
+                                             "trainer.gradient_clip.per_variable_norm=1",
+                                         "whole");
+  CHECK(whole.at("m") == whole.at("weights"));
   check_run("local", one_thread + "mesh.ici_mesh_shape=[2,1,4]", "blocks");
 }
 

@@ -394,6 +394,7 @@ optimizer = "optim/Adam"
     fs::remove(temp / "tokenizer.json");
     CHECK(generate().output == first.output);
     CHECK(go_on("4").exit_code == 0);
+    CHECK(go_on("6 mesh.ici_mesh_shape=[2,1,1] --processes 2").exit_code == 0);
     SECTION("unless that is damaged") {
       temp.write("run/tokenizer/stored.json", "{}");
       CHECK_THAT(generate().output, Contains("stored.json is damaged"));

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include <catch2/catch.hpp>
 
@@ -86,6 +87,68 @@ TEST_CASE("a sum over processes has the bits of one process, for lengths of all 
         CAPTURE(mesh, length, count);
         for (const auto& bits : found) CHECK((bits == expected));
       }
+    }
+  }
+}
+
+TEST_CASE("the pieces of shards cover a block, and those of a process are one part of it") {
+  struct Case {
+    std::int64_t elements, shards;
+    std::vector<MeshShards::Range> pieces;
+  };
+  // 100 elements in 4 pieces: 25 are rounded up to 32, and 4 are left for the last one.
+  const Case by_hand[] = {{100, 4, {{0, 32}, {32, 64}, {64, 96}, {96, 100}}},
+                          {20, 3, {{0, 16}, {16, 20}, {20, 20}}}};
+  for (const Case& known : by_hand) {
+    const MeshShards shards(mesh_of({known.shards, 1, 1}), nullptr);
+    for (std::int64_t i = 0; i < known.shards; ++i) {
+      CHECK((shards.piece(known.elements, i) == known.pieces[static_cast<std::size_t>(i)]));
+    }
+  }
+  for (const std::int64_t elements : {0, 1, 16'385, 40'003, 40'960}) {
+    on_ranks(4, [&](ProcessGroup& group) {
+      const MeshShards shards(mesh_of({8, 1, 1}), &group);
+      std::int64_t end = 0;
+      for (std::int64_t i = 0; i < shards.total(); ++i) {
+        const MeshShards::Range piece = shards.piece(elements, i);
+        const bool follows = piece.begin == end && (piece.begin % 16 == 0 || piece.size() == 0);
+        if (!follows) throw trivet::Error("a piece is elsewhere");
+        end = piece.end;
+      }
+      const MeshShards::Range own = shards.own_part(elements);
+      const bool is_own = own.begin == shards.piece(elements, shards.first()).begin &&
+                          own.end == shards.piece(elements, shards.first() + 1).end;
+      if (end != elements || !is_own) throw trivet::Error("a part is elsewhere");
+    });
+  }
+}
+
+TEST_CASE("parts of a sum are those of the sum, and come together again") {
+  // The last of 64 pieces of 16,400 elements are empty.
+  for (const auto& [shards_in_all, length] : {std::pair(8, 40'003), {8, 40'960}, {64, 16'400}}) {
+    const auto device = trivet::test::open_device("tiny/Backend");
+    const MeshConfig mesh = mesh_of({shards_in_all, 1, 1});
+    const auto expected = bits_of(sum_of(*device, MeshShards(mesh, nullptr), length));
+    for (const int count : {2, 8}) {
+      std::vector<std::vector<std::uint32_t>> parts(static_cast<std::size_t>(count)), all(parts);
+      on_ranks(count, [&, length = length](ProcessGroup& group) {
+        const auto own_device = trivet::test::open_device("tiny/Backend");
+        const MeshShards shards(mesh, &group);
+        Tensor block = Tensor::zeros(*own_device, {length});
+        shards.sum_part(sum_of(*own_device, shards, length), block);
+        const auto rank = static_cast<std::size_t>(group.rank());
+        parts[rank] = bits_of(block);
+        shards.gather_parts(block);
+        all[rank] = bits_of(block);
+      });
+      CAPTURE(shards_in_all, length, count);
+      std::vector<std::uint32_t> joined(static_cast<std::size_t>(length));
+      for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+        CHECK((all[rank] == expected));
+        // Only its own part is written.
+        for (std::size_t i = 0; i < joined.size(); ++i) joined[i] |= parts[rank][i];
+      }
+      CHECK((joined == expected));
     }
   }
 }

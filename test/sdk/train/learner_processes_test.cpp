@@ -72,9 +72,9 @@ Result update(std::span<const Part> parts, ProcessGroup* group,
   std::vector<trivet::LearnerRule> rules;
   rules.push_back(
       {.optimizer = std::make_unique<Plain>(), .learning_rate = std::make_unique<One>()});
-  Learner learner(store, std::move(rules), {.clip = clip, .skip_bad_updates = true});
   const MeshShards shards(mesh_of(static_cast<std::int64_t>(parts.size())), group);
-  Learner::Step step = learner.begin({.shards = shards, .loss_bound = 10});
+  Learner learner(store, std::move(rules), {.clip = clip, .skip_bad_updates = true}, shards);
+  Learner::Step step = learner.begin({.loss_bound = 10});
   for (std::int64_t i = shards.first(); i < shards.first() + shards.count(); ++i) {
     const Part& part = parts[static_cast<std::size_t>(i)];
     for (const char* name : {"both", "late"}) {

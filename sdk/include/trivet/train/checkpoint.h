@@ -32,6 +32,8 @@ class TRIVET_API CheckpointWriter {
   virtual void write_tensors(std::string_view name, const NamedTensors& tensors) = 0;
   // Sets a key of state.json. [run-thread]
   virtual void state(std::string_view key, const Value& value) = 0;
+  // False: what is written is dropped, because another process of the run keeps it. [run-thread]
+  virtual bool keeps() const { return true; }
 };
 
 // Tensors that a file has beside those that are asked for.

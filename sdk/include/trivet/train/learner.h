@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -25,9 +26,6 @@ struct LearnerRule;
 
 struct LearnerStepOptions {
   std::int64_t parts = 1;  // passes of a shard
-  // The shards whose gradients are one update. Those of this process make all their parts one after
-  // another; the last call of apply_gradients waits for the other processes.
-  MeshShards shards{};
   // The largest loss of an update that is not skipped, where bad ones are: the mean over the
   // examples of all parts and shards.
   double loss_bound = std::numeric_limits<double>::infinity();
@@ -44,8 +42,18 @@ class TRIVET_API Learner {
           std::unique_ptr<Schedule> learning_rate, const GradientClipConfig& clip);
   // Several optimizers. Throws ConfigError unless every trainable variable belongs to exactly one
   // rule, listing those that belong to none or two, and for a rule without variables.
-  Learner(ParameterStore& store, std::vector<LearnerRule> rules, LearnerOptions options);
+  //
+  // `shards`: whose gradients are one update. Those of this process make all their parts one after
+  // another; the last call of apply_gradients waits for the other processes. Where they can share
+  // the update (can_share), each makes it for its part of the weights (MeshShards::own_part), of
+  // which alone it has slots and averages, and gets the weights of the others.
+  Learner(ParameterStore& store, std::vector<LearnerRule> rules, LearnerOptions options,
+          const MeshShards& shards = {});
   ~Learner();
+
+  // Whether processes, where there are several, each make a part of an update: no optimizer and no
+  // limit works per variable, gradients get no noise, and there are enough elements.
+  bool can_share() const;
 
   struct Update {
     double learning_rate = 0;  // of the first rule
@@ -92,15 +100,15 @@ class TRIVET_API Learner {
     Step(Learner& learner, const LearnerStepOptions& options);
     // Adds the part; whether the update is complete.
     bool add_up(double weight, float scale, double loss);
-    // Throws for gradients that are not finite, or notes it where bad updates are skipped.
-    void check_norm(double norm);
+    // False for gradients that are not finite, unless bad updates are skipped.
+    bool accepts_norm(double norm);
     void add_noise(float& scale);
 
     Learner& learner_;
     const LearnerStepOptions options_;
     // Of this process.
-    std::int64_t passes() const { return options_.parts * options_.shards.count(); }
-    bool adds_up() const { return passes() > 1 || options_.shards.total() > 1; }
+    std::int64_t passes() const;
+    bool adds_up() const;
     // Of the shards of this process.
     struct ShardSums {
       std::vector<double> weights, losses;  // losses times weights
@@ -125,17 +133,25 @@ class TRIVET_API Learner {
   std::vector<std::pair<std::string, double>> learning_rates() const;
   void set_step(std::int64_t step) { step_ = step; }
 
-  // Slots by name ("<parameter path>/<slot>"), in a fixed order, for checkpoints. The tensors are
-  // the live ones.
-  std::vector<std::pair<std::string, Tensor>> slots() const;
+  using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+  // Whether this process gets the tensors.
+  enum class Gets { all, none };
+  // Slots by name ("<parameter path>/<slot>"), in a fixed order, for checkpoints. Live tensors;
+  // where processes share the update copies, for which all processes make this call. [run-thread]
+  NamedTensors slots(Gets gets = Gets::all) const;
+  // Calls `fill` with the slots; what it writes into them is kept. [run-thread]
+  void fill_slots(const std::function<void(NamedTensors&)>& fill);
   ParameterStore& store() const { return store_; }
 
-  // The averaged weights by parameter path, live ones; empty without ema.
-  std::vector<std::pair<std::string, Tensor>> averages() const;
+  // The averaged weights by parameter path, as slots(); empty without ema. [run-thread]
+  NamedTensors averages(Gets gets = Gets::all) const;
+  // [run-thread]
+  void fill_averages(const std::function<void(NamedTensors&)>& fill);
   // Starts the average again at the present weights: for weights from elsewhere.
   void restart_average();
   // While it lives, the store holds the averages, and the learner the weights, bit for bit. Without
-  // ema, or before the first update, it does nothing. No update may come in between.
+  // ema, or before the first update, it does nothing. No update may come in between. All processes
+  // make one at the same time.
   class TRIVET_API UseAverages {
    public:
     explicit UseAverages(Learner& learner);

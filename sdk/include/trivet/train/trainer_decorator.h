@@ -67,6 +67,7 @@ class TRIVET_API TrainerDecorator : public Trainer {
   void restore(const CheckpointReader& reader) override { inner_->restore(reader); }
   void recover(const CheckpointReader& reader) override { inner_->recover(reader); }
   bool trains_shards() const override { return inner_->trains_shards(); }
+  bool shares_updates() const override { return inner_->shares_updates(); }
   std::vector<TrainingStage> stages() const override { return inner_->stages(); }
   std::size_t stage() const override { return inner_->stage(); }
   void next_stage() override { inner_->next_stage(); }

@@ -24,7 +24,8 @@ namespace {
 constexpr const char* kShards =
     "mesh.ici_mesh_shape=[8,1,1] task.model.dropout=0.1 trainer.train_steps=6 "
     "trainer.steps_per_loop=2 trainer.validation_interval=3 trainer.validation_steps=2 "
-    "trainer.gradient_clip.global_norm=0.5 trainer.ema.decay=0.9 runtime.threads=1 ";
+    "trainer.gradient_clip.global_norm=0.5 trainer.ema.decay=0.9 runtime.threads=1 "
+    "'trainer.eval_actions=[{ type = \"trivet/Export\" }]' ";
 
 // All that a run of six steps has computed.
 struct Computed {
@@ -37,6 +38,7 @@ Computed computed_by(const fs::path& run) {
   for (const char* file : {"model.safetensors", "optimizer.safetensors", "ema.safetensors"}) {
     tensors += read_file(checkpoint / file);
   }
+  tensors += read_file(run / "export" / "model-6" / "model.safetensors");  // averages
   nlohmann::json state = json_of(checkpoint / "state.json");
   state.erase("run");  // has the config, and so the number of processes
   return {tensors, state.dump(), record_values(run)};
