@@ -71,6 +71,19 @@ struct Transposed {
 void product(const Tensor& a, const Tensor& b, Transposed which, const Tensor& c, std::int64_t m,
              std::int64_t n, std::int64_t k, float beta);
 
+// Losses over classes.
+
+// Rows of logits that exist at a time: those of a vocabulary of 8,192 fill 16 MiB, and larger
+// chunks are no faster.
+inline constexpr std::int64_t kLossChunkRows = 512;
+Shape without_last(const Shape& shape);
+// The targets for the rows of x [.., features], packed. Throws Error unless they are i32 [..] and,
+// where the host sees them, below `classes`.
+Tensor class_targets(const char* op, const Tensor& targets, const Tensor& x, std::int64_t classes);
+// f32 [rows]: 1 for each target that counts, 0 where it is negative. One of `classes` or more is an
+// Error on every device.
+Tensor counting_rows(Device& device, const Tensor& targets, std::int64_t classes);
+
 bool recording_any(std::initializer_list<const Tensor*> inputs);
 
 // Whether the gradient of an activation is computed from its input, or from its output

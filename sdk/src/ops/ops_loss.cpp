@@ -33,19 +33,6 @@ tv_softmax_xent arguments(const Tensor& logits, const Tensor& targets,
   return args;
 }
 
-// 1 for each row that counts, 0 where the target is negative. The 1 comes from a table with a row
-// for each class, because gather_rows refuses an index outside its table on every device, also
-// where the host cannot look at the targets.
-Tensor counting_rows(Device& device, const Tensor& targets, std::int64_t classes) {
-  const std::int64_t rows = targets.size();
-  const Tensor wanted = ops::reshape(targets, {rows});
-  const Tensor zero = ops::cast(Tensor::zeros(device, {rows}), DType::i32);
-  const Tensor left_out = ops::less(wanted, zero);
-  const Tensor ones =
-      ops::gather_rows(Tensor::full(device, {classes, 1}, 1), ops::where(left_out, zero, wanted));
-  return ops::where(left_out, Tensor::zeros(device, {rows}), ops::reshape(ones, {rows}));
-}
-
 // Loss per row out of elementwise ops, for autograd to follow. The largest logit of a row is taken
 // off before anything is added up, so that large logits cost no digits.
 Tensor composed(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options) {
@@ -58,7 +45,7 @@ Tensor composed(const Tensor& logits, const Tensor& targets, const CrossEntropyO
     const Tensor wanted = ops::reshape(targets, {shape.rows, 1});
     hit = ops::equal(ops::expand(device.impl().iota(shape.classes), x.shape()),
                      ops::expand(wanted, x.shape()));
-    counts = counting_rows(device, targets, shape.classes);
+    counts = detail::counting_rows(device, targets, shape.classes);
   }
   const Tensor top = ops::stop_gradient(ops::max(ops::stop_gradient(x), 1, {.keep_dims = true}));
   const Tensor shifted = ops::sub(x, top);
@@ -96,10 +83,6 @@ void xent_vjp(Vjp& v) {
 }
 constexpr OpDef kCrossEntropy{"softmax_cross_entropy", xent_vjp};
 
-Shape without_last(const Shape& shape) {
-  return Shape(std::span(shape.begin(), static_cast<std::size_t>(shape.rank() - 1)));
-}
-
 // On host-visible devices a class that does not exist is found here, with a better text; elsewhere
 // the backend finds it.
 void expect_classes(const char* op, const Tensor& targets, std::int64_t classes) {
@@ -112,22 +95,7 @@ void expect_classes(const char* op, const Tensor& targets, std::int64_t classes)
   }
 }
 
-// The targets for the rows of x [.., features], packed.
-Tensor class_targets(const char* op, const Tensor& targets, const Tensor& x, std::int64_t classes) {
-  detail::expect_defined(op, "targets", targets);
-  const Shape rows = without_last(x.shape());
-  if (targets.dtype() != DType::i32 || targets.shape() != rows) {
-    detail::wrong(op, "targets i32 " + rows.to_string(), targets.to_string());
-  }
-  const Tensor packed = detail::operand_beside(op, "targets", targets, x, DType::i32);
-  expect_classes(op, packed, classes);
-  return packed;
-}
-
 // ---- with the classifier
-
-// 512 rows: the logits of a vocabulary of 8,192 fill 16 MiB, and larger chunks are no faster.
-constexpr std::int64_t kChunkRows = 512;
 
 struct Head {
   bool w_transposed;
@@ -155,8 +123,8 @@ HeadGradients chunked(const Tensor& h, const Tensor& w, const Head& head, const 
   out.per_row = Tensor::zeros(device, {rows});
   if (gradients.dh) out.dh = Tensor::zeros(device, h.shape());
   if (gradients.dw) out.dw = Tensor::zeros(device, w.shape());
-  for (std::int64_t begin = 0; begin < rows; begin += kChunkRows) {
-    const std::int64_t end = std::min(rows, begin + kChunkRows);
+  for (std::int64_t begin = 0; begin < rows; begin += detail::kLossChunkRows) {
+    const std::int64_t end = std::min(rows, begin + detail::kLossChunkRows);
     const Tensor part = ops::slice(h, 0, begin, end);
     const Tensor target = ops::slice(targets, 0, begin, end);
     const Tensor weight = ops::slice(row_weight, 0, begin, end);
@@ -231,12 +199,40 @@ HeadGradients run_head(const Tensor& h, const Tensor& w, const Head& head, const
 
 }  // namespace
 
+Shape detail::without_last(const Shape& shape) {
+  return Shape(std::span(shape.begin(), static_cast<std::size_t>(shape.rank() - 1)));
+}
+
+Tensor detail::class_targets(const char* op, const Tensor& targets, const Tensor& x,
+                             std::int64_t classes) {
+  detail::expect_defined(op, "targets", targets);
+  const Shape rows = without_last(x.shape());
+  if (targets.dtype() != DType::i32 || targets.shape() != rows) {
+    detail::wrong(op, "targets i32 " + rows.to_string(), targets.to_string());
+  }
+  const Tensor packed = detail::operand_beside(op, "targets", targets, x, DType::i32);
+  expect_classes(op, packed, classes);
+  return packed;
+}
+
+// The 1 comes from a table with a row for each class, because gather_rows refuses an index outside
+// its table on every device, also where the host cannot look at the targets.
+Tensor detail::counting_rows(Device& device, const Tensor& targets, std::int64_t classes) {
+  const std::int64_t rows = targets.size();
+  const Tensor wanted = ops::reshape(targets, {rows});
+  const Tensor zero = ops::cast(Tensor::zeros(device, {rows}), DType::i32);
+  const Tensor left_out = ops::less(wanted, zero);
+  const Tensor ones =
+      ops::gather_rows(Tensor::full(device, {classes, 1}, 1), ops::where(left_out, zero, wanted));
+  return ops::where(left_out, Tensor::zeros(device, {rows}), ops::reshape(ones, {rows}));
+}
+
 Tensor ops::softmax_cross_entropy(const Tensor& input, const Tensor& targets,
                                   const CrossEntropyOptions& options) {
   const char* name = "softmax_cross_entropy";
   const Tensor logits = detail::operand(name, "logits", input);
   if (logits.rank() < 1) detail::wrong(name, "logits [.., classes]", "a scalar");
-  const Tensor wanted = class_targets(name, targets, logits, logits.dim(-1));
+  const Tensor wanted = detail::class_targets(name, targets, logits, logits.dim(-1));
   Device& device = logits.device();
   Tensor loss = Tensor::empty(device, targets.shape());
   Tensor lse = Tensor::empty(device, targets.shape());
@@ -264,8 +260,8 @@ ops::LinearCrossEntropy ops::linear_cross_entropy(const Tensor& h, const Tensor&
         name, w_transposed ? "h [.., in] and w [classes, in]" : "h [.., in] and w [in, classes]",
         detail::shapes({&h, &w}));
   }
-  const Shape rows = without_last(h.shape());
-  const Tensor classes = class_targets(name, targets, h, w.dim(w_transposed ? 0 : 1));
+  const Shape rows = detail::without_last(h.shape());
+  const Tensor classes = detail::class_targets(name, targets, h, w.dim(w_transposed ? 0 : 1));
   if (row_weight.shape() != rows) {
     detail::wrong(name, "row weights " + rows.to_string(), row_weight.to_string());
   }

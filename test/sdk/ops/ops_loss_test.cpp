@@ -7,6 +7,7 @@
 
 #include "sdk/backend/backends.h"
 #include "sdk/ops/op_case.h"
+#include "sdk/ops/row_loss.h"
 #include "trivet/error.h"
 #include "trivet/tape.h"
 
@@ -14,20 +15,6 @@ namespace trivet::test {
 namespace {
 
 using Indices = std::span<const std::int64_t>;
-
-// loss = lse - (1 - s) logit[target] - s mean(logits) + z lse^2, 0 for a negative target.
-double row_loss(const std::vector<double>& logits, std::int64_t target,
-                const ops::CrossEntropyOptions& o) {
-  if (target < 0) return 0;
-  double sum = 0, mean = 0;
-  for (const double logit : logits) {
-    sum += std::exp(logit);
-    mean += logit / static_cast<double>(logits.size());
-  }
-  const double lse = std::log(sum);
-  return lse - (1 - o.label_smoothing) * logits[static_cast<std::size_t>(target)] -
-         o.label_smoothing * mean + o.z_loss * lse * lse;
-}
 
 std::vector<double> row(const Array& x, std::int64_t i) {
   const auto width = static_cast<std::size_t>(x.dim(-1));

@@ -40,6 +40,16 @@ Tensor gather_blocks(std::span<const Tensor> blocks, int dim, const MeshAxis& ax
 // The blocks along `dim`, whose extent must be a multiple of the axis'. They share memory with x.
 std::vector<Tensor> split_blocks(const Tensor& x, int dim, const MeshAxis& axis);
 
+// linear_cross_entropy (trivet/ops.h) with a block of the classes on each device: block b of n
+// classes has [b n, (b + 1) n), and its weights are w[b], [in, n], or [n, in] with transpose_w.
+// Each block computes its logits, their largest m and s = sum(exp(logits - m)); the pairs (m, s)
+// are merged by the tree of the axis. The gradient of h is the sum of the blocks'. Memory as for
+// the whole: of all blocks together, the logits of a chunk of rows exist at a time.
+LinearCrossEntropy linear_cross_entropy(const Tensor& h, std::span<const Tensor> w,
+                                        const Tensor& targets, const Tensor& row_weight,
+                                        const LinearCrossEntropyOptions& options,
+                                        const MeshAxis& axis);
+
 }  // namespace ops
 #pragma GCC visibility pop
 }  // namespace trivet
