@@ -7,7 +7,10 @@
 #include "nn/basic/checks.h"
 #include "nn/basic/sequence_context.h"
 #include "nn/basic/templates.h"
+#include "nn/split/axis_split.h"
+#include "trivet/extensions/activation.h"
 #include "trivet/ops.h"
+#include "trivet/ops/ops_mesh.h"
 #include "trivet/tape.h"
 
 namespace trivet::nn {
@@ -28,11 +31,36 @@ std::int64_t hidden_dims(const MoeFeedForwardConfig& config) {
   return config.hidden_dims > 0 ? config.hidden_dims : 4 * config.input_dims;
 }
 
+// The axis over which the hidden dimension of all experts is split.
+MeshAxis hidden_axis(const MoeFeedForwardConfig& config, const Scope& scope) {
+  const std::int64_t experts = config.num_experts, in = config.input_dims;
+  const MoeSplitConfig& mapping = config.weight_split_dims_mapping;
+  const auto split = [&](const SplitDims& dims, const Shape& weights, std::size_t hidden,
+                         const char* field) {
+    const AxisSplit found = split_of(dims, weights, scope, field);
+    if (found.is_split() && !found.is_over(hidden)) {
+      refuse_mapping("splits num_experts or input_dims over mdl, but experts are split inside",
+                     "name mdl in the entry of hidden_dims", scope, field);
+    }
+    return found;
+  };
+  const AxisSplit up =
+      split(mapping.emh, {experts, in, hidden_dims(config)}, 2, "weight_split_dims_mapping.emh");
+  const AxisSplit down =
+      split(mapping.ehm, {experts, hidden_dims(config), in}, 1, "weight_split_dims_mapping.ehm");
+  if (up.is_split() != down.is_split()) {
+    refuse_mapping("splits hidden_dims over mdl in one of emh and ehm only",
+                   "name mdl in both, or in none", scope, "weight_split_dims_mapping");
+  }
+  return up.axis;
+}
+
 // Weights of all experts [E, in, out], each initialized like a linear layer's.
 Parameter& experts_parameter(Scope& scope, const char* name, const MoeFeedForwardConfig& config,
-                             std::int64_t in, std::int64_t out) {
-  return scope.parameter(name, {config.num_experts, in, out},
-                         {.init = config.init, .fan_in = in, .fan_out = out});
+                             std::int64_t in, std::int64_t out, const MeshAxis& axis) {
+  return scope.parameter(
+      name, {config.num_experts, in, out},
+      {.init = config.init, .fan_in = in, .fan_out = out, .blocks = axis.extent()});
 }
 
 Tensor with_zero_row(const Tensor& rows) {
@@ -95,11 +123,13 @@ MoeFeedForward::MoeFeedForward(const Config& config, Scope& scope)
       config_(config),
       input_dims_(expect_set(kMoe, path_, "input_dims", config.input_dims)),
       hidden_dims_(hidden_dims(config)),
+      hidden_axis_(hidden_axis(config, scope)),
       gate_(scope.parameter("gate", {input_dims_, config.num_experts}, {.init = config.init})),
-      in_(experts_parameter(scope, "in", config, input_dims_, hidden_dims_)),
-      out_(experts_parameter(scope, "out", config, hidden_dims_, input_dims_)),
+      in_(experts_parameter(scope, "in", config, input_dims_, hidden_dims_, hidden_axis_)),
+      out_(experts_parameter(scope, "out", config, hidden_dims_, input_dims_, hidden_axis_)),
       wi_gate_(config.use_gated_activation
-                   ? &experts_parameter(scope, "wi_gate", config, input_dims_, hidden_dims_)
+                   ? &experts_parameter(scope, "wi_gate", config, input_dims_, hidden_dims_,
+                                        hidden_axis_)
                    : nullptr),
       activation_(scope.layer("activation", config.activation)),
       dropout_(scope.layer("dropout", dropout(config.relu_dropout))) {}
@@ -128,7 +158,42 @@ std::int64_t MoeFeedForward::capacity_of(std::int64_t group_size) const {
   return (share + 3) / 4 * 4;
 }
 
+// An activation that is not elementwise gets whole tensors.
+Tensor MoeFeedForward::expert_blocks(const Tensor& rows, FpropContext& context) const {
+  const std::vector<Tensor> x = ops::fan_out(rows, hidden_axis_);
+  const auto products = [&](const Parameter& weights) {
+    std::vector<Tensor> y = ops::split_blocks(weights.value(), 2, hidden_axis_);
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = ops::matmul(x[i], y[i]);
+    return y;
+  };
+  const auto activate = [&](std::vector<Tensor>& blocks) {
+    if (activation_ == nullptr) return;
+    if (!plain_activation(activation_.get())) {
+      const Tensor whole = ops::gather_blocks(blocks, -1, hidden_axis_);
+      blocks = ops::split_blocks(activation_->fprop(whole, context), -1, hidden_axis_);
+      return;
+    }
+    for (Tensor& block : blocks) block = activation_->fprop(block, context);
+  };
+  std::vector<Tensor> h = products(in_);
+  if (wi_gate_ != nullptr) {
+    std::vector<Tensor> gate = products(*wi_gate_);
+    activate(gate);
+    for (std::size_t i = 0; i < h.size(); ++i) h[i] = ops::mul(gate[i], h[i]);
+  } else {
+    activate(h);
+  }
+  const std::vector<Tensor> out = ops::split_blocks(out_.value(), 1, hidden_axis_);
+  for (std::size_t i = 0; i < h.size(); ++i) {
+    const BlockKey key(context, hidden_axis_.first() + static_cast<std::int64_t>(i));
+    if (dropout_) h[i] = dropout_->fprop(h[i], context);
+    h[i] = ops::matmul(h[i], out[i]);
+  }
+  return ops::sum_blocks(h, hidden_axis_);
+}
+
 Tensor MoeFeedForward::experts(const Tensor& rows, FpropContext& context) const {
+  if (hidden_axis_.is_split()) return expert_blocks(rows, context);
   const auto activated = [&](const Tensor& x) {
     return activation_ ? activation_->fprop(x, context) : x;
   };

@@ -32,6 +32,10 @@
 //
 // Padding (the context's paddings) is not routed, does not count, and returns 0.
 //
+// With a `weight_split_dims_mapping` whose emh and ehm name mdl for hidden_dims, on a mesh with
+// several devices along it, each device has hidden_dims / devices of every expert, as in
+// nn/FeedForward; their outputs are added. Gates and routes are whole.
+//
 // Parameters: "gate" [input_dims, num_experts]; "in", "wi_gate" (gated) [num_experts, input_dims,
 // hidden_dims]; "out" [num_experts, hidden_dims, input_dims]; each expert is initialized like
 // nn/Linear. The host makes the choices. top2 and dense_top2 decode with a cache
@@ -50,11 +54,30 @@
 #include "nn/attention/moe_routing.h"
 #include "trivet/layer.h"
 #include "trivet/layer/extend_step.h"
+#include "trivet/layer/split_dims.h"
+#include "trivet/tensor/mesh_axis.h"
 
 namespace trivet::nn {
 
 enum class GatingFunc { top2, dense_top2, expert_choice, expert_choice_v2 };
 TRIVET_ENUM(GatingFunc, top2, dense_top2, expert_choice, expert_choice_v2)
+
+struct MoeSplitConfig {
+  SplitDims emh;
+  SplitDims ehm;
+
+  void validate(Diagnostics& diagnostics) const {
+    emh.check_rank(3, "emh", diagnostics);
+    ehm.check_rank(3, "ehm", diagnostics);
+  }
+};
+TRIVET_CONFIG(MoeSplitConfig, trivet::NoBase,
+              (emh,
+               "Axes of num_experts, input_dims and hidden_dims of the experts' first products, "
+               "such as [\"data\", -1, \"mdl\"]; mdl splits hidden_dims only."),
+              (ehm,
+               "Axes of num_experts, hidden_dims and input_dims of their last product, such as "
+               "[\"data\", \"mdl\", -1]; mdl as in emh."))
 
 struct MoeFeedForwardConfig : LayerConfig {
   std::int64_t input_dims = 0;
@@ -73,6 +96,7 @@ struct MoeFeedForwardConfig : LayerConfig {
   bool use_gated_activation = false;
   double relu_dropout = 0;
   InitConfig init;
+  MoeSplitConfig weight_split_dims_mapping;
 
   void validate(Diagnostics& diagnostics) const;
 };
@@ -102,7 +126,11 @@ TRIVET_CONFIG(
     (use_gated_activation, "Activates a second product, which multiplies the first."),
     (relu_dropout, "Share of the elements inside the experts dropped in training.", at_least(0),
      less_than(1), adjustable),
-    (init, "Initializer of the weights. Default: that of nn/Linear."))
+    (init, "Initializer of the weights. Default: that of nn/Linear."),
+    (weight_split_dims_mapping,
+     "Axes of the mesh over which the weights are split. Only mdl has an effect: each process has "
+     "all weights.",
+     adjustable))
 
 class MoeFeedForward final : public DecodingLayer {
  public:
@@ -121,6 +149,8 @@ class MoeFeedForward final : public DecodingLayer {
   Routes routes_of(const Gates& gates, std::int64_t capacity, const FpropContext& context) const;
   Tensor routed(const Tensor& x, FpropContext& context, Capacity bound) const;
   Tensor experts(const Tensor& rows, FpropContext& context) const;  // [E, n, D] -> the same
+  // hidden_dims / devices of the experts.
+  Tensor expert_blocks(const Tensor& rows, FpropContext& context) const;
   // [positions, E]; `counted` [positions, 1] is 0 for padding, or undefined.
   Tensor gates(const Tensor& rows, const Tensor& counted) const;
   Tensor combined(const Tensor& rows, const Tensor& gates, const Routes& routes,
@@ -132,6 +162,7 @@ class MoeFeedForward final : public DecodingLayer {
   std::string path_;
   MoeFeedForwardConfig config_;
   std::int64_t input_dims_, hidden_dims_;
+  MeshAxis hidden_axis_;
   Parameter &gate_, &in_, &out_;
   Parameter* wi_gate_;
   std::shared_ptr<Layer> activation_, dropout_;

@@ -33,7 +33,10 @@ Shape sized(const GShardSharedEmbeddingSoftmaxConfig& config, const Scope& scope
 GShardSharedEmbeddingSoftmax::GShardSharedEmbeddingSoftmax(const Config& config, Scope& scope)
     : SoftmaxLayer(kGShard, plain(config), /*has_bias=*/false, scope,
                    scope.parameter("table", sized(config, scope),
-                                   {.init = config.init, .fallback = {Init::normal, 1}}),
+                                   {.init = config.init,
+                                    .fallback = {Init::normal, 1},
+                                    .blocks = blocks_of(config.weight_split_dims_mapping.wt,
+                                                        sized(config, scope), 0, scope)}),
                    Weights::by_class, config.logits_abs_max),
       count_all_(config.use_tgt_labels_size_as_loss_denominator) {}
 

@@ -15,6 +15,7 @@
 // The z-loss is a part of the rows' losses; Praxis adds it to the loss separately, with one sum.
 #pragma once
 
+#include "nn/basic/embedding.h"
 #include "nn/basic/softmax.h"
 
 namespace trivet::nn {
@@ -28,6 +29,7 @@ struct GShardSharedEmbeddingSoftmaxConfig : LayerConfig {
   double label_smoothing_prob = 0;
   double z_loss_weight = 0;
   InitConfig init;
+  EmbeddingSplitConfig weight_split_dims_mapping;
 };
 TRIVET_CONFIG(
     GShardSharedEmbeddingSoftmaxConfig, trivet::LayerConfig,
@@ -47,7 +49,11 @@ TRIVET_CONFIG(
      at_least(0), less_than(1), adjustable),
     (z_loss_weight, "Factor of the squared log of the sum of exponentials in training.",
      at_least(0), adjustable),
-    (init, "Initializer of the table. Default: normal with standard deviation 1."))
+    (init, "Initializer of the table. Default: normal with standard deviation 1."),
+    (weight_split_dims_mapping,
+     "Axes of the mesh over which the table is split; mdl splits classes only. Only mdl has an "
+     "effect: each process has all weights.",
+     adjustable))
 
 class GShardSharedEmbeddingSoftmax final : public SoftmaxLayer {
  public:

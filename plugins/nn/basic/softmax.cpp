@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "nn/basic/checks.h"
+#include "nn/split/axis_split.h"
 #include "trivet/layer/extend_step.h"
 #include "trivet/ops.h"
+#include "trivet/ops/ops_mesh.h"
 #include "trivet/tape.h"
 
 namespace trivet::nn {
@@ -62,7 +64,17 @@ SoftmaxLayer::SoftmaxLayer(std::string_view type, const SoftmaxConfig& config, b
       weights_(weights),
       bias_(has_bias ? &scope.parameter("b", {config.num_classes},
                                         {.init = config.bias_init, .fallback = {Init::constant, 0}})
-                     : nullptr) {}
+                     : nullptr),
+      axis_(axis_of(weights, scope)) {}
+
+std::int64_t SoftmaxLayer::blocks_of(const SplitDims& wt, const Shape& shape,
+                                     std::size_t classes_dim, const Scope& scope) {
+  constexpr const char* kField = "weight_split_dims_mapping.wt";
+  const AxisSplit split = split_of(wt, shape, scope, kField);
+  if (!split.is_split() || split.is_over(classes_dim)) return split.axis.extent();
+  refuse_mapping("splits input_dims over mdl, but a softmax is split by classes",
+                 "name mdl in the entry of num_classes", scope, kField);
+}
 
 Tensor SoftmaxLayer::scaled(const Tensor& h) const {
   expect_last(type_, path_, h, input_dims_);
@@ -70,7 +82,12 @@ Tensor SoftmaxLayer::scaled(const Tensor& h) const {
 }
 
 Tensor SoftmaxLayer::capped_logits(const Tensor& h) const {
-  Tensor y = ops::matmul(h, weights(), {.transpose_b = transposed_});
+  const std::vector<Tensor> w = ops::split_blocks(weights(), class_dim(), axis_);
+  std::vector<Tensor> blocks = ops::fan_out(h, axis_);
+  for (std::size_t i = 0; i < w.size(); ++i) {
+    blocks[i] = ops::matmul(blocks[i], w[i], {.transpose_b = transposed_});
+  }
+  Tensor y = ops::gather_blocks(blocks, -1, axis_);
   if (bias_ != nullptr) y = ops::add(y, bias_->value());
   if (softcap_ > 0) y = ops::mul(ops::tanh(ops::mul(y, 1 / softcap_)), softcap_);
   if (clip_ == 0) return y;
@@ -113,10 +130,11 @@ ops::LinearCrossEntropy SoftmaxLayer::cross_entropy(const Tensor& h, const Tenso
     extents.back() = 1;
     x = ops::concat(std::vector<Tensor>{x, Tensor::full(x.device(), Shape(extents), 1)}, -1);
     const Shape row = transposed_ ? Shape{num_classes_, 1} : Shape{1, num_classes_};
-    w = ops::concat(std::vector<Tensor>{w, ops::reshape(bias_->value(), row)}, transposed_ ? 1 : 0);
+    w = ops::concat(std::vector<Tensor>{w, ops::reshape(bias_->value(), row)}, 1 - class_dim());
   }
   return ops::linear_cross_entropy(
-      x, w, labels, row_weights, {.transpose_w = transposed_, .loss = extras, .softcap = softcap_});
+      x, ops::split_blocks(w, class_dim(), axis_), labels, row_weights,
+      {.transpose_w = transposed_, .loss = extras, .softcap = softcap_}, axis_);
 }
 
 SoftmaxLoss SoftmaxLayer::loss(const Tensor& h, const Tensor& labels, const Tensor& weights,
@@ -150,7 +168,10 @@ const void* SoftmaxLayer::extension(std::string_view id) const noexcept {
 FullSoftmax::FullSoftmax(const Config& config, Scope& scope)
     : SoftmaxLayer(
           "nn/FullSoftmax", config, config.has_bias, scope,
-          scope.parameter("w", sized("nn/FullSoftmax", config, scope), {.init = config.init}),
+          scope.parameter("w", sized("nn/FullSoftmax", config, scope),
+                          {.init = config.init,
+                           .blocks = blocks_of(config.weight_split_dims_mapping.wt,
+                                               sized("nn/FullSoftmax", config, scope), 1, scope)}),
           Weights::by_input) {}
 
 Tensor FullSoftmax::emb_lookup(const Tensor&, FpropContext&) {
@@ -163,7 +184,10 @@ SharedEmbeddingSoftmax::SharedEmbeddingSoftmax(const Config& config, Scope& scop
           "nn/SharedEmbeddingSoftmax", config, config.has_bias, scope,
           scope.parameter(
               "table", transposed(sized("nn/SharedEmbeddingSoftmax", config, scope)),
-              {.init = config.init, .fallback = {Init::normal, 1 / root(config.input_dims)}}),
+              {.init = config.init,
+               .fallback = {Init::normal, 1 / root(config.input_dims)},
+               .blocks = blocks_of(config.weight_split_dims_mapping.wt,
+                                   sized("nn/SharedEmbeddingSoftmax", config, scope), 1, scope)}),
           Weights::by_class),
       lookup_scale_(config.scale_sqrt_depth ? static_cast<float>(root(config.input_dims)) : 1) {}
 

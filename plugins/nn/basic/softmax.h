@@ -15,6 +15,10 @@
 // z-loss is for training only; label smoothing too, unless label_smoothing_apply_for_eval (which is
 // Praxis' default; then the perplexities of evaluations are those of smoothed labels).
 //
+// With a `weight_split_dims_mapping` whose wt names mdl for num_classes, on a mesh with several
+// devices along it, logits and loss are computed in blocks of num_classes / devices classes, by the
+// kernels and in the shapes of one device (trivet/ops/ops_mesh.h). `logits` joins the blocks.
+//
 // As layers: f32 [.., input_dims] -> logits [.., num_classes]; SharedEmbeddingSoftmax also looks up
 // ids, i32 [..] -> [.., input_dims]. Field names are those of Praxis' FullSoftmax.
 #pragma once
@@ -23,9 +27,22 @@
 
 #include "trivet/layer.h"
 #include "trivet/layer/softmax_head.h"
+#include "trivet/layer/split_dims.h"
 #include "trivet/ops.h"
+#include "trivet/tensor/mesh_axis.h"
 
 namespace trivet::nn {
+
+struct SoftmaxSplitConfig {
+  SplitDims wt;
+
+  void validate(Diagnostics& diagnostics) const { wt.check_rank(2, "wt", diagnostics); }
+};
+TRIVET_CONFIG(
+    SoftmaxSplitConfig, trivet::NoBase,
+    (wt,
+     "Axes of input_dims and num_classes, such as [\"data\", \"mdl\"]; mdl splits classes "
+     "only. As in Praxis, also for a table that is shared with the embedding."))
 
 struct SoftmaxConfig : LayerConfig {
   std::int64_t input_dims = 0;
@@ -37,6 +54,7 @@ struct SoftmaxConfig : LayerConfig {
   double z_loss_weight = 0;
   InitConfig init;
   InitConfig bias_init;
+  SoftmaxSplitConfig weight_split_dims_mapping;
 
   void validate(Diagnostics& diagnostics) const;
 };
@@ -54,7 +72,11 @@ TRIVET_CONFIG(
     (z_loss_weight, "Factor of the squared log of the sum of exponentials in training.",
      at_least(0), adjustable),
     (init, "Initializer of the weights. Default: see softmax.h."),
-    (bias_init, "Initializer of the bias. Default: 0."))
+    (bias_init, "Initializer of the bias. Default: 0."),
+    (weight_split_dims_mapping,
+     "Axes of the mesh over which the weights are split. Only mdl has an effect: each process has "
+     "all weights.",
+     adjustable))
 
 struct FullSoftmaxConfig : SoftmaxConfig {
   bool has_bias = true;
@@ -87,6 +109,10 @@ class SoftmaxLayer : public Layer, public SoftmaxHead {
   // the logits of all rows at once.
   SoftmaxLayer(std::string_view type, const SoftmaxConfig& config, bool has_bias, Scope& scope,
                Parameter& weights, Weights layout, double logits_abs_max = 0);
+  // ParameterOptions::blocks of weights whose mapping is `wt`, for the shape in its order. Throws
+  // ConfigError for a split that cannot be.
+  static std::int64_t blocks_of(const SplitDims& wt, const Shape& shape, std::size_t classes_dim,
+                                const Scope& scope);
   // SoftmaxLoss::avg_xent.
   static Tensor average(const Tensor& total_xent, const Tensor& total_weight);
   std::string_view type() const { return type_; }
@@ -95,6 +121,7 @@ class SoftmaxLayer : public Layer, public SoftmaxHead {
 
  private:
   Tensor scaled(const Tensor& h) const;
+  int class_dim() const { return transposed_ ? 0 : 1; }
   Tensor argmax(const Tensor& h) const;  // i32 [..]
   Tensor capped_logits(const Tensor& h) const;
   ops::LinearCrossEntropy cross_entropy(const Tensor& h, const Tensor& labels,
@@ -108,6 +135,7 @@ class SoftmaxLayer : public Layer, public SoftmaxHead {
   bool smooth_evaluation_, transposed_;
   Parameter& weights_;
   Parameter* bias_;
+  MeshAxis axis_;  // over which the classes are split
 };
 
 class FullSoftmax final : public SoftmaxLayer {

@@ -16,13 +16,25 @@ constexpr const char* kModelPath = "task.model";
 
 void refuse_split(const MeshAxis& axis, std::string_view what, const Scope& scope,
                   std::string_view field) {
+  refuse_mapping(
+      "splits " + std::string(what) + " over the " + std::to_string(axis.extent()) +
+          " devices along mdl, which do not divide it",
+      "change one of the two numbers; \"mdl?\" in the mapping leaves whole what does not "
+      "divide",
+      scope, field);
+}
+
+void refuse_mapping(std::string_view what, std::string_view hint, const Scope& scope,
+                    std::string_view field) {
   throw ConfigError(
       Diagnostic{.path = kModelPath,
-                 .what = "'" + scope.path() + "': " + std::string(field) + " splits " +
-                         std::string(what) + " over the " + std::to_string(axis.extent()) +
-                         " devices along mdl, which do not divide it",
-                 .hint = "change one of the two numbers; \"mdl?\" in the mapping leaves whole what "
-                         "does not divide"});
+                 .what = "'" + scope.path() + "': " + std::string(field) + " " + std::string(what),
+                 .hint = std::string(hint)});
+}
+
+const MeshAxis& axis_of(const Parameter& weights, const Scope& scope) {
+  static const MeshAxis kOneDevice;
+  return weights.blocks() > 1 ? scope.mesh().axis(kSplitAxis) : kOneDevice;
 }
 
 AxisSplit split_of(const SplitDims& dims, const Shape& weights, const Scope& scope,

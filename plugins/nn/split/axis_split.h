@@ -26,9 +26,17 @@ struct AxisSplit {
 AxisSplit split_of(const SplitDims& dims, const Shape& weights, const Scope& scope,
                    std::string_view field);
 
+// The axis over which weights that a layer made in this scope are split; one device if they are
+// whole.
+const MeshAxis& axis_of(const Parameter& weights, const Scope& scope);
+
 // Throws the ConfigError of split_of about `what`, e.g. "num_heads = 6".
 [[noreturn]] void refuse_split(const MeshAxis& axis, std::string_view what, const Scope& scope,
                                std::string_view field);
+
+// Throws a ConfigError at task.model about the field: `what` it does, and `hint`.
+[[noreturn]] void refuse_mapping(std::string_view what, std::string_view hint, const Scope& scope,
+                                 std::string_view field);
 
 // The key for random numbers of a block that differ from those of other blocks.
 RngKey block_key(RngKey key, std::int64_t block);
