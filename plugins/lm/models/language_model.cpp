@@ -18,6 +18,18 @@ namespace {
 constexpr const char* kLanguageModel = "lm/LanguageModel";
 constexpr const char* kEntropyLoss = "avg_entropy_loss";
 
+void check_vocabulary_split(const LanguageModelConfig& config) {
+  if (config.sharding.w_vd == ShardingConfig().w_vd || splits_vocabulary(config.softmax_tpl) ||
+      splits_vocabulary(config.embedding_tpl)) {
+    return;
+  }
+  throw ConfigError(Diagnostic{.path = "task.model.sharding.w_vd",
+                               .what = "is not used: the softmax, " +
+                                       std::string(config.softmax_tpl.key()) +
+                                       ", splits no vocabulary",
+                               .hint = "remove it"});
+}
+
 }  // namespace
 
 void LanguageModelConfig::validate(Diagnostics& diagnostics) const {
@@ -32,12 +44,17 @@ LanguageModel::LanguageModel(const Config& config, Scope& scope)
       entropy_loss_weight_(static_cast<float>(config.entropy_loss_weight)) {
   check_vocabulary(config);
   check_sharding(config.sharding, config, scope.mesh());
-  auto embedding =
-      scope.layer("embedding", table_of(config.embedding_tpl, config.vocab_size, config));
+  const bool is_split = scope.mesh().axis("mdl").is_split();
+  if (is_split) check_vocabulary_split(config);
+  const auto table = [&](const ConfigOf<Layer>& tpl) {
+    ConfigOf<Layer> layer = table_of(tpl, config.vocab_size, config);
+    return is_split ? with_vocabulary_split(std::move(layer), config.sharding) : layer;
+  };
+  auto embedding = scope.layer("embedding", table(config.embedding_tpl));
   decoder_.emplace(config, config.position_emb_tpl,
                    BlockSight{.causal = model_type_ != ModelType::bidirectional}, scope,
-                   scope.mesh().axis("mdl").is_split() ? &config.sharding : nullptr);
-  softmax_ = scope.layer("softmax", table_of(config.softmax_tpl, config.vocab_size, config));
+                   is_split ? &config.sharding : nullptr);
+  softmax_ = scope.layer("softmax", table(config.softmax_tpl));
   if (!softmax_) throw Error("lm/LanguageModel: a softmax is required");
   head_ = &softmax_head(*softmax_, "softmax");
   embedding_.emplace(std::move(embedding), *head_, kLanguageModel);

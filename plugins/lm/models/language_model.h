@@ -13,8 +13,8 @@
 // is the negative entropy of a prediction (Praxis). c > 0 flattens the predictions, c < 0 sharpens
 // them.
 //
-// On a mesh with several devices along mdl, `sharding` splits the products of the blocks over them
-// (docs/meshes.md). Tables, norms and the softmax are whole.
+// On a mesh with several devices along mdl, `sharding` splits the products of the blocks, the
+// vocabulary and the insides of experts over them (docs/meshes.md). Norms are whole.
 //
 // Templates (_tpl) inherit the dimensions and options of the model that they do not set. Children:
 // "embedding", "position_emb", "transformer", "final_norm", "softmax".
@@ -65,8 +65,8 @@ TRIVET_CONFIG(
      "token. Above 0 it flattens the predictions, below 0 it sharpens them. 0: off.",
      adjustable),
     (sharding,
-     "Axes of the mesh over which the weights of the blocks are split. Only mdl has an effect: "
-     "each process has all weights.",
+     "Axes of the mesh over which the weights are split. Only mdl has an effect: each process has "
+     "all weights.",
      adjustable))
 
 class LanguageModel final : public Model, public NextToken, public LabelScores {

@@ -15,6 +15,8 @@ namespace trivet::lm {
 namespace {
 
 constexpr const char* kTrainablePositions = "nn/TrainablePositionalEmbedding";
+constexpr const char* kMapping = "weight_split_dims_mapping";
+constexpr const char* kSharding = "task.model.sharding";
 // The default of max_seq_length.
 constexpr std::int64_t kTablePositions = 10240;
 
@@ -22,25 +24,55 @@ void complete_init(ConfigOf<Layer>& layer, const InitConfig& init) {
   complete(layer, "init", encode(init), encode(InitConfig()));
 }
 
+// Whether the layer has a mapping with these members.
+bool has_mapping(const ConfigOf<Layer>& layer, std::initializer_list<const char*> members) {
+  if (!layer) return false;
+  const Field* field = registry().get(Layer::kKind, layer.key()).schema().find(kMapping);
+  return field != nullptr && std::ranges::all_of(members, [&](const char* member) {
+           return std::ranges::find(field->type.fields, member, &Field::name) !=
+                  field->type.fields.end();
+         });
+}
+
+// [a, b, ..] with two entries exchanged.
+Value exchanged(const Value& dims, std::size_t a, std::size_t b) {
+  std::vector<Value> list(dims.items().begin(), dims.items().end());
+  if (!list.empty()) std::swap(list[a], list[b]);
+  Value out = Value::array();
+  for (Value& dim : list) out.push_back(std::move(dim));
+  return out;
+}
+
 // Fills the sharding into a block that has nn/TransformerBlock's mapping.
 void complete_splits(ConfigOf<Layer>& block, const ShardingConfig& sharding) {
-  constexpr const char* kMapping = "weight_split_dims_mapping";
-  const Field* field = registry().get(Layer::kKind, block.key()).schema().find(kMapping);
-  const auto has = [&](const char* name) {
-    return std::ranges::find(field->type.fields, name, &Field::name) != field->type.fields.end();
-  };
-  if (field != nullptr && has("proj") && has("ffn0") && has("ffn1")) {
+  const ShardingConfig plain;
+  if (has_mapping(block, {"proj", "ffn0", "ffn1"})) {
     const Value own = encode(sharding);
     complete_members(block, kMapping,
                      Value::table({{"proj", *own.find("w_dnh")},
                                    {"ffn0", *own.find("w_df")},
                                    {"ffn1", *own.find("w_fd")}}));
-  } else if (!equal(sharding, ShardingConfig())) {
+  } else if (sharding.w_df != plain.w_df || sharding.w_fd != plain.w_fd ||
+             sharding.w_dnh != plain.w_dnh) {
     throw ConfigError(Diagnostic{
-        .path = "task.model.sharding",
+        .path = kSharding,
         .what = "is not used: the blocks, " + std::string(block.key()) + ", split no weights",
         .hint = "remove it"});
   }
+}
+
+// Fills the sharding into the experts of this field of a block or stack, if it has such.
+bool complete_experts(ConfigOf<Layer>& layer, const char* field, const ShardingConfig& sharding) {
+  const Value* given = layer.fields().find(field);
+  if (given == nullptr) return false;
+  ConfigOf<Layer> experts(ConfigValue::from_value(*given, Layer::kKind, field));
+  if (!has_mapping(experts, {"emh", "ehm"})) return false;
+  const Value own = encode(sharding), &emh = *own.find("w_emh");
+  complete_members(experts, kMapping, Value::table({{"emh", emh}, {"ehm", exchanged(emh, 1, 2)}}));
+  Value fields = layer.fields();
+  fields.set(field, experts.to_value());
+  layer = {std::string(layer.key()), std::move(fields)};
+  return true;
 }
 
 ConfigOf<Layer> block_of(ConfigOf<Layer> block, const TransformerConfig& config, BlockSight sight,
@@ -79,7 +111,25 @@ void ShardingConfig::validate(Diagnostics& diagnostics) const {
   w_df.check_rank(2, "w_df", diagnostics);
   w_fd.check_rank(2, "w_fd", diagnostics);
   w_dnh.check_rank(3, "w_dnh", diagnostics);
+  w_vd.check_rank(2, "w_vd", diagnostics);
+  w_emh.check_rank(3, "w_emh", diagnostics);
 }
+
+namespace {
+
+// Throws ConfigError where mdl splits another dimension than this one.
+void check_only(const char* key, const SplitDims& dims, std::size_t dim, const char* what,
+                const Mesh& mesh) {
+  const std::string path = kSharding + ("." + std::string(key));
+  const std::optional<std::size_t> found = dims.dim_over("mdl", mesh, path);
+  if (!found || *found == dim) return;
+  throw ConfigError(Diagnostic{.path = path,
+                               .what = "names mdl in entry " + std::to_string(*found) +
+                                       ", but it splits " + std::string(what) + " only",
+                               .hint = "name it in entry " + std::to_string(dim) + ", or nowhere"});
+}
+
+}  // namespace
 
 void check_sharding(const ShardingConfig& sharding, const TransformerConfig& config,
                     const Mesh& mesh) {
@@ -91,7 +141,7 @@ void check_sharding(const ShardingConfig& sharding, const TransformerConfig& con
   };
   const auto check = [&](const char* key, const SplitDims& dims,
                          std::initializer_list<Size> sizes) {
-    const std::string path = "task.model.sharding." + std::string(key);
+    const std::string path = kSharding + ("." + std::string(key));
     const std::optional<std::size_t> dim = dims.dim_over("mdl", mesh, path);
     if (!dim || dims.dims[*dim].where_it_divides) return;
     const Size& size = sizes.begin()[*dim];
@@ -108,6 +158,9 @@ void check_sharding(const ShardingConfig& sharding, const TransformerConfig& con
   check("w_df", sharding.w_df, {d, f});
   check("w_fd", sharding.w_fd, {f, d});
   check("w_dnh", sharding.w_dnh, {d, {"num_heads", config.num_heads}, {"dims_per_head", 0}});
+  check_only("w_vd", sharding.w_vd, 0, "the vocabulary", mesh);
+  check("w_vd", sharding.w_vd, {{"vocab_size", config.vocab_size}, d});
+  check_only("w_emh", sharding.w_emh, 2, "the hidden_dims of experts", mesh);
 }
 
 ConfigOf<Layer> stack_of(const TransformerConfig& config, std::int64_t num_layers, BlockSight sight,
@@ -115,12 +168,19 @@ ConfigOf<Layer> stack_of(const TransformerConfig& config, std::int64_t num_layer
   constexpr const char* kBlock = "transformer_layer_params_tpl";
   ConfigOf<Layer> stack = config.stacked_transformer_tpl;
   if (!stack) throw Error("a transformer needs a stacked_transformer_tpl");
+  bool has_experts = sharding != nullptr && complete_experts(stack, "moe_layer_tpl", *sharding);
   complete(stack, kBlock, config.block_tpl.to_value(), Value());
   if (const Value* block = stack.fields().find(kBlock)) {
-    const ConfigOf<Layer> own(ConfigValue::from_value(*block, Layer::kKind, "block"));
+    ConfigOf<Layer> own(ConfigValue::from_value(*block, Layer::kKind, "block"));
+    if (sharding != nullptr && complete_experts(own, "ffn_tpl", *sharding)) has_experts = true;
     Value fields = stack.fields();
     fields.set(kBlock, block_of(own, config, sight, sharding).to_value());
     stack = {std::string(stack.key()), std::move(fields)};
+  }
+  if (sharding != nullptr && !has_experts && sharding->w_emh != ShardingConfig().w_emh) {
+    throw ConfigError(Diagnostic{.path = kSharding + std::string(".w_emh"),
+                                 .what = "is not used: no layer has experts that can be split",
+                                 .hint = "remove it, or use nn/MoeFeedForward"});
   }
   complete(stack, "num_layers", num_layers, 0);
   complete(stack, "input_dropout_prob", config.dropout, 0.0);
@@ -134,6 +194,21 @@ ConfigOf<Layer> table_of(ConfigOf<Layer> layer, std::int64_t num_classes,
   complete(layer, "input_dims", config.model_dims, 0);
   complete_init(layer, config.init);
   return layer;
+}
+
+bool splits_vocabulary(const ConfigOf<Layer>& table) {
+  return has_mapping(table, {"wt"});
+}
+
+ConfigOf<Layer> with_vocabulary_split(ConfigOf<Layer> table, const ShardingConfig& sharding) {
+  if (!splits_vocabulary(table)) return table;
+  // As in Praxis, a softmax has [d, v], but for that of GShard.
+  const bool is_softmax =
+      table.key() == "nn/FullSoftmax" || table.key() == "nn/SharedEmbeddingSoftmax";
+  const Value own = encode(sharding), &w_vd = *own.find("w_vd");
+  complete_members(table, kMapping,
+                   Value::table({{"wt", is_softmax ? exchanged(w_vd, 0, 1) : w_vd}}));
+  return table;
 }
 
 ConfigOf<Layer> positions_of(ConfigOf<Layer> layer, const TransformerConfig& config) {

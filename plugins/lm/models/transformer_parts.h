@@ -48,18 +48,23 @@ TRIVET_CONFIG(TransformerConfig, trivet::ModelConfig,
               (init, "Initializer of the weights. Default: that of each layer."))
 
 // Axes of the mesh over which weights are split, by the names of Pax' set_sharding_annotations_v1:
-// d is model_dims, f hidden_dims, n and h heads and their depth.
+// d is model_dims, f hidden_dims, n and h heads and their depth, v the vocabulary. Of experts e, m
+// is model_dims and h hidden_dims.
 struct ShardingConfig {
   SplitDims w_df = {"data", "mdl?"};
   SplitDims w_fd = {"mdl?", "data"};
   SplitDims w_dnh = {"data", "mdl?", ""};
+  SplitDims w_vd = {"mdl?", "data"};
+  SplitDims w_emh = {"data", "", "mdl?"};
 
   void validate(Diagnostics& diagnostics) const;
 };
 TRIVET_CONFIG(ShardingConfig, trivet::NoBase,
               (w_df, "Axes of the first products of the feed-forward layers."),
               (w_fd, "Axes of the last product of the feed-forward layers."),
-              (w_dnh, "Axes of the four products of attention; mdl splits heads only."))
+              (w_dnh, "Axes of the four products of attention; mdl splits heads only."),
+              (w_vd, "Axes of the embedding and of the softmax; mdl splits the vocabulary only."),
+              (w_emh, "Axes of the weights of experts; mdl splits their hidden_dims only."))
 
 // What the blocks of a stack attend to.
 struct BlockSight {
@@ -79,6 +84,10 @@ void check_sharding(const ShardingConfig& sharding, const TransformerConfig& con
 // A table for `num_classes` ids, for an embedding or a softmax. Null stays null, as below.
 ConfigOf<Layer> table_of(ConfigOf<Layer> layer, std::int64_t num_classes,
                          const TransformerConfig& config);
+// Whether weights can be split by the sharding's w_vd, and such a layer with this split unless its
+// template says otherwise.
+bool splits_vocabulary(const ConfigOf<Layer>& table);
+ConfigOf<Layer> with_vocabulary_split(ConfigOf<Layer> table, const ShardingConfig& sharding);
 ConfigOf<Layer> positions_of(ConfigOf<Layer> layer, const TransformerConfig& config);
 ConfigOf<Layer> norm_of(ConfigOf<Layer> layer, const TransformerConfig& config);
 

@@ -18,6 +18,9 @@ namespace fs = std::filesystem;
 namespace tensor_parallel_test {
 namespace {
 
+constexpr const char* kUntied =
+    "task.model.embedding_tpl.type=nn/Embedding task.model.softmax_tpl.type=nn/FullSoftmax "
+    "task.model.softmax_tpl.z_loss_weight=0.001 ";
 constexpr const char* kTrain = "mode=train trainer.validation_interval=0 trainer.steps_per_loop=1 ";
 
 std::string mdl(int devices) {
@@ -49,12 +52,13 @@ std::string bytes_of(const fs::path& workdir) {
 }  // namespace
 
 TEST_CASE("losses over 1, 2 and 4 devices along mdl agree") {
+  const std::string head = GENERATE(as<std::string>(), "", kUntied);
   const TempDir dir;
   std::vector<double> losses;
   std::vector<std::string> weights;
   for (const int devices : {1, 2, 4}) {
     const fs::path workdir = dir.path() / std::to_string(devices);
-    const ShellResult result = train(workdir, mdl(devices) + "trainer.train_steps=50");
+    const ShellResult result = train(workdir, mdl(devices) + "trainer.train_steps=50 " + head);
     CHECK_THAT(result.output, !Contains("splits no weights"));
     losses.push_back(loss_after(workdir, 50));
     weights.push_back(read_file(checkpoint_of(workdir, 50) / "model.safetensors"));
@@ -64,6 +68,32 @@ TEST_CASE("losses over 1, 2 and 4 devices along mdl agree") {
   // Sums round in another order.
   CHECK((weights[1] != weights[0]));
   CHECK((weights[2] != weights[1]));
+}
+
+TEST_CASE("a vocabulary that alone is split has the losses and samples of the whole") {
+  const std::string words =
+      mdl(4) +
+      "trainer.steps_per_loop=1 'task.model.sharding.w_df=[-1,-1]' "
+      "'task.model.sharding.w_fd=[-1,-1]' "
+      "'task.model.sharding.w_dnh=[-1,-1,-1]' runtime.threads=1 trainer.train_steps=20 "
+      "trainer.validation_interval=20 task.decode.max_decode_steps=20 ";
+  const TempDir dir;
+  std::vector<double> losses;
+  std::vector<std::string> samples;
+  for (const std::string w_vd : {"[-1,-1]", "[\"mdl\",\"data\"]"}) {
+    const fs::path workdir = dir.path() / std::to_string(losses.size());
+    const ShellResult result =
+        run(config("lm/local.toml"), workdir, words + quoted("task.model.sharding.w_vd=" + w_vd));
+    INFO(result.output);
+    REQUIRE(result.exit_code == 0);
+    CHECK((result.output.find("splits no weights") != std::string::npos) == losses.empty());
+    losses.push_back(loss_after(workdir, 20));
+    // They are drawn from whole logits.
+    const std::string lines = read_file(workdir / "samples.jsonl");
+    samples.push_back(nlohmann::json::parse(lines.substr(0, lines.find('\n'))).at("text"));
+  }
+  CHECK(losses[1] == Approx(losses[0]).epsilon(1e-5));
+  CHECK(samples[1] == samples[0]);
 }
 
 TEST_CASE("shards of split layers have the same bytes for any number of processes and threads") {
@@ -154,7 +184,19 @@ TEST_CASE("a split that cannot be is refused before a directory is made") {
       {mdl(2) + "'task.model.sharding.w_df=[7,-1]'", "task.model.sharding.w_df[0]: is 7"},
       {mdl(2) + "'task.model.sharding.w_fd=[\"mdl\"]'",
        "task.model.sharding.w_fd: has 1 entries for 2 dimensions"},
-      {mdl(2) + "'task.model.sharding.w_vd=[\"mdl\",\"data\"]'", "w_vd"},
+      {mdl(2) + "task.model.vocab_size=257 'task.model.sharding.w_vd=[\"mdl\",\"data\"]'",
+       "task.model.sharding.w_vd: splits vocab_size = 257 over the 2 devices along mdl, which do "
+       "not divide it"},
+      {mdl(2) + "'task.model.sharding.w_vd=[\"data\",\"mdl\"]'",
+       "task.model.sharding.w_vd: names mdl in entry 1, but it splits the vocabulary only"},
+      {mdl(2) + "task.model.softmax_tpl.type=nn/FullSoftmax "
+                "task.model.embedding_tpl.type=nn/Embedding "
+                "'task.model.softmax_tpl.weight_split_dims_mapping.wt=[\"mdl\",\"data\"]'",
+       "task.model: 'softmax': weight_split_dims_mapping.wt splits input_dims over mdl, but a "
+       "softmax is split by classes"},
+      {mdl(2) + "'task.model.sharding.w_emh=[\"data\",-1,\"mdl\"]'",
+       "task.model.sharding.w_emh: is not used: no layer has experts that can be split"},
+      {mdl(2) + "'task.model.sharding.a_bld=[\"data\",-1,\"mdl\"]'", "a_bld"},
       {"mesh.ici_mesh_shape=[2,1,2] mesh.processes=4",
        "mesh.processes: is 4, which would share the 2 devices along mdl; processes share shards of "
        "the batch only: 1, 2"},

@@ -176,7 +176,9 @@ TEST_CASE("blocks without a mapping are whole, and refuse a sharding that is set
   config.model_type = ModelType::bidirectional;
   config.block_tpl = "nn/BottleneckBlock";
   const Fixture split(config, 2);
-  for (const auto& parameter : split.store.parameters()) CHECK(parameter->blocks() == 1);
+  for (const auto& parameter : split.store.parameters()) {
+    CHECK(parameter->blocks() == (parameter->path() == "softmax/table" ? 2 : 1));
+  }
   config.sharding.w_fd = {"mdl", "data"};
   CHECK_THAT(error_of(config, 2),
              Contains("task.model.sharding: is not used: the blocks, nn/BottleneckBlock, split no "
@@ -202,8 +204,97 @@ TEST_CASE("a sharding is checked before a model is built, and survives the way t
   fields.set("sharding", Value::table({{"w_df", Value::array({"mdl"})}}));
   CHECK_THROWS_WITH(decode<LanguageModelConfig>(fields, "task.model"),
                     Contains("task.model.sharding.w_df: has 1 entries for 2 dimensions"));
-  fields.set("sharding", Value::table({{"w_vd", Value::array({"mdl", "data"})}}));
-  CHECK_THROWS_WITH(decode<LanguageModelConfig>(fields, "task.model"), Contains("w_vd"));
+  fields.set("sharding", Value::table({{"w_vd", Value::array({"mdl", "data", -1})}}));
+  CHECK_THROWS_WITH(decode<LanguageModelConfig>(fields, "task.model"),
+                    Contains("task.model.sharding.w_vd: has 3 entries for 2 dimensions"));
+  fields.set("sharding", Value::table({{"w_emh", Value::array({"data", "mdl"})}}));
+  CHECK_THROWS_WITH(decode<LanguageModelConfig>(fields, "task.model"),
+                    Contains("task.model.sharding.w_emh: has 2 entries for 3 dimensions"));
+  fields.set("sharding", Value::table({{"a_bld", Value::array({"data"})}}));
+  CHECK_THROWS_WITH(decode<LanguageModelConfig>(fields, "task.model"), Contains("a_bld"));
+}
+
+TEST_CASE("gradients of a model with a vocabulary in blocks are those of the whole") {
+  const std::string backend = GENERATE(from_range(test::backends()));
+  LanguageModelConfig tied = config_of(), untied = config_of(), gshard = config_of();
+  for (LanguageModelConfig* config : {&tied, &untied, &gshard}) config->vocab_size = 32;
+  complete(tied.softmax_tpl, "z_loss_weight", 0.01, 0.0);
+  untied.embedding_tpl = "nn/Embedding";
+  untied.softmax_tpl = {"nn/FullSoftmax", Value::table({{"label_smoothing_prob", 0.1}})};
+  gshard.softmax_tpl = "nn/GShardSharedEmbeddingSoftmax";
+  for (const LanguageModelConfig& config : {tied, untied, gshard}) {
+    const Gradients whole = Fixture(config, 1, backend).gradients();
+    for (const std::int64_t mdl : {2, 4}) {
+      INFO(config.softmax_tpl.key() << ", devices: " << mdl);
+      Fixture split(config, mdl, backend);
+      for (const char* path : {"embedding/table", "softmax/table", "softmax/w"}) {
+        const Parameter* table = split.store.find(path);
+        CHECK((table == nullptr || table->blocks() == mdl));
+      }
+      const Gradients gradients = split.gradients();
+      REQUIRE(gradients.size() == whole.size());
+      for (const auto& [path, gradient] : whole) {
+        INFO(path);
+        CHECK(relative_error(gradients.at(path), gradient) < 2e-5);
+      }
+    }
+  }
+}
+
+TEST_CASE("the vocabulary is split where it divides, or as set") {
+  LanguageModelConfig config = config_of();
+  CHECK(Fixture(config, 4).store.find("softmax/table")->blocks() == 1);
+  CHECK(Fixture(config, 2).store.find("softmax/table")->blocks() == 2);
+  config.sharding.w_vd = {"mdl", "data"};
+  CHECK_THAT(error_of(config, 4),
+             Contains("task.model.sharding.w_vd: splits vocab_size = 30 over the 4 devices along "
+                      "mdl, which do not divide it"));
+  config.sharding.w_vd = {"", ""};
+  CHECK(Fixture(config, 2).store.find("softmax/table")->blocks() == 1);
+  config.sharding.w_vd = {"data", "mdl?"};
+  CHECK_THAT(error_of(config, 2),
+             Contains("task.model.sharding.w_vd: names mdl in entry 1, but it splits the "
+                      "vocabulary only"));
+  // A template's own mapping counts first.
+  config.sharding.w_vd = {"mdl", "data"};
+  complete_members(config.softmax_tpl, "weight_split_dims_mapping",
+                   Value::table({{"wt", Value::array({-1, -1})}}));
+  CHECK(Fixture(config, 2).store.find("softmax/table")->blocks() == 1);
+}
+
+TEST_CASE("experts are split by the sharding, of blocks and of stacks") {
+  const Value experts = Value::table({{"type", "nn/MoeFeedForward"}, {"num_experts", 4}});
+  LanguageModelConfig block = config_of(), stack = config_of();
+  // Rotary, as the gradient of the biases of keys would be 0 otherwise.
+  const Value attention =
+      Value::table({{"type", "nn/MultiHeadAttention"}, {"use_rotary_position_emb", true}});
+  block.block_tpl = {"nn/TransformerBlock",
+                     Value::table({{"attention_tpl", attention}, {"ffn_tpl", experts}})};
+  stack.block_tpl = {"nn/TransformerBlock", Value::table({{"attention_tpl", attention}})};
+  stack.stacked_transformer_tpl = {
+      "nn/StackedTransformer",
+      Value::table({{"moe_layers", Value::array({0})}, {"moe_layer_tpl", experts}})};
+  for (LanguageModelConfig config : {block, stack}) {
+    const Gradients whole = Fixture(config, 1).gradients();
+    Fixture split(config, 2);
+    CHECK(split.blocks("feed_forward/in") == 2);
+    CHECK(split.blocks("feed_forward/out") == 2);
+    const Gradients gradients = split.gradients();
+    for (const auto& [path, gradient] : whole) {
+      INFO(path);
+      CHECK(relative_error(gradients.at(path), gradient) < 2e-5);
+    }
+    config.sharding.w_emh = {"", "", ""};
+    CHECK(Fixture(config, 2).blocks("feed_forward/in") == 1);
+    config.sharding.w_emh = {"mdl", "", ""};
+    CHECK_THAT(error_of(config, 2),
+               Contains("task.model.sharding.w_emh: names mdl in entry 0, but it splits the "
+                        "hidden_dims of experts only"));
+  }
+  LanguageModelConfig none = config_of();
+  none.sharding.w_emh = {"data", "", "mdl"};
+  CHECK_THAT(error_of(none, 2), Contains("task.model.sharding.w_emh: is not used: no layer has "
+                                         "experts that can be split"));
 }
 
 }  // namespace lm_sharding_test
