@@ -81,13 +81,17 @@ Tensor SoftmaxLayer::scaled(const Tensor& h) const {
   return scale_ == 1 ? h : ops::mul(h, scale_);
 }
 
-Tensor SoftmaxLayer::capped_logits(const Tensor& h) const {
+Tensor SoftmaxLayer::products(const Tensor& h) const {
+  const ops::MatmulOptions options{.transpose_b = transposed_};
+  if (!axis_.is_split()) return ops::matmul(h, weights(), options);
   const std::vector<Tensor> w = ops::split_blocks(weights(), class_dim(), axis_);
   std::vector<Tensor> blocks = ops::fan_out(h, axis_);
-  for (std::size_t i = 0; i < w.size(); ++i) {
-    blocks[i] = ops::matmul(blocks[i], w[i], {.transpose_b = transposed_});
-  }
-  Tensor y = ops::gather_blocks(blocks, -1, axis_);
+  for (std::size_t i = 0; i < w.size(); ++i) blocks[i] = ops::matmul(blocks[i], w[i], options);
+  return ops::gather_blocks(blocks, -1, axis_);
+}
+
+Tensor SoftmaxLayer::capped_logits(const Tensor& h) const {
+  Tensor y = products(h);
   if (bias_ != nullptr) y = ops::add(y, bias_->value());
   if (softcap_ > 0) y = ops::mul(ops::tanh(ops::mul(y, 1 / softcap_)), softcap_);
   if (clip_ == 0) return y;
@@ -132,9 +136,11 @@ ops::LinearCrossEntropy SoftmaxLayer::cross_entropy(const Tensor& h, const Tenso
     const Shape row = transposed_ ? Shape{num_classes_, 1} : Shape{1, num_classes_};
     w = ops::concat(std::vector<Tensor>{w, ops::reshape(bias_->value(), row)}, 1 - class_dim());
   }
-  return ops::linear_cross_entropy(
-      x, ops::split_blocks(w, class_dim(), axis_), labels, row_weights,
-      {.transpose_w = transposed_, .loss = extras, .softcap = softcap_}, axis_);
+  const ops::LinearCrossEntropyOptions options{
+      .transpose_w = transposed_, .loss = extras, .softcap = softcap_};
+  if (!axis_.is_split()) return ops::linear_cross_entropy(x, w, labels, row_weights, options);
+  return ops::linear_cross_entropy(x, ops::split_blocks(w, class_dim(), axis_), labels, row_weights,
+                                   options, axis_);
 }
 
 SoftmaxLoss SoftmaxLayer::loss(const Tensor& h, const Tensor& labels, const Tensor& weights,

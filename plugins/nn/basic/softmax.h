@@ -123,6 +123,7 @@ class SoftmaxLayer : public Layer, public SoftmaxHead {
   Tensor scaled(const Tensor& h) const;
   int class_dim() const { return transposed_ ? 0 : 1; }
   Tensor argmax(const Tensor& h) const;  // i32 [..]
+  Tensor products(const Tensor& h) const;
   Tensor capped_logits(const Tensor& h) const;
   ops::LinearCrossEntropy cross_entropy(const Tensor& h, const Tensor& labels,
                                         const Tensor& row_weights,

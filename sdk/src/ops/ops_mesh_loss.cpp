@@ -35,6 +35,13 @@ class TensorSum {
   Tensor total_;
 };
 
+// x = x op y, where y broadcasts. Nothing else may use x, which is contiguous.
+void in_place(tv_binary_op op, Tensor& x, const Tensor& y) {
+  const Tensor wide = detail::expanded(y, x.shape());
+  const tv_view to = x.view(), from = wide.view();
+  x.device().call(kName, &tv_backend::binary, op, &to, &to, &from);
+}
+
 // sum = sum of exp(x - top) over some classes, [rows, 1] each.
 struct Exponentials {
   Tensor top, sum;
@@ -105,13 +112,13 @@ class BlockLoss {
     TensorSum target(axis_);
     for (std::size_t i = 0; i < w_.size(); ++i) {
       BlockLogits& block = blocks.emplace_back();
-      const Tensor x = logits(h, i, backward ? &block.slope : nullptr);
+      Tensor x = logits(h, i, backward ? &block.slope : nullptr);
       block.hits = hits_of(targets, (axis_.first() + static_cast<std::int64_t>(i)) * n_, n_);
       target.add(ops::mul(element(x, block.hits), block.hits.inside));
       const Tensor top = ops::max(x, 1, {.keep_dims = true});
-      const Tensor shifted = ops::sub(x, top);
-      if (smoothing() > 0) block.total = ops::sum(shifted, 1, {.keep_dims = true});
-      const Tensor exps = ops::exp(shifted);
+      in_place(TV_SUB, x, top);
+      if (smoothing() > 0) block.total = ops::sum(x, 1, {.keep_dims = true});
+      const Tensor exps = ops::exp(x);
       block.exponentials = {top, ops::sum(exps, 1, {.keep_dims = true})};
       if (backward) block.exps = exps;
       if (auto merged = fold.add(block.exponentials, merge)) all = *std::move(merged);
@@ -142,11 +149,13 @@ class BlockLoss {
   float softcap() const { return options_.softcap; }
 
   Tensor logits(const Tensor& h, std::size_t block, Tensor* slope) const {
-    const Tensor raw = ops::matmul(h, w_[block], {.transpose_b = options_.transpose_w});
-    if (softcap() == 0) return raw;
-    const Tensor bounded = ops::tanh(ops::mul(raw, 1 / softcap()));
-    if (slope != nullptr) *slope = ops::add(ops::neg(ops::square(bounded)), 1);
-    return ops::mul(bounded, softcap());
+    Tensor x = ops::matmul(h, w_[block], {.transpose_b = options_.transpose_w});
+    if (softcap() == 0) return x;
+    in_place(TV_MUL, x, Tensor::scalar(x.device(), 1 / softcap()));
+    x = ops::tanh(x);
+    if (slope != nullptr) *slope = ops::add(ops::neg(ops::square(x)), 1);
+    in_place(TV_MUL, x, Tensor::scalar(x.device(), softcap()));
+    return x;
   }
 
   // The logit of the target.
@@ -172,9 +181,10 @@ class BlockLoss {
     for (std::size_t i = 0; i < w_.size(); ++i) {
       BlockLogits& block = blocks[i];
       const Tensor to_all = ops::exp(ops::sub(block.exponentials.top, top));
-      Tensor dx = ops::mul(std::exchange(block.exps, {}), ops::mul(scale, to_all));
+      Tensor dx = std::exchange(block.exps, {});
+      in_place(TV_MUL, dx, ops::mul(scale, to_all));
       subtract_wanted(dx, gradient, block.hits);
-      if (softcap() > 0) dx = ops::mul(dx, std::exchange(block.slope, {}));
+      if (softcap() > 0) in_place(TV_MUL, dx, std::exchange(block.slope, {}));
       if (dw_[i].defined()) add_weight_gradient(dw_[i], h, dx);
       if (dh.defined()) {
         sum.add(ops::matmul(dx, w_[i], {.transpose_b = !options_.transpose_w}));
@@ -186,7 +196,7 @@ class BlockLoss {
   // Takes the wanted distribution, times the gradient [rows, 1] of the rows, off dx.
   void subtract_wanted(Tensor& dx, const Tensor& gradient, const Hits& hits) const {
     if (smoothing() > 0) {
-      dx = ops::sub(dx, ops::mul(gradient, smoothing() / static_cast<float>(classes())));
+      in_place(TV_SUB, dx, ops::mul(gradient, smoothing() / static_cast<float>(classes())));
     }
     const Tensor inside = ops::reshape(hits.inside, gradient.shape());
     const Tensor less = ops::mul(ops::mul(gradient, smoothing() - 1), inside);
