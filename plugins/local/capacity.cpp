@@ -46,6 +46,10 @@ Capacity::Capacity(const Machine& machine, const Limits& limits, const std::vect
   for (const Reservation& reservation : reservations) left_machine_ -= reservation.wanted;
 }
 
+bool Capacity::has_room(const Resources& want, std::int64_t jobs) const {
+  return jobs <= jobs_left_ && left_here_.hold(want) && left_machine_.hold(want);
+}
+
 bool Capacity::ask(const Resources& want, std::int64_t jobs) {
   const bool here = jobs <= jobs_left_ && left_here_.hold(want);
   const bool machine = left_machine_.hold(want);

@@ -24,6 +24,8 @@ class Capacity {
   Capacity(const Machine& machine, const Limits& limits, const std::vector<Allocation>& own,
            const std::vector<Allocation>& others, const std::vector<Reservation>& reservations);
 
+  // Whether these jobs, which start together, fit. Reserves nothing.
+  bool has_room(const Resources& want, std::int64_t jobs) const;
   // Whether these jobs, which start together, fit. If not, their wish is reserved for them.
   bool ask(const Resources& want, std::int64_t jobs);
   // The first request that failed only because other experiments use the machine.

@@ -47,6 +47,11 @@ std::vector<Lack> find_lacks(const Resources& want, const Resources& there) {
   return found;
 }
 
+// For the fewest processes that the job may have.
+Resources least(const Job& job) {
+  return resources_of(job, fewest_processes(job));
+}
+
 }  // namespace
 
 void LocalConfig::validate(Diagnostics& diagnostics) const {
@@ -81,14 +86,14 @@ void LocalOrchestrator::check(std::span<const WorkUnit> units, Diagnostics& diag
     std::int64_t count = 0;
     bool each_fits = true;
     for (const Job& job : unit.jobs) {
-      for (const Lack& lack : find_lacks(resources_of(job), limits.resources)) {
+      for (const Lack& lack : find_lacks(least(job), limits.resources)) {
         each_fits = false;
         say("jobs." + job.name + "." + lack.field,
             "the job needs " + lack.wanted + ", but this machine has " + lack.there + " for it",
             "reduce its needs, or use another orchestrator");
       }
       if (!job.after.empty()) continue;
-      together += resources_of(job);
+      together += least(job);
       ++count;
     }
     if (!each_fits) continue;

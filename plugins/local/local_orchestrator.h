@@ -6,10 +6,11 @@
 //   max_parallel = 4
 //
 // A detached supervisor starts units by priority, then by wid, as soon as the cores, memory and
-// GPUs that their jobs declare are free. Jobs of a unit start together; jobs that wait for others
-// (`after`) follow one by one. A job that does not fit is not overtaken by later jobs that need the
-// same resources. Experiments that the same user runs on this machine share it (resource_ledger.h).
-// A job is pinned to its own cores, and gets matching OMP_NUM_THREADS and CUDA_VISIBLE_DEVICES. If
+// GPUs that their jobs declare are free. A run with a range of processes gets as many of them as
+// are free (process_choice.h). Jobs of a unit start together; jobs that wait for others (`after`)
+// follow one by one. A job that does not fit is not overtaken by later jobs that need the same
+// resources. Experiments that the same user runs on this machine share it (resource_ledger.h). A
+// job is pinned to its own cores, and gets matching OMP_NUM_THREADS and CUDA_VISIBLE_DEVICES. If
 // this user can create cgroups (cgroup_location.h), a job that exceeds its declared memory is
 // killed and fails with "memory limit". Otherwise memory is only counted, and supervisor.log says
 // so.

@@ -94,6 +94,17 @@ Resources resources_of(const launch::Job& job) {
   return {job.cores, job.memory_bytes, job.gpus};
 }
 
+Resources resources_of(const launch::Job& job, std::int64_t processes) {
+  const auto part = [&](std::int64_t amount) {
+    return processes == job.processes ? amount : amount / job.processes * processes;
+  };
+  return {part(job.cores), part(job.memory_bytes), part(job.gpus)};
+}
+
+std::int64_t fewest_processes(const launch::Job& job) {
+  return job.process_counts.empty() ? job.processes : job.process_counts.front();
+}
+
 Resources Machine::resources() const {
   return {static_cast<std::int64_t>(cpus.size()), memory_bytes,
           static_cast<std::int64_t>(gpus.size())};

@@ -22,6 +22,10 @@ struct Resources {
 };
 
 Resources resources_of(const launch::Job& job);
+// The same with another number of processes (Job::process_counts).
+Resources resources_of(const launch::Job& job, std::int64_t processes);
+// The smallest number of processes that an attempt of the job may have.
+std::int64_t fewest_processes(const launch::Job& job);
 
 struct Machine {
   std::vector<int> cpus;          // that this process may use

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "process_choice.h"
 #include "trivet/error.h"
 #include "trivet/launch/attempt.h"
 #include "trivet/os/process.h"
@@ -116,8 +117,10 @@ void Supervisor::take_up(UnitJobs& unit, TrackedJob& tracked) {
     set_state(unit, tracked, status);
   }
   if (tracked.status.state != JobState::running) return;
-  tracked.allocation.taken = resources_of(*tracked.job);
-  watch(unit, tracked, launch::read_attempt(*tracked.job, tracked.status.attempt).shim);
+  const AttemptInfo info = launch::read_attempt(*tracked.job, tracked.status.attempt);
+  const std::int64_t processes = info.processes > 0 ? info.processes : tracked.job->processes;
+  tracked.allocation.taken = resources_of(*tracked.job, processes);
+  watch(unit, tracked, info.shim);
   const ResourceLedger::Page page(ledger_, {});
   for (const Allocation& allocation : page.others()) {
     if (allocation.owner == tracked.allocation.owner) tracked.allocation = allocation;
@@ -250,7 +253,10 @@ bool Supervisor::admit_one(UnitJobs& unit, std::vector<TrackedJob*>& waiting, Ca
     TrackedJob& tracked = **at;
     if (!tracked.is_open() || unit.readiness(tracked).readiness != Readiness::ready) continue;
     waiting.erase(at);
-    if (capacity.ask(resources_of(*tracked.job), 1)) start(unit, tracked, capacity);
+    const std::int64_t processes = choose_processes(std::array{tracked.job}, capacity).front();
+    if (capacity.ask(resources_of(*tracked.job, processes), 1)) {
+      start(unit, tracked, processes, capacity);
+    }
     return true;
   }
   return false;
@@ -258,17 +264,20 @@ bool Supervisor::admit_one(UnitJobs& unit, std::vector<TrackedJob*>& waiting, Ca
 
 void Supervisor::admit_together(UnitJobs& unit, const std::vector<TrackedJob*>& together,
                                 Capacity& capacity) {
-  Resources want;
-  for (const TrackedJob* tracked : together) want += resources_of(*tracked->job);
-  if (together.empty() || !capacity.ask(want, std::ssize(together))) return;
-  for (TrackedJob* tracked : together) {
+  if (together.empty()) return;
+  std::vector<const Job*> jobs;
+  for (const TrackedJob* tracked : together) jobs.push_back(tracked->job);
+  const std::vector<std::int64_t> processes = choose_processes(jobs, capacity);
+  if (!capacity.ask(resources_of(jobs, processes), std::ssize(jobs))) return;
+  for (std::size_t i = 0; i < together.size(); ++i) {
     // With fail_fast, a job that cannot start ends the others.
-    if (tracked->is_open()) start(unit, *tracked, capacity);
+    if (together[i]->is_open()) start(unit, *together[i], processes[i], capacity);
   }
 }
 
-void Supervisor::start(UnitJobs& unit, TrackedJob& tracked, Capacity& capacity) {
-  const Job& job = *tracked.job;
+void Supervisor::start(UnitJobs& unit, TrackedJob& tracked, std::int64_t processes,
+                       Capacity& capacity) {
+  const Job job = launch::with_processes(*tracked.job, processes);
   tracked.allocation = capacity.take(resources_of(job));
   JobStatus status{.state = JobState::running,
                    .attempt = tracked.status.attempt + 1,

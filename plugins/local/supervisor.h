@@ -57,7 +57,7 @@ class Supervisor {
   void admit_together(UnitJobs& unit, const std::vector<TrackedJob*>& together, Capacity& capacity);
   // Requests resources for the first job that may start; false if none may.
   bool admit_one(UnitJobs& unit, std::vector<TrackedJob*>& waiting, Capacity& capacity);
-  void start(UnitJobs& unit, TrackedJob& tracked, Capacity& capacity);
+  void start(UnitJobs& unit, TrackedJob& tracked, std::int64_t processes, Capacity& capacity);
   void postpone(const UnitJobs& unit, TrackedJob& tracked, const std::string& why);
   void pause(TrackedJob& tracked);
 

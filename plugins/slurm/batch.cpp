@@ -35,6 +35,29 @@ std::int64_t replicas_on_node(const Job& job) {
   return job.replicas / job.nodes;
 }
 
+// The machines that the fewest processes of the job need.
+std::int64_t fewest_nodes(const Job& job) {
+  if (!takes_fewer_nodes(job)) return job.nodes;
+  const std::int64_t on_node = replicas_on_node(job);
+  return (job.process_counts.front() + on_node - 1) / on_node;
+}
+
+// Once Slurm has given a job all of its nodes it keeps their number of tasks, and would never again
+// start the job on fewer. So a job that takes fewer asks for no tasks, but for cores of each node.
+std::vector<std::string> node_arguments(const Job& job) {
+  const std::string nodes = std::to_string(job.nodes);
+  const std::int64_t on_node = replicas_on_node(job);
+  if (const std::int64_t fewest = fewest_nodes(job); fewest < job.nodes) {
+    return {"--nodes=" + std::to_string(fewest) + "-" + nodes,
+            "--mincpus=" + std::to_string(job.cores * on_node)};
+  }
+  std::vector<std::string> arguments = {"--nodes=" + nodes,
+                                        "--ntasks=" + std::to_string(job.replicas)};
+  if (job.replicas > 1) arguments.push_back("--ntasks-per-node=" + std::to_string(on_node));
+  arguments.push_back("--cpus-per-task=" + std::to_string(job.cores));
+  return arguments;
+}
+
 // "v100" names a type of GPU; "cuda" and "gpu" mean any. For a machine.
 std::string gpus_text(const Job& job) {
   const bool is_any = job.platform == "cpu" || job.platform == "cuda" || job.platform == "gpu";
@@ -86,13 +109,12 @@ std::string requeue_script() {
 
 }  // namespace
 
+bool takes_fewer_nodes(const Job& job) {
+  return job.replicas > 1 && !job.process_counts.empty();
+}
+
 std::vector<std::string> resource_arguments(const Job& job, const SlurmConfig& config) {
-  std::vector<std::string> arguments = {"--nodes=" + std::to_string(job.nodes),
-                                        "--ntasks=" + std::to_string(job.replicas)};
-  if (job.replicas > 1) {
-    arguments.push_back("--ntasks-per-node=" + std::to_string(replicas_on_node(job)));
-  }
-  arguments.push_back("--cpus-per-task=" + std::to_string(job.cores));
+  std::vector<std::string> arguments = node_arguments(job);
   const auto add = [&](const char* option, const std::string& value) {
     if (!value.empty()) arguments.push_back(option + value);
   };
@@ -120,12 +142,17 @@ std::vector<std::string> resource_arguments(const Job& job, const SlurmConfig& c
 // one is killed, srun ends the others after a while.
 std::vector<std::string> starter_of(const Job& job, const SlurmConfig& config) {
   if (job.replicas == 1) return {};
-  std::vector<std::string> words = {"/usr/bin/env",
-                                    "srun",
-                                    "--nodes=" + std::to_string(job.nodes),
-                                    "--ntasks=" + std::to_string(job.replicas),
-                                    "--ntasks-per-node=" + std::to_string(replicas_on_node(job)),
-                                    "--cpus-per-task=" + std::to_string(job.cores)};
+  const bool varies = takes_fewer_nodes(job);
+  const auto number = [&](std::int64_t fixed, const char* filled_in) {
+    return varies ? std::string(filled_in) : std::to_string(fixed);
+  };
+  std::vector<std::string> words = {
+      "/usr/bin/env",
+      "srun",
+      "--nodes=" + number(job.nodes, "{nodes}"),
+      "--ntasks=" + number(job.replicas, "{replicas}"),
+      "--ntasks-per-node=" + number(replicas_on_node(job), "{replicas_on_node}"),
+      "--cpus-per-task=" + std::to_string(job.cores)};
   if (!job.communicates) {
     words.push_back("--label");
   } else {
@@ -168,7 +195,13 @@ std::string task_ranges(const std::vector<std::int64_t>& wids) {
 }
 
 std::string batch_script(const std::filesystem::path& program,
-                         const std::filesystem::path& array_file, const SlurmConfig& config) {
+                         const std::filesystem::path& array_file, const SlurmConfig& config,
+                         NodeCount nodes) {
+  // Where one of several machines has failed, Slurm may not know of it yet: the job is queued again
+  // and gets others, or fewer.
+  const std::string chosen = nodes == NodeCount::fixed ? ""
+                             : config.requeue ? " --nodes \"${SLURM_JOB_NUM_NODES:-1}\" --elsewhere"
+                                              : " --nodes \"${SLURM_JOB_NUM_NODES:-1}\"";
   const std::string script =
       "#!/bin/bash\n"
       "# Runs one task of an array of jobs, as described in array.json.\n"
@@ -191,7 +224,8 @@ std::string batch_script(const std::filesystem::path& program,
       "  trap : TERM INT HUP USR1\n"
       "  " +
       quote(program.string()) + " job " + quote(array_file.string()) +
-      " \"$SLURM_ARRAY_TASK_ID\" --detail \"Slurm job $id\" --ready\n"
+      " \"$SLURM_ARRAY_TASK_ID\" --detail \"Slurm job $id\" --ready" + chosen +
+      "\n"
       "  echo \"end $?\"\n"
       ")\n"
       "# A signal may interrupt 'read' inside a line, or make it fail once as at the end of the\n"

@@ -164,7 +164,8 @@ void Submitter::submit_array(const Tasks& tasks, const std::string& dependency) 
         launch::last_attempt(*wanted.job), statuses_of(*wanted.unit).of(*wanted.job).attempt);
   }
   const auto script_for = [&](const std::filesystem::path& file) {
-    return batch_script(context_.program, file, config_);
+    return batch_script(context_.program, file, config_,
+                        takes_fewer_nodes(job) ? NodeCount::range : NodeCount::fixed);
   };
   Submission& made = submissions_.create(std::move(submission), script_for);
   std::vector<std::string> arguments = array_arguments(made, config_, dependency);

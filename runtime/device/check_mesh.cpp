@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "config/modes.h"
 #include "device/memory_share.h"
@@ -40,14 +41,8 @@ bool has_whole_blocks(const MeshLayout& layout, std::int64_t processes) {
 
 void check_blocks(const ResolvedConfig& config) {
   const MeshConfig& mesh = config.experiment.mesh;
-  const MeshLayout layout(mesh);
-  if (mesh.processes == 1 || has_whole_blocks(layout, mesh.processes)) return;
-  std::string counts;
-  for (const std::int64_t count : layout.process_counts()) {
-    if (has_whole_blocks(layout, count)) {
-      counts += fmt::format("{}{}", counts.empty() ? "" : ", ", count);
-    }
-  }
+  if (mesh.processes == 1 || has_whole_blocks(MeshLayout(mesh), mesh.processes)) return;
+  const std::string counts = fmt::format("{}", fmt::join(training_process_counts(mesh), ", "));
   refuse(config, "mesh.processes",
          fmt::format("is {}, which would share the {} devices along mdl; processes share shards of "
                      "the batch only: {}",
@@ -71,6 +66,13 @@ void check_hosts(const ResolvedConfig& config) {
 }
 
 }  // namespace
+
+std::vector<std::int64_t> training_process_counts(const MeshConfig& mesh) {
+  const MeshLayout layout(mesh);
+  std::vector<std::int64_t> counts = layout.process_counts();
+  std::erase_if(counts, [&](std::int64_t count) { return !has_whole_blocks(layout, count); });
+  return counts;
+}
 
 void check_mesh(const ResolvedConfig& config) {
   const ExperimentConfig& experiment = config.experiment;

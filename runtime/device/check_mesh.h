@@ -2,10 +2,17 @@
 // Whether a run can train on the mesh of its config.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "config/resolver.h"
 #include "trivet/trainer.h"
 
 namespace trivet {
+
+// All numbers of processes that can train on the mesh, ascending. Its shapes and axes must be
+// valid.
+std::vector<std::int64_t> training_process_counts(const MeshConfig& mesh);
 
 // Throws ConfigError for a training on a mesh with several devices along stage or seq, whose shards
 // do not divide the batch, or whose processes share blocks of weights or are not those that read

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "launch/store/experiment_id.h"
 #include "launch/store/experiment_view.h"
@@ -35,12 +36,21 @@ Value job_value(const launch::Job& job) {
                        {"gpus", job.gpus},
                        {"replicas", job.replicas},
                        {"nodes", job.nodes},
+                       {"processes", job.processes},
+                       {"process_counts", Value::array_of(job.process_counts)},
                        {"memory_bytes", job.memory_bytes},
                        {"time_limit_seconds", job.time_limit_seconds},
                        {"priority", job.priority},
                        {"cell", job.cell},
                        {"retries", job.retries},
                        {"after", Value::array_of(dependency_texts(job))}});
+}
+
+// The smaller numbers of processes that the job may have: "1, 2".
+std::string fewer_text(const launch::Job& job) {
+  std::vector<std::int64_t> fewer = job.process_counts;
+  std::erase(fewer, job.processes);
+  return fmt::format("{}", fmt::join(fewer, ", "));
 }
 
 bool is_plain(char c) {
@@ -74,6 +84,8 @@ std::string needs_text(const launch::Job& job) {
       count_of(job.gpus, "GPU") + " (" + job.platform + ")");
   add(job.replicas > 1, "for each of " + std::to_string(job.replicas) + " replicas on " +
                             count_of(job.nodes, "node"));
+  add(!job.process_counts.empty(),
+      fmt::format("for {} processes or fewer ({})", job.processes, fewer_text(job)));
   add(job.memory_bytes > 0, fmt::format("memory {} bytes", job.memory_bytes));
   add(job.time_limit_seconds > 0, fmt::format("at most {:g} s", job.time_limit_seconds));
   add(job.retries > 0, count_of(job.retries, "retry", "retries"));

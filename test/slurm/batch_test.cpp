@@ -38,14 +38,16 @@ bool has_option(const std::vector<std::string>& arguments, const std::string& na
 
 // A script with a test program instead of trivet, and commands that record their calls.
 struct Script {
-  explicit Script(const std::string& program, const SlurmConfig& config = {}) {
+  explicit Script(const std::string& program, const SlurmConfig& config = {},
+                  NodeCount nodes = NodeCount::fixed) {
     executable("it's here/trivet", program);
     executable("squeue", "cat \"" + (dir / "state").string() + "\"");
     // Slurm ends the script of a job that it queues again.
     executable("scontrol",
                "echo \"$@\" >> \"" + (dir / "scontrol.calls").string() + "\"; kill $PPID");
     dir.write("state", "RUNNING\n");
-    dir.write("script", batch_script(dir / "it's here/trivet", dir / "a b/array.json", config));
+    dir.write("script",
+              batch_script(dir / "it's here/trivet", dir / "a b/array.json", config, nodes));
   }
   void executable(const std::string& name, const std::string& text) const {
     fs::permissions(dir.write(name, "#!/bin/sh\n" + text + "\n"), fs::perms::owner_all);
@@ -152,6 +154,17 @@ TEST_CASE("slurm: the script calls the program with the array's file, the task a
   CHECK(result.output == "<job>\n<" + (script.dir / "a b/array.json").string() +
                              ">\n<3>\n<--detail>\n<Slurm job 7_3>\n<--ready>\n");
   CHECK(script.requeued().empty());
+}
+
+TEST_CASE("slurm: the script of jobs with fewer processes on fewer nodes tells their number") {
+  SlurmConfig config;
+  config.requeue = GENERATE(true, false);
+  const Script script("for word in \"$@\"; do echo \"<$word>\"; done >&2; exit 5", config,
+                      NodeCount::range);
+  const ShellResult result =
+      shell("SLURM_JOB_NUM_NODES=3; export SLURM_JOB_NUM_NODES; " + script.command());
+  CHECK_THAT(result.output, Catch::EndsWith(std::string("<--ready>\n<--nodes>\n<3>\n") +
+                                            (config.requeue ? "<--elsewhere>\n" : "")));
 }
 
 TEST_CASE("slurm: the script requests a restart unless Slurm is already ending the job") {

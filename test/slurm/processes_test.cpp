@@ -131,6 +131,39 @@ TEST_CASE("slurm: a run whose process is killed is tried again and continues", "
   REQUIRE(comes_true([&] { return at.all_are("cancelled"); }));
 }
 
+TEST_CASE("slurm: a run whose node fails continues on the others, to the bytes of one process",
+          "[slow]") {
+  if (!has_slurm_with_mpi()) return;
+  const SlurmExperiments at;
+  // Two of the three nodes are left.
+  cluster().command("scontrol update NodeName=n3 State=DRAIN Reason=test");
+  const std::string settings = "trainer.train_steps=80 trainer.checkpoint_interval=5 ";
+  const ShellResult launched =
+      launch_run(at, "--xp.processes=1..8 --xp.nodes=2 --xp.retries=2 " + settings);
+  INFO(launched.output);
+  REQUIRE(launched.exit_code == 0);
+  REQUIRE(comes_true([&] { return newest_step(at.root / "1/1") >= 5; }));
+  CHECK(at.field(1, "NodeList", "train") == "n[1-2]");
+  cluster().kill_node(2);
+  // As Slurm does by itself after SlurmdTimeout, which is long in this cluster.
+  cluster().command("scontrol update NodeName=n2 State=DOWN Reason=test");
+  const bool has_ended = comes_true([&] { return at.all_are("completed"); }, 90);
+  INFO(at.trivet("show 1").output << at.trivet("logs 1").output);
+  CHECK(has_ended);
+  cluster().start_node(2);
+  cluster().command("scontrol update NodeName=n3 State=RESUME");
+  const fs::path attempts = at.root / "1/1/jobs/train";
+  CHECK(json_of(attempts / "1/started.json").at("processes") == 4);
+  const auto last = at.job(1, "train").at("attempt").get<int>();
+  CHECK(last > 1);
+  CHECK(json_of(attempts / std::to_string(last) / "started.json").at("processes") == 2);
+  const TempDir dir;
+  REQUIRE(
+      run(config("lm/local.toml"), dir.path() / "one", std::string(kShards) + settings).exit_code ==
+      0);
+  CHECK((weights_at(at.root / "1/1", 80) == weights_at(dir.path() / "one", 80)));
+}
+
 TEST_CASE("slurm: processes that srun does not introduce to each other are refused once",
           "[slow]") {
   if (!has_slurm_with_mpi()) return;

@@ -63,6 +63,30 @@ TEST_CASE("slurm: replicas are tasks on nodes, with what each needs") {
   CHECK(starter_of(job, config) == with({"--kill-on-bad-exit=0", "--wait=10", "--"}));
 }
 
+TEST_CASE("slurm: a run with a range of processes asks for a range of nodes") {
+  Job job;
+  job.replicas = job.processes = 8;
+  job.nodes = 4;
+  job.cores = 3;
+  job.communicates = true;
+  job.process_counts = {4, 8};
+  const Words arguments = resource_arguments(job, {});
+  CHECK(has(arguments, "--nodes=2-4"));
+  CHECK(has(arguments, "--mincpus=6"));
+  // Slurm would not start the job on fewer nodes than it had tasks for.
+  for (const std::string& argument : arguments) {
+    CHECK_FALSE(argument.starts_with("--ntasks"));
+    CHECK_FALSE(argument.starts_with("--cpus-per-task"));
+  }
+  const Words starter = starter_of(job, {});
+  for (const char* word :
+       {"--nodes={nodes}", "--ntasks={replicas}", "--ntasks-per-node={replicas_on_node}"}) {
+    CHECK(has(starter, word));
+  }
+  job.process_counts = {1, 2, 4, 8};
+  CHECK(has(resource_arguments(job, {}), "--nodes=1-4"));
+}
+
 TEST_CASE("slurm: the script of a job with replicas starts them with srun") {
   const FakeExperiments fake;
   fake.slurm.set("srun", "echo \"$@\" >> " + fake.slurm.file("srun.calls") +

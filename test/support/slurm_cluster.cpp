@@ -51,6 +51,33 @@ std::string program_of(const std::string& name) {
   return {};
 }
 
+fs::path process_folder(pid_t process) {
+  return "/proc/" + std::to_string(process);
+}
+
+// Those whose environment has "NAME=VALUE".
+std::vector<pid_t> with_variable(const std::vector<pid_t>& processes, const std::string& variable) {
+  const std::string whole = '\0' + variable + '\0';
+  std::vector<pid_t> found;
+  for (const pid_t process : processes) {
+    const std::string text = '\0' + read_process_file(process_folder(process), "environ") + '\0';
+    if (text.find(whole) != std::string::npos) found.push_back(process);
+  }
+  return found;
+}
+
+std::string process_name(pid_t process) {
+  return read_process_file(process_folder(process), "cmdline");
+}
+
+// 1 once it has ended.
+pid_t parent_of(pid_t process) {
+  const std::string text = read_process_file(process_folder(process), "stat");
+  const auto name_end = text.rfind(") ");
+  return name_end == std::string::npos ? 1
+                                       : static_cast<pid_t>(std::stol(text.substr(name_end + 4)));
+}
+
 std::string host() {
   char name[256] = {};
   ::gethostname(name, sizeof name - 1);
@@ -131,7 +158,8 @@ SlurmCluster::SlurmCluster(int nodes, int cores, const std::string& settings) {
   }
   start_controller();
   for (int node = 1; node <= nodes; ++node) {
-    daemons_.push_back(start({program_of("slurmd"), "-D", "-N", "n" + std::to_string(node)}));
+    nodes_.push_back(0);
+    start_node(node);
   }
   const std::string all = std::to_string(nodes) + "\n";
   if (!wait_until([&] { return command("sinfo -h -p main -t idle -o %D").output == all; })) {
@@ -146,6 +174,9 @@ SlurmCluster::~SlurmCluster() {
     command("scancel --quiet --user=" + std::to_string(::getuid()));
   }
   if (controller_ != 0) end(controller_, SIGKILL);
+  for (const pid_t node : nodes_) {
+    if (node != 0) end(node, SIGKILL);
+  }
   for (const pid_t daemon : daemons_) end(daemon, SIGKILL);
   kill_jobs();
 }
@@ -169,6 +200,30 @@ void SlurmCluster::start_controller() {
           [&] { return command("scontrol ping").output.find(" is UP") != std::string::npos; })) {
     throw std::runtime_error("slurmctld does not come up: " + read_file(file("slurmctld.log")));
   }
+}
+
+void SlurmCluster::kill_node(int number) {
+  pid_t& node = nodes_.at(static_cast<std::size_t>(number - 1));
+  end(node, SIGKILL);
+  node = 0;
+  const std::string mark = "SLURMD_NODENAME=n" + std::to_string(number);
+  // The parents of tasks are Slurm's daemons of their steps; those would report the end.
+  std::vector<pid_t> tasks = with_variable(ours(), mark), steps;
+  for (const pid_t task : tasks) {
+    const pid_t parent = parent_of(task);
+    if (process_name(parent).starts_with("slurmstepd")) steps.push_back(parent);
+  }
+  for (const pid_t step : steps) ::kill(step, SIGKILL);
+  wait_until([&] {
+    for (const pid_t task : tasks) ::kill(task, SIGKILL);
+    tasks = with_variable(ours(), mark);
+    return tasks.empty();
+  });
+}
+
+void SlurmCluster::start_node(int number) {
+  nodes_.at(static_cast<std::size_t>(number - 1)) =
+      start({program_of("slurmd"), "-D", "-N", "n" + std::to_string(number)});
 }
 
 fs::file_time_type SlurmCluster::jobs_saved_at() const {
@@ -205,21 +260,17 @@ void SlurmCluster::end(pid_t process, int signal) {
 }
 
 // A job's processes are not children of the test, but are identifiable.
+std::vector<pid_t> SlurmCluster::ours() const {
+  std::vector<pid_t> all;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    all.push_back(static_cast<pid_t>(std::stol(name)));
+  }
+  return with_variable(all, "SLURM_CONF=" + (folder_ / "slurm.conf").string());
+}
+
 void SlurmCluster::kill_jobs() const {
-  const std::string mark = "SLURM_CONF=" + (folder_ / "slurm.conf").string();
-  const auto ours = [&] {
-    std::vector<pid_t> found;
-    for (const auto& entry : fs::directory_iterator("/proc")) {
-      const std::string name = entry.path().filename().string();
-      if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-      const std::string text = read_process_file(entry.path(), "environ");
-      const auto at = text.find(mark);
-      if (at != std::string::npos && (at == 0 || text[at - 1] == '\0')) {
-        found.push_back(static_cast<pid_t>(std::stol(name)));
-      }
-    }
-    return found;
-  };
   wait_until([&] {
     const std::vector<pid_t> left = ours();
     for (const pid_t process : left) ::kill(process, SIGKILL);

@@ -36,6 +36,9 @@ class SlurmCluster {
   // only the state saved by then.
   void stop_controller(int signal);
   void start_controller();
+  // Kills what runs on a node, n1 for 1, as when its machine loses power; and starts it again.
+  void kill_node(int number);
+  void start_node(int number);
   // The time of the controller's last save, some seconds after a change.
   std::filesystem::file_time_type jobs_saved_at() const;
 
@@ -44,10 +47,12 @@ class SlurmCluster {
   void write_config(int nodes, int cores, const std::string& settings) const;
   pid_t start(const std::vector<std::string>& words);
   static void end(pid_t process, int signal);
+  std::vector<pid_t> ours() const;
   void kill_jobs() const;
 
   TempDir folder_;
   std::vector<pid_t> daemons_;
+  std::vector<pid_t> nodes_;  // 0: killed
   pid_t controller_ = 0;
 };
 

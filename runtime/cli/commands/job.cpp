@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -28,8 +29,23 @@ constexpr OptionSpec kJobOptions[] = {
     {.name = "detail",
      .value = "TEXT",
      .doc = "Text that 'trivet status' shows while the task runs"},
+    {.name = "nodes",
+     .value = "N",
+     .doc = "Machines that the cluster has given to the job, for one that chooses its processes"},
+    {.name = "elsewhere",
+     .doc = "Does not try again on several machines after a failure, but asks to be restarted"},
     {.name = "ready", .doc = "Print 'ready PID' once signals can be handled"},
 };
+
+std::int64_t node_count(const std::string& text) {
+  std::int64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stop != end || number < 1) {
+    throw UsageError("--nodes takes a number of machines, not '" + text + "'");
+  }
+  return number;
+}
 
 std::size_t task_number(const std::string& text, std::size_t tasks) {
   std::size_t number = 0;
@@ -66,7 +82,10 @@ int run_array_job(std::span<const std::string> words) {
       launch::job_array_from(value_from_json(read_text_file(plain[0]), plain[0]));
   const std::int64_t wid = array.wids[task_number(plain[1], array.wids.size())];
   DiskRecords records(array.experiment);
-  const launch::Job job = launch::with_starter(job_of(records, wid, array.job), array);
+  const std::string* nodes = arguments.last("nodes");
+  launch::Job chosen = job_of(records, wid, array.job);
+  if (nodes != nullptr) chosen = launch::for_nodes(std::move(chosen), node_count(*nodes));
+  const launch::Job job = launch::with_starter(std::move(chosen), array);
   const launch::JobState state = records.status(wid, job.name).state;
   if (launch::is_final(state) && state != launch::JobState::lost) {
     const std::string text = fmt::format("job '{}' of unit {} is {} and does not start again\n",
@@ -74,6 +93,7 @@ int run_array_job(std::span<const std::string> words) {
     std::fputs(text.c_str(), stderr);
   }
   launch::JobRunOptions options{.attempt = launch::attempt_options(array)};
+  options.retries_elsewhere = arguments.has("elsewhere") && nodes != nullptr && *nodes != "1";
   if (const std::string* detail = arguments.last("detail")) options.detail = *detail;
   return launch::run_job(records, wid, job, options);
 }

@@ -77,7 +77,8 @@ void refuse_replicas(const std::vector<JobPlan>& plans, const ResolvedLaunch& la
     const launch::JobConfig& config = plan.config;
     const launch::Platform platform =
         launch::parse_platform(config.platform.value_or("")).value_or(launch::Platform());
-    const std::int64_t replicas = launch::replicas_of(config);
+    const IntegerRange range = launch::replicas_of(config);
+    const std::int64_t replicas = range.last;
     const JobProcesses processes =
         processes_of(plan, launch, items.empty() ? launch::SweepItem() : items.front());
     const std::string path = joined_path("xp.jobs", plan.name);
@@ -87,7 +88,7 @@ void refuse_replicas(const std::vector<JobPlan>& plans, const ResolvedLaunch& la
     };
     if (platform.replicas > 1 && platform.replicas != replicas) {
       refuse(".replicas",
-             fmt::format("is {}, but the platform '{}' has {}", replicas, *config.platform,
+             fmt::format("is {}, but the platform '{}' has {}", to_string(range), *config.platform,
                          platform.replicas),
              "remove one of them");
     }
@@ -98,6 +99,15 @@ void refuse_replicas(const std::vector<JobPlan>& plans, const ResolvedLaunch& la
              fmt::format("{} replicas do not fit on {} nodes, the same number on each",
                          processes.replicas, nodes),
              "nodes divides replicas");
+    }
+    if (!is_run(plan) && !range.is_number()) {
+      refuse(
+          ".replicas",
+          fmt::format("is {}, but the job '{}' is not a run of trivet, which may have any number "
+                      "of processes in a range",
+                      to_string(range), plan.name),
+          "name one number");
+      continue;
     }
     if (!is_run(plan) && replicas > 1 && !plan.orchestrator_starts_replicas) {
       refuse(".replicas",

@@ -408,6 +408,8 @@ Job UnitBuilder::job(const JobPlan& plan, const std::vector<Argument>& arguments
   job.replicas = processes.replicas;
   job.nodes = config.nodes.value_or(job.replicas);
   job.communicates = is_run(plan) && job.replicas > 1;
+  job.processes = processes.total();
+  job.process_counts = processes.counts;
   job.memory_bytes = of_all(config.memory.value_or(Bytes()).count, processes.own);
   job.time_limit_seconds = config.time_limit.value_or(Duration()).seconds;
   job.priority = config.priority.value_or(job.priority);

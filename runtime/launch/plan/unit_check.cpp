@@ -16,6 +16,7 @@
 #include "config/run_rules.h"
 #include "launch/plan/unit_config.h"
 #include "run/run_arguments.h"
+#include "rundir/config_changes.h"
 #include "trivet/error.h"
 
 namespace trivet {
@@ -97,9 +98,38 @@ void UnitCheck::check_job(const launch::WorkUnit& unit, const launch::Job& job,
                           std::size_t number) {
   try {
     check_config(unit, &job, request_of(job, texts_), number);
+    if (!job.process_counts.empty()) check_counts(unit, job, number);
   } catch (const UsageError& error) {
     diagnostics_.add(
         {{}, joined_path("xp.jobs", job.name) + ".args", error.message(), error.hint()});
+  }
+}
+
+void UnitCheck::check_counts(const launch::WorkUnit& unit, const launch::Job& job,
+                             std::size_t number) {
+  constexpr const char* kProcesses = "mesh.processes";
+  try {
+    const ResolvedConfig most = resolve_config(request_of(job, texts_), catalog_);
+    for (const std::int64_t count : job.process_counts) {
+      if (count == job.processes) continue;
+      const launch::Job fewer = launch::with_processes(job, count);
+      const ResolvedConfig config = resolve_config(request_of(fewer, texts_), catalog_);
+      check_run(config);
+      for (const ConfigChange& change :
+           config_changes(most.tree, config.tree, catalog_.schemas())) {
+        if (change.path == kProcesses) continue;
+        diagnostics_.add(
+            {{},
+             change.path,
+             fmt::format("is {} with {} processes and {} with {}, but the job '{}' may have both",
+                         change.before, job.processes, change.after, count, job.name),
+             fmt::format("set it without {}, or --xp.jobs.{}.replicas={}", kProcesses, job.name,
+                         job.processes)});
+        return;
+      }
+    }
+  } catch (const ConfigError& error) {
+    tell(unit, number, error);
   }
 }
 

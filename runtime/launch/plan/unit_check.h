@@ -39,6 +39,8 @@ class UnitCheck {
   // `job`: the run that has this config; null for that of other programs.
   void check_config(const launch::WorkUnit& unit, const launch::Job* job,
                     const ConfigRequest& request, std::size_t number);
+  // A run with a range of processes is the same run with each number of them.
+  void check_counts(const launch::WorkUnit& unit, const launch::Job& job, std::size_t number);
   // The same error at the location where the user made it.
   void tell(const launch::WorkUnit& unit, std::size_t number, const ConfigError& error);
 

@@ -6,6 +6,7 @@
 
 #include "trivet/config/bytes.h"
 #include "trivet/config/duration.h"
+#include "trivet/config/integer_range.h"
 #include "trivet/config/interval.h"
 #include "trivet/error.h"
 
@@ -31,6 +32,17 @@ std::optional<double> bytes(const Value& value) {
   return amount ? std::optional(static_cast<double>(amount->count)) : std::nullopt;
 }
 
+// Both ends must keep the bounds of a field: that of them which is nearer to breaking one.
+std::optional<double> outer_end(const Value& value) {
+  if (value.is_integer()) return static_cast<double>(value.as_integer());
+  if (!value.is_string()) return std::nullopt;
+  const std::optional<IntegerRange> range = parse_integer_range(value.as_string());
+  if (!range) return std::nullopt;
+  return static_cast<double>(std::min(range->first, range->last) < 1
+                                 ? std::min(range->first, range->last)
+                                 : std::max(range->first, range->last));
+}
+
 constexpr Quantity kQuantities[] = {
     {.name = "duration",
      .expected = "a duration such as \"90s\" or \"1h30m\", or a number of seconds",
@@ -54,6 +66,12 @@ constexpr Quantity kQuantities[] = {
            return detail::FieldTraits<Bytes>::write(Bytes(number.as_integer()));
          },
      .is_whole = true},
+    {.name = "range",
+     .expected = "a whole number, or a range such as \"1..8\"",
+     .amount = outer_end,
+     .as_written = [](const Value& range) { return range; },
+     .is_whole = true,
+     .has_text_defaults = true},
 };
 
 }  // namespace

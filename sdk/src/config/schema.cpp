@@ -237,6 +237,12 @@ Value free_default_of(const Json& json, int depth) {
   return items;
 }
 
+Value quantity_default(const Json& json, const Quantity& quantity) {
+  if (json.is_number_integer()) return json.get<std::int64_t>();
+  if (quantity.has_text_defaults) return json.get<std::string>();
+  return double_of(json);
+}
+
 Value default_of(const Json& json, const FieldType& type, int depth) {
   if (depth > kDeepest) throw Error("a default is nested too deeply");
   if (json.is_null()) return {};
@@ -271,8 +277,7 @@ Value default_of(const Json& json, const FieldType& type, int depth) {
     case Form::value:
       return free_default_of(json, depth);
     case Form::quantity:
-      return quantity_of(type).as_written(json.is_number_integer() ? Value(json.get<std::int64_t>())
-                                                                   : Value(double_of(json)));
+      return quantity_of(type).as_written(quantity_default(json, quantity_of(type)));
   }
   return {};
 }

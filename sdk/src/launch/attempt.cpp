@@ -44,6 +44,7 @@ void set_start(AttemptInfo& info, const std::optional<StartRecord>& start) {
   if (!start) return;
   info.status.started = info.status.time = start->time;
   info.status.host = start->host;
+  info.processes = start->processes;
 }
 
 void set_end(AttemptInfo& info, const EndRecord& end) {

@@ -68,6 +68,7 @@ std::optional<StartRecord> read_start(const fs::path& directory) {
                      .shim_ticks = table->integer_or("shim_ticks", 0),
                      .boot_id = table->string_or("boot_id"),
                      .host = table->string_or("host"),
+                     .processes = table->integer_or("processes", 0),
                      .time = table->float_or("time", 0)};
 }
 
@@ -96,6 +97,7 @@ std::string start_record_head(const StartRecord& record) {
                                            {"shim_ticks", record.shim_ticks},
                                            {"boot_id", record.boot_id},
                                            {"host", record.host},
+                                           {"processes", record.processes},
                                            {"time", record.time}}));
   text.pop_back();  // the closing brace
   return text;

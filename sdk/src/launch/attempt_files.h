@@ -25,6 +25,7 @@ struct StartRecord {
   std::int64_t shim_ticks = 0;
   std::string boot_id{};
   std::string host{};
+  std::int64_t processes = 0;
   double time = 0;
 
   bool is_here() const;  // this machine, and since its last start

@@ -95,6 +95,8 @@ Value to_value(const Job& job) {
                        {"replicas", job.replicas},
                        {"nodes", job.nodes},
                        {"communicates", job.communicates},
+                       {"processes", job.processes},
+                       {"process_counts", Value::array_of(job.process_counts)},
                        {"time_limit_seconds", job.time_limit_seconds},
                        {"priority", job.priority},
                        {"retries", job.retries},
@@ -140,6 +142,10 @@ Job job_from(const Value& value) {
   if (const Value* nodes = value.find("nodes")) job.nodes = nodes->as_integer();
   if (const Value* communicates = value.find("communicates")) {
     job.communicates = communicates->as_boolean();
+  }
+  job.processes = value.integer_or("processes", job.replicas);
+  if (const Value* counts = value.find("process_counts")) {
+    for (const Value& count : counts->items()) job.process_counts.push_back(count.as_integer());
   }
   if (job.nodes < 1 || job.replicas < job.nodes) {
     throw RunError("job '" + job.name + "' of a work unit's record has " +
@@ -253,7 +259,7 @@ std::optional<Platform> parse_platform(std::string_view text) {
   return platform;
 }
 
-std::int64_t replicas_of(const JobParams& params) {
+IntegerRange replicas_of(const JobParams& params) {
   const Platform platform = parse_platform(params.platform.value_or("")).value_or(Platform());
   return params.replicas.value_or(platform.replicas);
 }
@@ -270,6 +276,11 @@ void JobParams::validate(Diagnostics& diagnostics) const {
     diagnostics.add(
         "platform", "'" + *platform + "' is no platform",
         "\"cpu\", \"cpu=8\", \"cuda=2\" or \"v100=4x2\" (4 GPUs for each of 2 replicas)");
+  }
+  if (replicas && replicas->first > replicas->last) {
+    diagnostics.add("replicas", "'" + to_string(*replicas) + "' has no number in it",
+                    "the smaller number comes first: \"" +
+                        to_string(IntegerRange(replicas->last, replicas->first)) + "\"");
   }
   if (time_limit.value_or(Duration()).seconds < 0) {
     diagnostics.add("time_limit", "must not be negative");
@@ -289,6 +300,30 @@ void JobConfig::validate(Diagnostics& diagnostics) const {
                                       [](const Value& name) { return name.is_string(); });
   if (swept.is_null() || swept.is_boolean() || names) return;
   diagnostics.add("swept", "expected true, false or a list of names", R"(swept = ["lr", "seed"])");
+}
+
+Job with_processes(Job job, std::int64_t processes) {
+  constexpr std::string_view kOption = "--processes=";
+  if (processes == job.processes) return job;
+  if (std::ranges::find(job.process_counts, processes) == job.process_counts.end()) {
+    throw Error("the job '" + job.name + "' does not have " + std::to_string(processes) +
+                " processes");
+  }
+  const auto option = std::find_if(job.argv.rbegin(), job.argv.rend(),
+                                   [&](const auto& word) { return word.starts_with(kOption); });
+  if (option != job.argv.rend()) *option = std::string(kOption) + std::to_string(processes);
+  if (job.replicas > 1) {
+    const std::int64_t on_node = job.replicas / job.nodes;
+    job.replicas = processes;
+    job.nodes = (processes + on_node - 1) / on_node;
+    job.communicates = processes > 1;
+  } else {
+    for (std::int64_t* amount : {&job.cores, &job.memory_bytes, &job.gpus}) {
+      *amount = *amount / job.processes * processes;
+    }
+  }
+  job.processes = processes;
+  return job;
 }
 
 Value to_value(const WorkUnit& unit) {

@@ -104,7 +104,7 @@ class JobRunner {
       }
       const JobStatus attempt = run_once();
       const bool again = status_.state == JobState::pending || status_.state == JobState::queued;
-      if (!again || attempt.detail == kReasonOutOfTime) break;
+      if (!again || attempt.detail == kReasonOutOfTime || options_.retries_elsewhere) break;
       short_runs = was_short(attempt) ? short_runs + 1 : 0;
       if (short_runs > 0 && signals.wait(pause_after(short_runs))) break;
     }
@@ -241,8 +241,29 @@ JobArray job_array_from(const Value& value) {
   return array;
 }
 
+Job for_nodes(Job job, std::int64_t nodes) {
+  if (job.process_counts.empty()) return job;
+  const std::int64_t most = nodes * (job.replicas / job.nodes);
+  std::int64_t chosen = job.process_counts.front();
+  for (const std::int64_t count : job.process_counts) {
+    if (count <= most) chosen = count;
+  }
+  return with_processes(std::move(job), chosen);
+}
+
 Job with_starter(Job job, const JobArray& array) {
-  job.argv.insert(job.argv.begin(), array.starter.begin(), array.starter.end());
+  if (job.replicas == 1) return job;
+  std::vector<std::string> starter = array.starter;
+  const auto fill = [&](std::string_view name, std::int64_t number) {
+    for (std::string& word : starter) {
+      const std::size_t at = word.find(name);
+      if (at != std::string::npos) word.replace(at, name.size(), std::to_string(number));
+    }
+  };
+  fill("{nodes}", job.nodes);
+  fill("{replicas}", job.replicas);
+  fill("{replicas_on_node}", std::min(job.replicas, (job.replicas + job.nodes - 1) / job.nodes));
+  job.argv.insert(job.argv.begin(), starter.begin(), starter.end());
   return job;
 }
 

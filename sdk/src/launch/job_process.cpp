@@ -164,6 +164,7 @@ JobProcess spawn_job(const Job& job, const std::filesystem::path& directory,
   start.shim_ticks = start_ticks(start.shim);
   start.boot_id = boot_id();
   start.host = host_name();
+  start.processes = job.processes;
   start.time = unix_time();
   Plan plan;
   plan.argv = pointers_to(job.argv);

@@ -26,7 +26,8 @@ struct Case {
 std::vector<Case> cases() {
   return {{"duration", 5400.0, "1h30m", 5400, 5400.0},
           {"interval", 600.0, "10m", 600, "10m"},
-          {"bytes", std::int64_t{500'000'000}, "500MB", 500e6, "500MB"}};
+          {"bytes", std::int64_t{500'000'000}, "500MB", 500e6, "500MB"},
+          {"range", 8, "2..8", 8, 8}};
 }
 
 struct WaitConfig {

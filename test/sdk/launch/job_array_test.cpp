@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -83,6 +84,65 @@ TEST_CASE("a job of an array is retried in place, as often as configured") {
   CHECK(one.run() == (is_enough ? 0 : 9));
   CHECK(one.status().state == (is_enough ? JobState::completed : JobState::failed));
   CHECK(one.status().attempt == one.job().retries + 1);
+}
+
+TEST_CASE("a job of an array that is retried elsewhere requests a restart after each failure") {
+  RecordedJob one(kCounted + "[ $RUN = 2 ] || exit 9");
+  one.job().retries = 1;
+  const auto run = [&] {
+    FileRecords own = one.records();
+    JobRunOptions options = RecordedJob::options();
+    options.retries_elsewhere = true;
+    return run_job(own, 1, one.job(), options);
+  };
+  CHECK(run() == kExitPreempted);
+  CHECK(one.status().state == JobState::pending);
+  CHECK(one.status().failures == 1);
+  CHECK(run() == 0);
+  CHECK(one.status().attempt == 2);
+  // A failure that `retries` does not pay for ends the job.
+  RecordedJob other("exit 9");
+  FileRecords own = other.records();
+  JobRunOptions options = RecordedJob::options();
+  options.retries_elsewhere = true;
+  CHECK(run_job(own, 1, other.job(), options) == 9);
+}
+
+TEST_CASE("a run has as many processes as its machines have places for") {
+  Job job;
+  job.argv = {"/bin/trivet", "--processes=8"};
+  job.replicas = job.processes = 8;
+  job.nodes = 4;
+  job.process_counts = {2, 4, 8};
+  for (const auto& [nodes, processes] :
+       std::vector<std::pair<std::int64_t, std::int64_t>>{{4, 8}, {9, 8}, {3, 4}, {2, 4}, {1, 2}}) {
+    INFO(nodes);
+    CHECK(for_nodes(job, nodes).processes == processes);
+  }
+  job.process_counts = {4, 8};
+  CHECK(for_nodes(job, 1).processes == 4);
+  job.process_counts = {};
+  CHECK(for_nodes(job, 1).processes == 8);
+}
+
+TEST_CASE("the starter of a job has its nodes and replicas, and starts no single process") {
+  JobArray array;
+  array.starter = {"/usr/bin/env",         "srun", "-N{nodes}", "-n{replicas}",
+                   "-t{replicas_on_node}", "--"};
+  Job job;
+  job.argv = {"/bin/trivet", "--processes=6"};
+  job.replicas = job.processes = 6;
+  job.nodes = 3;
+  job.process_counts = {1, 3, 6};
+  const auto started = [&](std::int64_t processes) {
+    return with_starter(with_processes(job, processes), array).argv;
+  };
+  using Words = std::vector<std::string>;
+  CHECK(started(6) ==
+        Words{"/usr/bin/env", "srun", "-N3", "-n6", "-t2", "--", "/bin/trivet", "--processes=6"});
+  CHECK(started(3) ==
+        Words{"/usr/bin/env", "srun", "-N2", "-n3", "-t2", "--", "/bin/trivet", "--processes=3"});
+  CHECK(started(1) == Words{"/bin/trivet", "--processes=1"});
 }
 
 TEST_CASE("a job of an array is not tried again after a mistake in its config") {

@@ -71,6 +71,8 @@ TEST_CASE("a work unit reads back from its record unchanged") {
   job.replicas = 4;
   job.nodes = 2;
   job.communicates = true;
+  job.processes = 4;
+  job.process_counts = {1, 2, 4};
   job.time_limit_seconds = 1.5;
   job.retries = 4;
   job.working_directory = "/tmp/a b";
@@ -91,14 +93,20 @@ TEST_CASE("a work unit reads back from its record unchanged") {
   CHECK(back.jobs.at(0).replicas == 4);
   CHECK(back.jobs.at(0).nodes == 2);
   CHECK(back.jobs.at(0).communicates);
+  CHECK(back.jobs.at(0).processes == 4);
+  CHECK(back.jobs.at(0).process_counts == job.process_counts);
   Value jobs = *record.find("jobs");
   Value older = jobs.items()[0];
   older.erase("replicas");
   older.erase("nodes");
   older.erase("communicates");
+  older.erase("processes");
+  older.erase("process_counts");
   Value other = record;
   other.set("jobs", Value::array({older}));
   CHECK(launch::work_unit_from(other).jobs.at(0).replicas == 1);
+  CHECK(launch::work_unit_from(other).jobs.at(0).processes == 1);
+  CHECK(launch::work_unit_from(other).jobs.at(0).process_counts.empty());
   CHECK_FALSE(launch::work_unit_from(other).jobs.at(0).communicates);
   older.set("nodes", 0);
   other.set("jobs", Value::array({older}));
@@ -136,4 +144,44 @@ TEST_CASE("mistakes in a job are reported with their field") {
   CHECK_THAT(mistake(Value::table({{"args", Value::array({1})}})), Contains("xp.jobs.a.args"));
   CHECK_THAT(mistake(Value::table({{"after", Value::array({"x:y"})}})), Contains("'x:y'"));
   CHECK_THAT(mistake(Value::table({{"time_limit", -1.0}})), Contains("xp.jobs.a.time_limit"));
+}
+
+TEST_CASE("a run with fewer processes takes their part of the machine") {
+  launch::Job job;
+  job.name = "train";
+  job.argv = {"/bin/trivet", "run", "--processes=4"};
+  job.cores = 12;
+  job.memory_bytes = 4000;
+  job.gpus = 4;
+  job.processes = 4;
+  job.process_counts = {1, 2, 4};
+  const launch::Job two = launch::with_processes(job, 2);
+  CHECK(two.argv.back() == "--processes=2");
+  CHECK(two.cores == 6);
+  CHECK(two.memory_bytes == 2000);
+  CHECK(two.gpus == 2);
+  CHECK(two.processes == 2);
+  CHECK(two.replicas == 1);
+  CHECK(launch::with_processes(job, 4).cores == 12);
+  CHECK_THROWS_WITH(launch::with_processes(job, 3),
+                    Catch::Contains("the job 'train' does not have 3 processes"));
+}
+
+TEST_CASE("a run with fewer replicas has fewer nodes, and as much for each replica") {
+  launch::Job job;
+  job.argv = {"/bin/trivet", "run", "--processes=8"};
+  job.cores = 3;
+  job.replicas = job.processes = 8;
+  job.nodes = 4;
+  job.communicates = true;
+  job.process_counts = {1, 2, 4, 8};
+  const launch::Job four = launch::with_processes(job, 4);
+  CHECK(four.argv.back() == "--processes=4");
+  CHECK(four.replicas == 4);
+  CHECK(four.nodes == 2);
+  CHECK(four.cores == 3);
+  CHECK(four.communicates);
+  const launch::Job one = launch::with_processes(job, 1);
+  CHECK(one.nodes == 1);
+  CHECK_FALSE(one.communicates);
 }

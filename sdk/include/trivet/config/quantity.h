@@ -20,6 +20,8 @@ struct Quantity {
   Value (*as_written)(const Value& number);
   // Whether its numbers are whole.
   bool is_whole = false;
+  // Whether a default in a note is a number or the text of a file, rather than bits.
+  bool has_text_defaults = false;
   // The message for a text that is 0 or less; empty: none.
   std::string_view not_positive{};
 };

@@ -4,8 +4,8 @@
 //   WU_DIR/jobs/NAME/2/
 //     lock           held (fcntl, F_OFD_SETLK) as long as somebody looks after the process
 //     stdout stderr  appended to by the job
-//     started.json   {"pid", "start_ticks", "shim", "shim_ticks", "boot_id", "host", "time"}:
-//                    just before the program
+//     started.json   {"pid", "start_ticks", "shim", "shim_ticks", "boot_id", "host",
+//                    "processes", "time"}: just before the program
 //     end.json       {"reason", "grace_seconds"}: somebody wants it to end
 //     done           made by the job, where Job::tells_done: it has done its work. A text in it
 //                    says why it has done so before the end that was planned
@@ -85,6 +85,8 @@ struct AttemptInfo {
   JobStatus status;   // its state, exit code, times and host; `failures` is the caller's to know
   pid_t shim = 0;     // while it runs on this machine, else 0
   pid_t process = 0;  // leader of the job's process group, likewise
+  // Job::processes of the job that was started; 0: it was not, or an older trivet started it.
+  std::int64_t processes = 0;
 };
 
 struct AttemptOptions {

@@ -28,6 +28,7 @@
 
 #include "trivet/base/export.h"
 #include "trivet/config.h"
+#include "trivet/config/integer_range.h"
 #include "trivet/config/value.h"
 #include "trivet/launch/sweep_info.h"
 
@@ -46,7 +47,7 @@ struct JobParams {
   std::optional<std::int64_t> cores;
   std::optional<Bytes> memory;
   std::optional<std::int64_t> gpus;
-  std::optional<std::int64_t> replicas;
+  std::optional<IntegerRange> replicas;
   std::optional<std::int64_t> nodes;
   std::optional<Duration> time_limit;
   std::optional<std::int64_t> priority;
@@ -93,11 +94,14 @@ TRIVET_CONFIG(
     (gpus, "GPUs of the job. Default: 0, or those of platform.", at_least(0)),
     (replicas,
      "Processes of the job, which start and end together; each has the cores, the memory and the "
-     "GPUs. For a run of trivet this is mesh.processes. Other programs can have several only with "
-     "an orchestrator that starts them (slurm/Orchestrator). Default: mesh.processes for a run, "
-     "else 1, or those of platform.",
+     "GPUs. For a run of trivet this is mesh.processes, and may be a range such as \"1..8\": each "
+     "attempt has the largest number in it that the mesh allows and that fits. Other programs can "
+     "have several only with an orchestrator that starts them (slurm/Orchestrator). Default: "
+     "mesh.processes for a run, else 1, or those of platform.",
      at_least(1), at_most(100000), alias("processes")),
-    (nodes, "Machines for the replicas, the same number on each. Default: one for each replica.",
+    (nodes,
+     "Machines for the replicas, the same number on each; of a range, for the largest number. "
+     "Default: one for each replica.",
      at_least(1)),
     (time_limit, "The job is killed after this time: \"90s\", \"4h\"; default: none."),
     (priority,
@@ -117,7 +121,7 @@ TRIVET_CONFIG(
 TRIVET_API bool is_argument_name(std::string_view name);
 
 // Those of `replicas`, or of `platform`.
-TRIVET_API std::int64_t replicas_of(const JobParams& params);
+TRIVET_API IntegerRange replicas_of(const JobParams& params);
 
 struct JobConfig : JobParams {
   Value swept;
@@ -166,7 +170,14 @@ struct Job {
   // Processes, which start together, and the machines for them. Each process has the cores, the
   // memory and the GPUs.
   std::int64_t replicas = 1, nodes = 1;
-  bool communicates = false;      // replicas are processes of one run (trivet/backend/collective.h)
+  bool communicates = false;  // replicas are processes of one run (trivet/backend/collective.h)
+  // Of a run: its replicas, or those that the job starts itself and that share its cores, memory
+  // and GPUs.
+  std::int64_t processes = 1;
+  // The numbers of processes that an attempt of this run may have, ascending; the last is
+  // `processes`. Empty: `processes` alone. An orchestrator that does not choose starts the job as
+  // it is.
+  std::vector<std::int64_t> process_counts{};
   double time_limit_seconds = 0;  // 0: none
   std::int64_t priority = 200;
   std::int64_t retries = 0;
@@ -186,6 +197,10 @@ struct WorkUnit {
   std::int64_t repeat = 1;  // which of `repeats`
   std::vector<Job> jobs;
 };
+
+// The job with another of its process_counts: its words, and the replicas and nodes, or the cores,
+// the memory and the GPUs. Throws Error for a number that is none of them.
+TRIVET_API Job with_processes(Job job, std::int64_t processes);
 
 // For files: everything in a table, and back. Throws RunError or ConfigError for a table that is no
 // unit.

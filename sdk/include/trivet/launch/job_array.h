@@ -34,7 +34,8 @@ struct JobArray {
   // is all that begin so.
   std::vector<std::string> pass_env{};
   // Words in front of the job's, which start its replicas: {"/usr/bin/env", "srun", ...}. The first
-  // is an absolute path.
+  // is an absolute path. "{nodes}", "{replicas}" and "{replicas_on_node}" in them are the job's. A
+  // job of one process is started without them.
   std::vector<std::string> starter{};
   int end_signal = SIGTERM;  // AttemptOptions::end_signal
 };
@@ -50,15 +51,20 @@ inline constexpr std::array<int, 5> kTaskSignals = {SIGTERM, SIGINT, SIGHUP, SIG
 struct JobRunOptions {
   AttemptOptions attempt{};
   std::string detail{};  // of the job's status while it runs, for people: "Slurm job 12_3"
+  // After a failure that `retries` pays for, run_job() does not try again here but returns 75.
+  bool retries_elsewhere = false;
 };
 
+// The job with the largest of its process_counts for which so many machines suffice, else with the
+// smallest.
+TRIVET_API Job for_nodes(Job job, std::int64_t nodes);
 // The job with the starter in front of its words.
 TRIVET_API Job with_starter(Job job, const JobArray& array);
 
 // Runs a job of a unit in this process. Returns the exit code to end with:
 //
 //   0     it has completed, now or before
-//   75    it is to be started again: preempted, or out of time
+//   75    it is to be started again: preempted, out of time, or failed and retried elsewhere
 //   143   it was cancelled
 //   other it has failed for good: the job's exit code, 128 + signal, 124 for its time limit
 //
