@@ -2,12 +2,8 @@
 #include "processes/follower.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include <fmt/core.h>
@@ -18,6 +14,7 @@
 #include "evaluation/eval_plan.h"
 #include "host/loaded_plugins.h"
 #include "processes/lead_trainer.h"
+#include "processes/own_directory.h"
 #include "trivet/error.h"
 #include "trivet/os/file.h"
 #include "trivet/plugin/registry.h"
@@ -47,33 +44,6 @@ class FollowerObserver final : public TrainerObserver {
  private:
   World& world_;
   const StopSignals& signals_;
-};
-
-// Where this process writes what rank 0 writes into the run's directory. Removed at the end.
-// Outside of the run's directory, which a task would make again after rank 0 has refused and
-// removed it.
-class OwnDirectory {
- public:
-  explicit OwnDirectory(int rank) {
-    const char* const wanted = std::getenv("TMPDIR");
-    const std::filesystem::path folder = wanted != nullptr && *wanted != '\0' ? wanted : "/tmp";
-    std::string pattern = (folder / fmt::format("trivet-rank{}-XXXXXX", rank)).string();
-    if (::mkdtemp(pattern.data()) == nullptr) {
-      throw_system_error("make a directory in", folder, errno);
-    }
-    path_ = pattern;
-  }
-  ~OwnDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  OwnDirectory(const OwnDirectory&) = delete;
-  OwnDirectory& operator=(const OwnDirectory&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
 };
 
 // With the share of the data of this process, where the config says that processes have one.

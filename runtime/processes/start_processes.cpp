@@ -26,6 +26,8 @@ namespace trivet {
 namespace {
 
 constexpr double kGraceSeconds = 10;
+// The others cannot save, and one that waits for the killed one to come up would not notice.
+constexpr double kGraceAfterKill = 3;
 constexpr int kNotStarted = 127;  // as a shell has it
 // Exit codes of a run that was asked to stop (base/stop_signals.h).
 constexpr int kInterrupted = 130, kPreempted = 75;
@@ -131,7 +133,8 @@ class Processes {
       const int number = signals_.wait();
       if (number != 0 && number != SIGCHLD) stop(number);
       if (code_ == 0) continue;
-      if (steady_seconds() - failed_at_ > kGraceSeconds) signal_all(SIGKILL);
+      const double grace = code_ > kSignal ? kGraceAfterKill : kGraceSeconds;
+      if (steady_seconds() - failed_at_ > grace) signal_all(SIGKILL);
     }
     if (stops_by_ == StopsBy::same_signal || code_ == 0) return code_;
     // They got another signal than this process, or were killed.

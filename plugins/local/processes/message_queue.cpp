@@ -2,6 +2,7 @@
 #include "local/processes/message_queue.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <iterator>
 #include <string>
@@ -13,6 +14,9 @@ namespace {
 
 // To look whether others are alive costs a system call for each.
 constexpr std::uint64_t kCallsBetweenLooks = 4096;
+// Who waits without haste makes few calls.
+constexpr std::uint64_t kCallsBetweenTimes = 64;
+constexpr std::chrono::milliseconds kTimeBetweenLooks(50);
 
 std::byte* bytes_of(auto& object) {
   return reinterpret_cast<std::byte*>(&object);
@@ -59,7 +63,16 @@ void MessageQueue::progress() {
     read(rank);
   }
   calls_ += 1;
-  if (transfers_ > 0 && calls_ % kCallsBetweenLooks == 0) check_members();
+  if (transfers_ > 0 && is_time_to_look()) check_members();
+}
+
+bool MessageQueue::is_time_to_look() {
+  if (calls_ % kCallsBetweenLooks == 0) return true;
+  if (calls_ % kCallsBetweenTimes != 0) return false;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - looked_at_ < kTimeBetweenLooks) return false;
+  looked_at_ = now;
+  return true;
 }
 
 void MessageQueue::write(int to) {

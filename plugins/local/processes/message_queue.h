@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -80,6 +81,7 @@ class MessageQueue {
   void deliver(const Receiver& receiver, const Kept& message);
   void check_size(int from, const MessageHeader& header, const Receiver& receiver) const;
   void end_transfer(tv_request& request);
+  bool is_time_to_look();
   void check_members();
 
   SharedWorld& world_;
@@ -87,6 +89,7 @@ class MessageQueue {
   std::vector<Incoming> incoming_;              // by rank
   std::int64_t transfers_ = 0;                  // that have not ended
   std::uint64_t calls_ = 0;
+  std::chrono::steady_clock::time_point looked_at_{};
 };
 
 }  // namespace trivet::local
