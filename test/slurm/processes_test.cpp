@@ -137,7 +137,7 @@ TEST_CASE("slurm: a run whose node fails continues on the others, to the bytes o
   const SlurmExperiments at;
   // Two of the three nodes are left.
   cluster().command("scontrol update NodeName=n3 State=DRAIN Reason=test");
-  const std::string settings = "trainer.train_steps=80 trainer.checkpoint_interval=5 ";
+  const std::string settings = "trainer.train_steps=200 trainer.checkpoint_interval=5 ";
   const ShellResult launched =
       launch_run(at, "--xp.processes=1..8 --xp.nodes=2 --xp.retries=2 " + settings);
   INFO(launched.output);
@@ -161,7 +161,7 @@ TEST_CASE("slurm: a run whose node fails continues on the others, to the bytes o
   REQUIRE(
       run(config("lm/local.toml"), dir.path() / "one", std::string(kShards) + settings).exit_code ==
       0);
-  CHECK((weights_at(at.root / "1/1", 80) == weights_at(dir.path() / "one", 80)));
+  CHECK((weights_at(at.root / "1/1", 200) == weights_at(dir.path() / "one", 200)));
 }
 
 TEST_CASE("slurm: processes that srun does not introduce to each other are refused once",
