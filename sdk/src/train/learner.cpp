@@ -86,17 +86,19 @@ struct Learner::Impl {
   bool clips_parts = false;
 
   // Of the update that is under way; kept for their memory.
-  OptimizerSegment sum;             // value: that of a shard's parts, gradient: the store's
+  OptimizerSegment sum;             // value: that of a shard's parts, gradient: the store's; no
+                                    // value where there is one part in all, in this process
   std::optional<CanonicalSum> all;  // of the shards, where there are several
   std::vector<bool> had_gradient;   // of each parameter, in a part so far
 
-  void begin_sum();
+  void begin_sum(std::int64_t parts);
   void begin_shard();
+  void add(float factor);
   void note_gradients();
   std::vector<detail::SharedTensor> slots() const;
   std::vector<detail::SharedTensor> averages() const;
   // Of this process's parts: the sum of weighted gradients.
-  Tensor& total() { return all ? all->total() : sum.value; }
+  Tensor& total();
   [[noreturn]] void throw_not_finite(Of of, std::int64_t step);
 };
 
@@ -127,10 +129,15 @@ Learner::Impl::Impl(ParameterStore& parameters, std::vector<LearnerRule> rules,
   if (options.gradient_noise.stddev > 0) gradient_noise.emplace(store, options.gradient_noise);
 }
 
-void Learner::Impl::begin_sum() {
+void Learner::Impl::begin_sum(std::int64_t parts) {
   const MeshShards& shards = block.shards();
   had_gradient.assign(store.parameters().size(), false);
   sum.gradient = store.trainable_gradients();
+  if (shards.count() == 1 && parts == 1) {
+    all.reset();
+    sum.value = {};
+    return;
+  }
   if (shards.count() == 1) {
     all.reset();
     if (!sum.value.defined()) sum.value = Tensor::empty(store.device(), sum.gradient.shape());
@@ -141,6 +148,25 @@ void Learner::Impl::begin_sum() {
     all.emplace(store.device(), sum.gradient.shape(), shards.own_tree());
   }
   begin_shard();
+}
+
+Tensor& Learner::Impl::total() {
+  if (all) return all->total();
+  return sum.value.defined() ? sum.value : sum.gradient;
+}
+
+// sum += factor * gradient: one pass where the backend has the optimizer's kernel.
+void Learner::Impl::add(float factor) {
+  if (sum.value.defined()) {
+    tv_optim step{};
+    step.kind = TV_SGD;
+    step.lr = -1;
+    step.grad_scale = factor;
+    return optim_update(step, sum);
+  }
+  detail::apply_scalar(TV_MUL, sum.gradient, Tensor::scalar(store.device(), factor));
+  // As a sum that starts with 0: -0 becomes 0.
+  detail::apply_scalar(TV_ADD, sum.gradient, Tensor::scalar(store.device(), 0));
 }
 
 void Learner::Impl::begin_shard() {
@@ -197,7 +223,7 @@ Learner::Step::Step(Learner& learner, const LearnerStepOptions& options)
   if (options.parts < 1) throw Error("an update needs at least one batch of gradients");
   if (learner.under_way_) throw Error("an update of this learner is under way");
   NoGrad no_grad;
-  if (adds_up()) learner.impl_->begin_sum();
+  if (adds_up()) learner.impl_->begin_sum(options.parts);
   learner.under_way_ = true;
 }
 
@@ -237,12 +263,7 @@ bool Learner::Step::add_up(double weight, float scale, double loss) {
   }
   Impl& impl = *learner_.impl_;
   impl.note_gradients();
-  OptimizerSegment& sum = impl.sum;
-  tv_optim add{};
-  add.kind = TV_SGD;  // sum -= -1 * (weight * gradient): one pass where the backend has the kernel
-  add.lr = -1;
-  add.grad_scale = static_cast<float>(weight) * scale;
-  optim_update(add, sum);
+  impl.add(static_cast<float>(weight) * scale);
   sums_.weights.back() += weight;
   sums_.losses.back() += weight * loss;
   const bool ends_shard = passes_done_ % options_.parts == 0;
@@ -267,8 +288,9 @@ Learner::Step::ShardSums Learner::Step::exchange() {
   if (impl.block.is_shared()) {
     shards.sum_part(impl.total(), impl.sum.gradient);
   } else {
-    shards.sum(impl.total());
-    assign(impl.sum.gradient, impl.total());
+    Tensor& total = impl.total();
+    shards.sum(total);
+    if (&total != &impl.sum.gradient) assign(impl.sum.gradient, total);
   }
   if (!shards.has_other_processes()) return sums_;
   std::vector<std::uint8_t> flags(impl.had_gradient.begin(), impl.had_gradient.end());

@@ -81,6 +81,7 @@ Tensors values_of(const Learner::NamedTensors& tensors) {
 struct Result {
   Tensors weights, averaged, slots, averages;
   std::int64_t slot_elements = 0;
+  double norm = 0;  // of the last update's gradients
   std::string error;
 };
 
@@ -118,8 +119,8 @@ Tensors weights_of(trivet::ParameterStore& store) {
 }
 
 // "late" has no gradient in the first update, and then only one of shard 3.
-void update(Trainee& trainee, const MeshShards& shards, std::int64_t number,
-            const Options& options) {
+double update(Trainee& trainee, const MeshShards& shards, std::int64_t number,
+              const Options& options) {
   Learner::Step step = trainee.learner->begin();
   for (std::int64_t shard = shards.first(); shard < shards.first() + shards.count(); ++shard) {
     std::int64_t salt = 1000 * number + 100 * shard;
@@ -137,6 +138,7 @@ void update(Trainee& trainee, const MeshShards& shards, std::int64_t number,
     }
     step.apply_gradients(static_cast<double>(1 + shard % 3));
   }
+  return step.last_update().gradient_norm;
 }
 
 Result train(const Options& options, ProcessGroup* group) {
@@ -148,7 +150,7 @@ Result train(const Options& options, ProcessGroup* group) {
   Result result;
   try {
     for (std::int64_t number = 0; number < 3; ++number) {
-      update(*trainee, shards, number, options);
+      result.norm = update(*trainee, shards, number, options);
       if (!options.restores || number != 1) continue;
       const auto slots = trainee->learner->slots(), averages = trainee->learner->averages();
       auto next = std::make_unique<Trainee>(*device, options, shards);
@@ -201,6 +203,7 @@ void check_same(const Result& result, const Result& one) {
   CHECK((result.averaged == one.averaged));
   CHECK((result.slots == one.slots));
   CHECK((result.averages == one.averages));
+  CHECK(result.norm == one.norm);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ struct Result {
 
 // One update from the parts of the shards of this process.
 Result update(std::span<const Part> parts, ProcessGroup* group,
-              const trivet::GradientClipConfig& clip = {}) {
+              const trivet::GradientClipConfig& clip = {}, float start = 1) {
   const auto device = trivet::test::open_device("tiny/Backend");
   trivet::ParameterStore store(*device, trivet::RngKey(1));
   trivet::Scope scope(store);
@@ -69,6 +69,7 @@ Result update(std::span<const Part> parts, ProcessGroup* group,
     scope.parameter(name, {2}, {.init = {trivet::Init::constant, 1}});
   }
   store.build();
+  store.find("both")->assign(trivet::Tensor::full(*device, {2}, static_cast<double>(start)));
   std::vector<trivet::LearnerRule> rules;
   rules.push_back(
       {.optimizer = std::make_unique<Plain>(), .learning_rate = std::make_unique<One>()});
@@ -91,11 +92,11 @@ Result update(std::span<const Part> parts, ProcessGroup* group,
 }
 
 std::vector<Result> on_processes(int count, std::span<const Part> parts,
-                                 const trivet::GradientClipConfig& clip = {}) {
+                                 const trivet::GradientClipConfig& clip = {}, float start = 1) {
   trivet::test::open_device("tiny/Backend");  // loads the plugin, once
   std::vector<Result> results(static_cast<std::size_t>(count));
   trivet::test::on_ranks(count, [&](ProcessGroup& group) {
-    results[static_cast<std::size_t>(group.rank())] = update(parts, &group, clip);
+    results[static_cast<std::size_t>(group.rank())] = update(parts, &group, clip, start);
   });
   return results;
 }
@@ -112,6 +113,15 @@ TEST_CASE("all processes make the update of one, whichever of them has a gradien
   for (const int count : {2, 4}) {
     for (const Result& result : on_processes(count, parts)) CHECK((result == one));
   }
+}
+
+TEST_CASE("gradients of -0 change no weight of -0, whatever the number of processes") {
+  const Part parts[] = {{-0.0F, 1, 2}, {-0.0F, 1, 2}, {-0.0F, 1, 2}, {-0.0F, 1, 2}};
+  const auto is_negative_zero = [](const Result& result) {
+    return result.both[0] == 0 && std::signbit(result.both[0]);
+  };
+  CHECK(is_negative_zero(update(parts, nullptr, {}, -0.0F)));
+  for (const Result& result : on_processes(4, parts, {}, -0.0F)) CHECK(is_negative_zero(result));
 }
 
 TEST_CASE("an update that is bad in one process is skipped in all") {
