@@ -169,18 +169,22 @@ void DefaultTrainer::restore_all_but_input(const CheckpointReader& reader) {
 void DefaultTrainer::restore_learner(const CheckpointReader& reader) {
   const Value& state = reader.state("trainer");
   Learner& learner = *training_->learner;
-  learner.fill_slots([&](NamedTensors& slots) { reader.read_tensors("optimizer", slots); });
+  NamedTensors slots = learner.slots_to_fill();
+  reader.read_tensors("optimizer", slots);
+  learner.take_slots(slots);
+  slots.clear();
   learner.set_step(member(state, "updates").as_integer());
   learner.restart_average();  // for variables without an average in the checkpoint
   if (!has_averages(state)) return;
-  learner.fill_averages([&](const NamedTensors& all) {
-    NamedTensors averages = all;
-    if (!member(state, "ema_states").as_boolean()) {
-      std::erase_if(averages,
-                    [&](const auto& entry) { return !store_.find(entry.first)->trainable(); });
-    }
-    if (!averages.empty()) reader.read_tensors("ema", averages, OtherTensors::ignored);
-  });
+  const NamedTensors all = learner.averages_to_fill();
+  NamedTensors averages = all;
+  if (!member(state, "ema_states").as_boolean()) {
+    std::erase_if(averages,
+                  [&](const auto& entry) { return !store_.find(entry.first)->trainable(); });
+  }
+  if (averages.empty()) return;
+  reader.read_tensors("ema", averages, OtherTensors::ignored);
+  learner.take_averages(all);
 }
 
 void DefaultTrainer::restore_sums(const CheckpointReader& reader) {

@@ -90,10 +90,8 @@ Tensor SharedBlock::own_elements(const SharedTensor& tensor, const Tensor& whole
   return part_of(ops::reshape(whole, {whole.size()}), own.begin - start, own.end - start);
 }
 
-void SharedBlock::fill(const std::vector<SharedTensor>& tensors,
-                       const std::function<void(NamedTensors&)>& fill) const {
+SharedBlock::NamedTensors SharedBlock::to_fill(const std::vector<SharedTensor>& tensors) const {
   NamedTensors whole;
-  std::vector<std::pair<Tensor, Tensor>> parts;  // of the whole ones, and what they are copied to
   for (const SharedTensor& tensor : tensors) {
     if (!is_shared(tensor)) {
       whole.emplace_back(tensor.name, ops::reshape(tensor.part, tensor.shape));
@@ -102,12 +100,18 @@ void SharedBlock::fill(const std::vector<SharedTensor>& tensors,
     const Tensor copy = Tensor::zeros(store_.device(), tensor.shape, tensor.part.dtype());
     whole.emplace_back(tensor.name, copy);
     Tensor own = own_elements(tensor, copy);
-    if (!own.defined()) continue;
-    copy_into(own.mutable_view(), tensor.part);
-    parts.emplace_back(own, tensor.part);
+    if (own.defined()) copy_into(own.mutable_view(), tensor.part);
   }
-  fill(whole);
-  for (auto& [from, to] : parts) copy_into(to.mutable_view(), from);
+  return whole;
+}
+
+void SharedBlock::take(const std::vector<SharedTensor>& tensors, const NamedTensors& filled) const {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (!is_shared(tensors[i])) continue;
+    const Tensor own = own_elements(tensors[i], filled[i].second);
+    Tensor part = tensors[i].part;
+    if (own.defined()) copy_into(part.mutable_view(), own);
+  }
 }
 
 }  // namespace trivet::detail

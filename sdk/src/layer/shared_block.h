@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,9 +42,11 @@ class SharedBlock {
   // The tensors, whole. Those of shared variables are copies on the host, which a process gets that
   // `wants` them; all processes make this call. [run-thread]
   NamedTensors whole(const std::vector<SharedTensor>& tensors, bool wants) const;
-  // Calls `fill` with the tensors, whole, and keeps what it changes in them. [run-thread]
-  void fill(const std::vector<SharedTensor>& tensors,
-            const std::function<void(NamedTensors&)>& fill) const;
+  // The tensors, whole: themselves, or copies in which this process's part has its values.
+  // [run-thread]
+  NamedTensors to_fill(const std::vector<SharedTensor>& tensors) const;
+  // Keeps this process's part of `filled`, which is from to_fill() for these tensors. [run-thread]
+  void take(const std::vector<SharedTensor>& tensors, const NamedTensors& filled) const;
 
  private:
   MeshShards::Range overlap(const Parameter& variable, const MeshShards::Range& part) const;

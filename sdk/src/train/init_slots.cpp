@@ -142,8 +142,9 @@ std::size_t load_into(const NamedTensors& slots, const LoadReport& report,
 
 std::size_t load_slots(Learner& learner, const LoadReport& report, const InitLoadConfig& config) {
   const std::int64_t updates = updates_of(report.file);
-  std::size_t found = 0;
-  learner.fill_slots([&](const NamedTensors& slots) { found = load_into(slots, report, config); });
+  const NamedTensors slots = learner.slots_to_fill();
+  const std::size_t found = load_into(slots, report, config);
+  learner.take_slots(slots);
   learner.set_step(updates);
   return found;
 }

@@ -386,9 +386,14 @@ Learner::NamedTensors Learner::slots(Gets gets) const {
   return impl_->block.whole(impl_->slots(), gets == Gets::all);
 }
 
-void Learner::fill_slots(const std::function<void(NamedTensors&)>& fill) {
+Learner::NamedTensors Learner::slots_to_fill() {
   NoGrad no_grad;
-  impl_->block.fill(impl_->slots(), fill);
+  return impl_->block.to_fill(impl_->slots());
+}
+
+void Learner::take_slots(const NamedTensors& filled) {
+  NoGrad no_grad;
+  impl_->block.take(impl_->slots(), filled);
 }
 
 Learner::NamedTensors Learner::averages(Gets gets) const {
@@ -396,9 +401,14 @@ Learner::NamedTensors Learner::averages(Gets gets) const {
   return impl_->block.whole(impl_->averages(), gets == Gets::all);
 }
 
-void Learner::fill_averages(const std::function<void(NamedTensors&)>& fill) {
+Learner::NamedTensors Learner::averages_to_fill() {
   NoGrad no_grad;
-  impl_->block.fill(impl_->averages(), fill);
+  return impl_->block.to_fill(impl_->averages());
+}
+
+void Learner::take_averages(const NamedTensors& filled) {
+  NoGrad no_grad;
+  impl_->block.take(impl_->averages(), filled);
 }
 
 void Learner::restart_average() {

@@ -157,17 +157,16 @@ Result train(const Options& options, ProcessGroup* group) {
       for (const auto& parameter : next->store.parameters()) {
         parameter->assign(trainee->store.find(parameter->path())->value());
       }
-      const auto copy = [](const Learner::NamedTensors& from) {
-        return [&from](Learner::NamedTensors& into) {
-          for (std::size_t i = 0; i < into.size(); ++i) {
-            if (into[i].first != from[i].first) throw trivet::Error("another order");
-            into[i].second.assign_bytes(from[i].second.to_bytes());
-          }
-        };
+      const auto filled = [](const Learner::NamedTensors& from, Learner::NamedTensors into) {
+        for (std::size_t i = 0; i < into.size(); ++i) {
+          if (into[i].first != from[i].first) throw trivet::Error("another order");
+          into[i].second.assign_bytes(from[i].second.to_bytes());
+        }
+        return into;
       };
-      next->learner->fill_slots(copy(slots));
+      next->learner->take_slots(filled(slots, next->learner->slots_to_fill()));
       next->learner->restart_average();
-      next->learner->fill_averages(copy(averages));
+      next->learner->take_averages(filled(averages, next->learner->averages_to_fill()));
       next->learner->set_step(trainee->learner->step());
       trainee = std::move(next);
     }

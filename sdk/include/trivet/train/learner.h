@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -139,14 +138,17 @@ class TRIVET_API Learner {
   // Slots by name ("<parameter path>/<slot>"), in a fixed order, for checkpoints. Live tensors;
   // where processes share the update copies, for which all processes make this call. [run-thread]
   NamedTensors slots(Gets gets = Gets::all) const;
-  // Calls `fill` with the slots; what it writes into them is kept. [run-thread]
-  void fill_slots(const std::function<void(NamedTensors&)>& fill);
+  // The same for values from elsewhere: the live tensors, or, where processes share the update,
+  // whole copies, of which take_slots keeps this process's part. [run-thread]
+  NamedTensors slots_to_fill();
+  // `filled` is from slots_to_fill(), in its order. [run-thread]
+  void take_slots(const NamedTensors& filled);
   ParameterStore& store() const { return store_; }
 
   // The averaged weights by parameter path, as slots(); empty without ema. [run-thread]
   NamedTensors averages(Gets gets = Gets::all) const;
-  // [run-thread]
-  void fill_averages(const std::function<void(NamedTensors&)>& fill);
+  NamedTensors averages_to_fill();
+  void take_averages(const NamedTensors& filled);
   // Starts the average again at the present weights: for weights from elsewhere.
   void restart_average();
   // While it lives, the store holds the averages, and the learner the weights, bit for bit. Without
