@@ -16,6 +16,7 @@
 #include "trivet/ops.h"
 #include "trivet/os/file.h"
 #include "trivet/tape.h"
+#include "trivet/train/checkpoint.h"
 #include "trivet/train/optim_update.h"
 
 namespace trivet {
