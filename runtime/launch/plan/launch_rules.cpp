@@ -56,8 +56,8 @@ void refuse_lost_names(const SweepItems& sweep, const std::vector<JobPlan>& plan
   }
   for (const JobPlan& plan : plans) refuse_misspelled(plan, swept);
   for (const launch::SweepItem& item : sweep.items) {
-    for (const auto& swept : item.args) {
-      const std::string& name = swept.first;
+    for (const auto& arg : item.args) {
+      const std::string& name = arg.first;
       if (std::any_of(plans.begin(), plans.end(),
                       [&](const JobPlan& plan) { return plan.gets(name); })) {
         continue;

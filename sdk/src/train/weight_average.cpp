@@ -21,10 +21,10 @@ double share_kept(const EmaConfig& config, std::int64_t updates) {
 WeightAverage::WeightAverage(ParameterStore& store, const EmaConfig& config,
                              const SharedBlock& block)
     : store_(store), shared_(block), config_(config) {
-  const auto add = [&](const Tensor& block) {
+  const auto add = [&](const Tensor& weights) {
     OptimizerSegment segment;
-    segment.value = Tensor::zeros(store.device(), block.shape());
-    segment.gradient = block;
+    segment.value = Tensor::zeros(store.device(), weights.shape());
+    segment.gradient = weights;
     blocks_.push_back(std::move(segment));
   };
   add(block.values());
