@@ -46,7 +46,7 @@ std::vector<MemoryPart> process_memory(std::vector<MemoryPart> kept, const MeshC
   const std::uint64_t gradients = bytes_of(kept, "gradients"), states = bytes_of(kept, "states");
   // Those of CanonicalSum: one for each level, and one. States have those of the start, too.
   const std::uint64_t blocks = tree.arities().size() + 1;
-  // A single part of a process is added up in place.
+  // A single part of a process is added up in the memory of its gradients.
   const bool adds_up = training.gradient_accumulation > 1;
   std::uint64_t sums = own > 1 ? blocks * gradients : adds_up ? gradients : 0;
   if (shards > 1) sums += (blocks + 1) * states;

@@ -22,8 +22,8 @@ Job run_of(const Numbers& counts, std::int64_t cores_each = 1, std::int64_t gpus
   return job;
 }
 
-struct Place {
-  explicit Place(std::int64_t cores, std::int64_t gpus = 0) {
+struct Room {
+  explicit Room(std::int64_t cores, std::int64_t gpus = 0) {
     for (int cpu = 0; cpu < cores; ++cpu) machine.cpus.push_back(cpu);
     for (int gpu = 0; gpu < gpus; ++gpu) machine.gpus.push_back(std::to_string(gpu));
     limits = {.resources = machine.resources(), .jobs = 9};
@@ -41,23 +41,23 @@ struct Place {
 
 TEST_CASE("a run gets the largest of its numbers of processes that fits") {
   const Job run = run_of({1, 2, 4, 8});
-  CHECK(Place(16).choose({run}) == Numbers{8});
-  CHECK(Place(7).choose({run}) == Numbers{4});
-  CHECK(Place(1).choose({run}) == Numbers{1});
-  CHECK(Place(7).choose({run_of({1, 2, 4}, 3)}) == Numbers{2});
-  CHECK(Place(16, 3).choose({run_of({1, 2, 4}, 1, 1)}) == Numbers{2});
+  CHECK(Room(16).choose({run}) == Numbers{8});
+  CHECK(Room(7).choose({run}) == Numbers{4});
+  CHECK(Room(1).choose({run}) == Numbers{1});
+  CHECK(Room(7).choose({run_of({1, 2, 4}, 3)}) == Numbers{2});
+  CHECK(Room(16, 3).choose({run_of({1, 2, 4}, 1, 1)}) == Numbers{2});
   // It waits for its fewest.
-  CHECK(Place(1).choose({run_of({2, 4})}) == Numbers{2});
-  CHECK(Place(2).choose({run_of({4})}) == Numbers{4});
+  CHECK(Room(1).choose({run_of({2, 4})}) == Numbers{2});
+  CHECK(Room(2).choose({run_of({4})}) == Numbers{4});
 }
 
 TEST_CASE("of runs that start together, the one with the most processes gives way") {
   const Job run = run_of({1, 2, 4});
-  CHECK(Place(8).choose({run, run}) == Numbers{4, 4});
-  CHECK(Place(7).choose({run, run}) == Numbers{2, 4});
-  CHECK(Place(5).choose({run, run}) == Numbers{2, 2});
-  CHECK(Place(3).choose({run, run}) == Numbers{1, 2});
-  CHECK(Place(6).choose({run, run_of({4})}) == Numbers{2, 4});
+  CHECK(Room(8).choose({run, run}) == Numbers{4, 4});
+  CHECK(Room(7).choose({run, run}) == Numbers{2, 4});
+  CHECK(Room(5).choose({run, run}) == Numbers{2, 2});
+  CHECK(Room(3).choose({run, run}) == Numbers{1, 2});
+  CHECK(Room(6).choose({run, run_of({4})}) == Numbers{2, 4});
 }
 
 }  // namespace process_choice_test
