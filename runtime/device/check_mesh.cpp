@@ -2,13 +2,10 @@
 #include "device/check_mesh.h"
 
 #include <cstdint>
-#include <iterator>
-#include <set>
 #include <string>
 #include <utility>
 
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include "config/modes.h"
 #include "device/memory_share.h"
@@ -30,26 +27,6 @@ namespace {
                                .hint = std::move(hint)});
 }
 
-// Whether each process has all devices along mdl of its shards: it computes all blocks of them.
-bool has_whole_blocks(const MeshLayout& layout, std::int64_t processes) {
-  std::set<std::int64_t> own;
-  for (std::int64_t device = 0; device < layout.devices() / processes; ++device) {
-    own.insert(layout.shard_of(device));
-  }
-  return std::ssize(own) * processes == layout.shards();
-}
-
-void check_blocks(const ResolvedConfig& config) {
-  const MeshConfig& mesh = config.experiment.mesh;
-  if (mesh.processes == 1 || has_whole_blocks(MeshLayout(mesh), mesh.processes)) return;
-  const std::string counts = fmt::format("{}", fmt::join(training_process_counts(mesh), ", "));
-  refuse(config, "mesh.processes",
-         fmt::format("is {}, which would share the {} devices along mdl; processes share shards of "
-                     "the batch only: {}",
-                     mesh.processes, mesh.extent("mdl"), counts),
-         "set it to one of these numbers");
-}
-
 // An input gives all processes the whole batch, or each its own part.
 void check_hosts(const ResolvedConfig& config) {
   const ExperimentConfig& experiment = config.experiment;
@@ -59,20 +36,17 @@ void check_hosts(const ResolvedConfig& config) {
     refuse(config, "task.train_input.infeed_host_index",
            "is " + to_toml(*index) + ", and each process of a run has one of its own", "remove it");
   }
-  if (hosts == 1 || hosts == processes) return;
+  const MeshLayout layout(experiment.mesh);
+  const std::int64_t parts = layout.shards() / layout.shards_of(0, processes).count;
+  const bool is_of_mesh = experiment.mesh.percore_batch_size > 0 &&
+                          hosts == batch_share(experiment.mesh).num_infeed_hosts;
+  if (hosts == 1 || hosts == processes || hosts == parts || is_of_mesh) return;
   refuse(config, "task.train_input.num_infeed_hosts",
          fmt::format("is {}, and mesh.processes is {}", hosts, processes),
          "remove it: each process trains its part of the batch");
 }
 
 }  // namespace
-
-std::vector<std::int64_t> training_process_counts(const MeshConfig& mesh) {
-  const MeshLayout layout(mesh);
-  std::vector<std::int64_t> counts = layout.process_counts();
-  std::erase_if(counts, [&](std::int64_t count) { return !has_whole_blocks(layout, count); });
-  return counts;
-}
 
 void check_mesh(const ResolvedConfig& config) {
   const ExperimentConfig& experiment = config.experiment;
@@ -87,7 +61,6 @@ void check_mesh(const ResolvedConfig& config) {
            "trivet summary prints the compute and memory of each device; for a run, set the "
            "extents of other axes to 1 in mesh.ici_mesh_shape and mesh.dcn_mesh_shape");
   }
-  check_blocks(config);
   const std::int64_t shards = MeshLayout(mesh).shards(), batch = global_batch(experiment);
   check_hosts(config);
   if (batch % shards == 0) return;

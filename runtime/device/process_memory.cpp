@@ -21,8 +21,8 @@ void keep_own_part(std::vector<MemoryPart>& parts, const MeshConfig& mesh) {
   const auto elements = static_cast<std::int64_t>(weights / sizeof(float));
   if (elements == 0) return;
   // The longest is of rank 0.
-  const MeshShards shards(MeshLayout(mesh).shard_tree());
-  const std::int64_t own = shards.piece(elements, shards.total() / mesh.processes - 1).end;
+  const MeshShards whole(mesh, nullptr);
+  const std::int64_t own = whole.piece(elements, whole.pieces() / mesh.processes - 1).end;
   const auto own_of = [&](std::uint64_t bytes) {
     return static_cast<std::uint64_t>(static_cast<double>(bytes) * static_cast<double>(own) /
                                       static_cast<double>(elements));
@@ -40,7 +40,7 @@ void keep_own_part(std::vector<MemoryPart>& parts, const MeshConfig& mesh) {
 std::vector<MemoryPart> process_memory(std::vector<MemoryPart> kept, const MeshConfig& mesh,
                                        const ProcessTraining& training) {
   const MeshLayout layout(mesh);
-  const std::int64_t shards = layout.shards(), own = shards / std::min(shards, mesh.processes);
+  const std::int64_t shards = layout.shards(), own = layout.shards_of(0, mesh.processes).count;
   const auto parts = layout.shard_tree().split(own);
   const SumTree tree = own == shards || !parts ? layout.shard_tree() : parts->first;
   const std::uint64_t gradients = bytes_of(kept, "gradients"), states = bytes_of(kept, "states");
@@ -50,13 +50,13 @@ std::vector<MemoryPart> process_memory(std::vector<MemoryPart> kept, const MeshC
   const bool adds_up = training.gradient_accumulation > 1;
   std::uint64_t sums = own > 1 ? blocks * gradients : adds_up ? gradients : 0;
   if (shards > 1) sums += (blocks + 1) * states;
-  if (own < shards && training.shares_updates) keep_own_part(kept, mesh);
+  if (mesh.processes > 1 && training.shares_updates) keep_own_part(kept, mesh);
   const auto add = [&](std::string_view name, std::uint64_t bytes) {
     if (bytes > 0) kept.push_back({.name = std::string(name), .bytes = bytes, .device_bytes = 0});
   };
   add("sums", sums);
   const auto floats = static_cast<std::int64_t>(std::max(gradients, states) / sizeof(float));
-  add("exchange", MeshShards::exchange_bytes(floats, shards, shards / own));
+  add("exchange", MeshShards::exchange_bytes(floats, mesh));
   return kept;
 }
 

@@ -10,11 +10,11 @@
 
 #include "base/process_info.h"
 #include "config/modes.h"
-#include "device/memory_share.h"
 #include "evaluation/eval_plan.h"
 #include "host/loaded_plugins.h"
 #include "processes/lead_trainer.h"
 #include "processes/own_directory.h"
+#include "processes/process_task.h"
 #include "trivet/error.h"
 #include "trivet/os/file.h"
 #include "trivet/plugin/registry.h"
@@ -46,21 +46,13 @@ class FollowerObserver final : public TrainerObserver {
   const StopSignals& signals_;
 };
 
-// With the share of the data of this process, where the config says that processes have one.
-ConfigOf<Task> task_of(const ExperimentConfig& experiment, const World& world) {
-  if (infeed_hosts(experiment) == 1) return experiment.task;
-  Value value = experiment.task.to_value();
-  value.find("train_input")->set("infeed_host_index", world.rank());
-  return ConfigOf<Task>(ConfigValue::from_value(value, Task::kKind, experiment.task.path()));
-}
-
 void follow_run_in(const ResolvedConfig& config, const TrainerConfig& fields, Device& device,
                    const StopSignals& signals, World& world) {
   const ExperimentConfig& experiment = config.experiment;
   const std::string continued = broadcast_text(world, {});
   const OwnDirectory directory(world.rank());
   TaskContext task_context{device, directory.path(), continued};
-  const std::unique_ptr<Task> task = make(task_of(experiment, world), task_context);
+  const std::unique_ptr<Task> task = make(task_of_process(experiment, world.rank()), task_context);
   FollowerObserver observer(world, signals);
   TrainerContext context{.task = *task,
                          .device = device,

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <utility>
@@ -208,24 +209,88 @@ void World::take_failures() {
   }
 }
 
-void World::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
+void World::all_gather(tv_comm* comm, std::span<const std::byte> mine, std::span<std::byte> all) {
   tv_request* request = nullptr;
-  check(engine_.all_gather(comm_, mine.data(), all.data(), mine.size(), &request), "all_gather");
+  check(engine_.all_gather(comm, mine.data(), all.data(), mine.size(), &request), "all_gather");
   wait(request, "all_gather");
 }
 
-void World::all_to_all(std::span<const std::byte> mine, std::span<const std::uint64_t> to,
-                       std::span<std::byte> theirs, std::span<const std::uint64_t> from) {
+void World::all_to_all(tv_comm* comm, std::span<const std::byte> mine,
+                       std::span<const std::uint64_t> to, std::span<std::byte> theirs,
+                       std::span<const std::uint64_t> from) {
   tv_request* request = nullptr;
-  check(engine_.all_to_all(comm_, mine.data(), to.data(), theirs.data(), from.data(), &request),
+  check(engine_.all_to_all(comm, mine.data(), to.data(), theirs.data(), from.data(), &request),
         "all_to_all");
   wait(request, "all_to_all");
 }
 
-void World::broadcast(std::span<std::byte> data, int root) {
+void World::broadcast(tv_comm* comm, std::span<std::byte> data, int root) {
   tv_request* request = nullptr;
-  check(engine_.broadcast(comm_, data.data(), data.size(), root, &request), "broadcast");
+  check(engine_.broadcast(comm, data.data(), data.size(), root, &request), "broadcast");
   wait(request, "broadcast");
+}
+
+// Waits for requests as the world does: with its time limit, and its ear for failures.
+class World::Part final : public ProcessGroup {
+ public:
+  Part(World& world, tv_comm* comm, int rank, int size)
+      : world_(world), comm_(comm), rank_(rank), size_(size) {}
+  ~Part() override {
+    // After a failure a request may be outstanding.
+    if (!world_.failed_) world_.engine_.release(comm_);
+  }
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    world_.all_gather(comm_, mine, all);
+  }
+  void all_to_all(std::span<const std::byte> mine, std::span<const std::uint64_t> to,
+                  std::span<std::byte> theirs, std::span<const std::uint64_t> from) override {
+    world_.all_to_all(comm_, mine, to, theirs, from);
+  }
+  void broadcast(std::span<std::byte> data, int root) override {
+    world_.broadcast(comm_, data, root);
+  }
+  std::unique_ptr<ProcessGroup> split(int color) override {
+    return world_.split(comm_, *this, color);
+  }
+
+ private:
+  World& world_;
+  tv_comm* comm_;
+  int rank_, size_;
+};
+
+// The engine waits in its split without a time limit, so all come together first.
+std::unique_ptr<ProcessGroup> World::split(tv_comm* comm, const ProcessGroup& group, int color) {
+  std::vector<int> colors(static_cast<std::size_t>(group.size()));
+  all_gather(comm, std::as_bytes(std::span(&color, 1)), std::as_writable_bytes(std::span(colors)));
+  const auto own = colors.begin() + group.rank();
+  tv_comm* part = nullptr;
+  check(engine_.split(comm, color, group.rank(), &part), "split");
+  return std::make_unique<Part>(*this, part,
+                                static_cast<int>(std::count(colors.begin(), own, color)),
+                                static_cast<int>(std::ranges::count(colors, color)));
+}
+
+void World::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
+  all_gather(comm_, mine, all);
+}
+
+void World::all_to_all(std::span<const std::byte> mine, std::span<const std::uint64_t> to,
+                       std::span<std::byte> theirs, std::span<const std::uint64_t> from) {
+  all_to_all(comm_, mine, to, theirs, from);
+}
+
+void World::broadcast(std::span<std::byte> data, int root) {
+  broadcast(comm_, data, root);
+}
+
+std::unique_ptr<ProcessGroup> World::split(int color) {
+  return split(comm_, *this, color);
 }
 
 }  // namespace trivet

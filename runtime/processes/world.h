@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -47,6 +48,7 @@ class World final : public ProcessGroup {
   void all_to_all(std::span<const std::byte> mine, std::span<const std::uint64_t> to,
                   std::span<std::byte> theirs, std::span<const std::uint64_t> from) override;
   void broadcast(std::span<std::byte> data, int root) override;
+  std::unique_ptr<ProcessGroup> split(int color) override;
 
   struct Failure {
     std::string text;
@@ -61,6 +63,8 @@ class World final : public ProcessGroup {
   void leave(const Failure& failure) noexcept;
 
  private:
+  class Part;  // a group of some of the processes
+
   // What a rank tells rank 0: a failure, or, without text, its end in order.
   struct Notice {
     char text[1000], plugin[64], key[128];
@@ -70,6 +74,11 @@ class World final : public ProcessGroup {
   void check(tv_status status, const char* function);
   bool has_ended(tv_request*& request, const char* function);
   void wait(tv_request* request, const char* function);
+  void all_gather(tv_comm* comm, std::span<const std::byte> mine, std::span<std::byte> all);
+  void all_to_all(tv_comm* comm, std::span<const std::byte> mine, std::span<const std::uint64_t> to,
+                  std::span<std::byte> theirs, std::span<const std::uint64_t> from);
+  void broadcast(tv_comm* comm, std::span<std::byte> data, int root);
+  std::unique_ptr<ProcessGroup> split(tv_comm* comm, const ProcessGroup& group, int color);
   void poll(tv_request*& request, const char* function, double start);
   void check_notices();
   void expect_notice(int rank);

@@ -19,6 +19,7 @@
 #include "evaluation/eval_plan.h"
 #include "host/loaded_plugins.h"
 #include "processes/lead_trainer.h"
+#include "processes/process_task.h"
 #include "run/continuous_eval.h"
 #include "run/inspection.h"
 #include "run/recorded_config.h"
@@ -154,7 +155,7 @@ void RunSession::make_parts() {
   make_profile();
   TaskContext task_context{device_, directory_.path(), followed_};
   build_from_config("task", experiment_.task.origin(),
-                    [&] { task_ = make(experiment_.task, task_context); });
+                    [&] { task_ = make(task_of_process(experiment_, 0), task_context); });
   check_metric_names(request_.config, *task_, fields_);
   find_peak();
   TrainerContext trainer_context{.task = *task_,

@@ -25,10 +25,21 @@
 #include "trivet/error.h"
 #include "trivet/ops.h"
 #include "trivet/plugin/plugin_call.h"
+#include "trivet/tensor/meta_device.h"
 #include "trivet/tensor/profile.h"
 #include "trivet/train/optim_update.h"
 
 namespace trivet {
+namespace {
+
+// A meta device has no other processes, and shows the memory and work of one.
+Mesh mesh_of(const TrainerContext& context) {
+  return is_meta(context.device) ? Mesh::of_first_process(context.mesh)
+                                 : Mesh(context.mesh, context.processes);
+}
+
+}  // namespace
+
 DefaultTrainer::DefaultTrainer(Config config, TrainerContext& context)
     : DefaultTrainer(std::move(config), TrainingParts(context.task.config()), context, nullptr) {}
 
@@ -40,7 +51,7 @@ DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContex
       device_(context.device),
       observer_(context.observer),
       key_(context.key),
-      mesh_(context.mesh),
+      mesh_(mesh_of(context)),
       mesh_shards_(context.mesh, context.processes),
       batch_of_(batch_of(parts_.train_input)),
       store_(context.device, context.key) {
@@ -79,7 +90,7 @@ DefaultTrainer::~DefaultTrainer() = default;
 // The whole batch, unless the hosts that share the data are the processes.
 Shards::BatchOf DefaultTrainer::batch_of(const ConfigOf<Input>& input) const {
   const bool has_own =
-      mesh_shards_.has_other_processes() && input.fields().integer_or("num_infeed_hosts", 1) > 1;
+      mesh_shards_.group() != nullptr && input.fields().integer_or("num_infeed_hosts", 1) > 1;
   return has_own ? Shards::BatchOf::own_shards : Shards::BatchOf::all_shards;
 }
 

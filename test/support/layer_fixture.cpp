@@ -31,8 +31,8 @@ LayerFixture::LayerFixture(const std::string& backend, const ConfigOf<Layer>& co
     : LayerFixture(backend, config, 1) {}
 
 LayerFixture::LayerFixture(const std::string& backend, const ConfigOf<Layer>& config,
-                           std::int64_t mdl)
-    : mesh_(mesh_along_mdl(mdl)),
+                           std::int64_t mdl, ProcessGroup* group)
+    : mesh_(mesh_along_mdl(mdl, group)),
       device_(open_device(backend)),
       store_(std::make_unique<ParameterStore>(*device_, RngKey(7))) {
   use_plugin("nn");
@@ -68,10 +68,10 @@ Tensor LayerFixture::fprop(const Tensor& x, bool train) const {
   return layer_->fprop(x, context);
 }
 
-Mesh mesh_along_mdl(std::int64_t devices) {
+Mesh mesh_along_mdl(std::int64_t devices, ProcessGroup* group) {
   MeshConfig config;
   config.ici_mesh_shape = {1, 1, devices};
-  return Mesh(config);
+  return Mesh(config, group);
 }
 
 std::vector<float> random_values(std::int64_t n, std::uint64_t seed, double stddev) {

@@ -18,8 +18,10 @@ class LayerFixture {
  public:
   // The layer's path is "layer"; weights are drawn with seed 7.
   LayerFixture(const std::string& backend, const ConfigOf<Layer>& config);
-  // On a mesh with so many devices along mdl.
-  LayerFixture(const std::string& backend, const ConfigOf<Layer>& config, std::int64_t mdl);
+  // On a mesh with so many devices along mdl, which the processes of a group share; null: one
+  // process.
+  LayerFixture(const std::string& backend, const ConfigOf<Layer>& config, std::int64_t mdl,
+               ProcessGroup* group = nullptr);
   ~LayerFixture();
 
   Device& device() const { return *device_; }
@@ -40,7 +42,7 @@ class LayerFixture {
   std::shared_ptr<Layer> layer_;
 };
 
-Mesh mesh_along_mdl(std::int64_t devices);
+Mesh mesh_along_mdl(std::int64_t devices, ProcessGroup* group = nullptr);
 
 // Normal numbers that depend on `seed` alone.
 std::vector<float> random_values(std::int64_t n, std::uint64_t seed, double stddev = 1);

@@ -2,13 +2,18 @@
 // A trivet::ProcessGroup of threads of one process.
 #pragma once
 
+#include <algorithm>
 #include <barrier>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <numeric>
 #include <span>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "trivet/backend/process_group.h"
@@ -22,11 +27,16 @@ struct SharedRanks {
   std::barrier<> together;
   std::vector<std::span<const std::byte>> shown;
   std::vector<std::span<const std::uint64_t>> counts;
+  std::mutex mutex;
+  std::map<int, std::shared_ptr<SharedRanks>> parts;  // by color, while the ranks split
 };
 
 class ThreadGroup final : public ProcessGroup {
  public:
-  ThreadGroup(SharedRanks& shared, int rank) : shared_(shared), rank_(rank) {}
+  ThreadGroup(SharedRanks& shared, int rank)
+      : ThreadGroup(std::shared_ptr<SharedRanks>(std::shared_ptr<void>(), &shared), rank) {}
+  ThreadGroup(std::shared_ptr<SharedRanks> shared, int rank)
+      : owned_(std::move(shared)), shared_(*owned_), rank_(rank) {}
 
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(shared_.shown.size()); }
@@ -57,6 +67,24 @@ class ThreadGroup final : public ProcessGroup {
     });
   }
 
+  std::unique_ptr<ProcessGroup> split(int color) override {
+    std::vector<int> colors(shared_.shown.size());
+    all_gather(std::as_bytes(std::span(&color, 1)), std::as_writable_bytes(std::span(colors)));
+    const auto own = static_cast<int>(std::count(colors.begin(), colors.begin() + rank_, color));
+    const auto size = static_cast<int>(std::count(colors.begin(), colors.end(), color));
+    std::shared_ptr<SharedRanks> part;
+    {
+      const std::lock_guard lock(shared_.mutex);
+      std::shared_ptr<SharedRanks>& of_color = shared_.parts[color];
+      if (of_color == nullptr) of_color = std::make_shared<SharedRanks>(size);
+      part = of_color;
+    }
+    shared_.together.arrive_and_wait();
+    if (rank_ == 0) shared_.parts.clear();
+    shared_.together.arrive_and_wait();
+    return std::make_unique<ThreadGroup>(std::move(part), own);
+  }
+
  private:
   template <class Read>
   void exchange(std::span<const std::byte> mine, const Read& read) {
@@ -69,6 +97,7 @@ class ThreadGroup final : public ProcessGroup {
     if (!to.empty()) std::memcpy(to.data(), from.data(), to.size());
   }
 
+  std::shared_ptr<SharedRanks> owned_;
   SharedRanks& shared_;
   const int rank_;
 };

@@ -8,7 +8,8 @@
 
 namespace trivet::nn {
 
-// Blocks b, b + 1, .. of extent / kv_heads blocks share a head.
+// Blocks b, b + 1, .. of extent / kv_heads blocks share a head. Those of other processes may share
+// it, too, so each process adds the gradients of all.
 std::vector<Tensor> MultiHeadAttention::kv_blocks(const Tensor& whole) const {
   if (!shares_kv_heads()) return ops::split_blocks(whole, 2, heads_axis_);
   const MeshAxis sharing(heads_axis_.extent() / kv_heads_);
@@ -16,7 +17,8 @@ std::vector<Tensor> MultiHeadAttention::kv_blocks(const Tensor& whole) const {
   for (const Tensor& head : ops::split_blocks(whole, 2, MeshAxis(kv_heads_))) {
     for (Tensor& block : ops::fan_out(head, sharing)) blocks.push_back(std::move(block));
   }
-  return blocks;
+  if (!heads_axis_.is_shared()) return blocks;
+  return ops::split_blocks(ops::concat(blocks, 2), 2, heads_axis_);
 }
 
 MultiHeadAttention::HeadBlocks MultiHeadAttention::blocks_of(const Tensor& q,

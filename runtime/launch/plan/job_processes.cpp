@@ -9,8 +9,8 @@
 #include <fmt/ranges.h>
 
 #include "config/modes.h"
-#include "device/check_mesh.h"
 #include "processes/world.h"
+#include "trivet/backend/mesh_layout.h"
 #include "trivet/config/enums.h"
 
 namespace trivet {
@@ -127,7 +127,7 @@ std::optional<RangeProblem> range_problem(const JobPlan& plan, const ResolvedLau
   const std::vector<std::int64_t> counts = counts_in(range, mesh);
   if (counts.empty()) {
     return wrong(fmt::format("{}; this mesh of {} devices can be shared by {}", said,
-                             mesh.devices(), fmt::join(training_process_counts(mesh), ", ")),
+                             mesh.devices(), fmt::join(MeshLayout(mesh).process_counts(), ", ")),
                  "a range with one of these numbers");
   }
   if (counts.size() == 1 || !plan.orchestrator_starts_replicas) return std::nullopt;
@@ -165,7 +165,7 @@ JobProcesses processes_of(const JobPlan& plan, const ResolvedLaunch& launch,
 }
 
 std::vector<std::int64_t> counts_in(const IntegerRange& range, const MeshConfig& mesh) {
-  std::vector<std::int64_t> counts = training_process_counts(mesh);
+  std::vector<std::int64_t> counts = MeshLayout(mesh).process_counts();
   std::erase_if(counts, [&](std::int64_t count) { return !range.contains(count); });
   return counts;
 }

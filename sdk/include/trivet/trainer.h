@@ -323,9 +323,9 @@ class TRIVET_API Trainer : public Object {
   // Whether train() trains the shards of TrainerContext::mesh (trivet/backend/mesh_layout.h), each
   // with its part of a batch. Of several processes (TrainerContext::processes) each trains its own
   // shards (trivet/tensor/mesh_shards.h) from the whole batch, and then all have the same weights;
-  // all are called in the same way. Its model may split work over the devices along mdl
-  // (Scope::mesh). Default: false; a run on a mesh of several shards, or of several devices along
-  // mdl, is then refused. [run-thread]
+  // all are called in the same way. Its model may split work over the devices along mdl, which
+  // processes may share (Scope::mesh). Default: false; a run on a mesh of several shards, or of
+  // several devices along mdl, is then refused. [run-thread]
   virtual bool trains_shards() const;
   // Whether each of several processes makes a part of an update, and has slots and averages of this
   // part alone (Learner::can_share); of the present stage. Default: false. [run-thread]

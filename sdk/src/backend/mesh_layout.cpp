@@ -21,7 +21,7 @@ MeshLayout::MeshLayout(const MeshConfig& mesh) {
     for (std::size_t i = 0; i < shape->size(); ++i) {
       Digit digit{.axis = mesh.mesh_axis_names.at(i), .extent = (*shape)[i]};
       digit.is_batch = std::ranges::find(kBatchAxes, digit.axis) != kBatchAxes.end();
-      digit.is_summed = digit.is_batch || digit.axis == "mdl";
+      digit.is_summed = digit.is_batch || digit.axis == kBlockAxis;
       devices_ *= digit.extent;
       if (digit.is_batch) batch_extents.push_back(digit.extent);
       digits_.push_back(digit);
@@ -78,6 +78,29 @@ bool MeshLayout::can_share(std::int64_t processes) const {
     rest = 1;
   }
   return rest == 1;
+}
+
+std::int64_t MeshLayout::first_device(std::int64_t rank, std::int64_t processes) const {
+  if (!can_share(processes)) {
+    throw Error(std::to_string(processes) + " processes cannot share the " +
+                std::to_string(devices_) + " devices of the mesh");
+  }
+  if (rank < 0 || rank >= processes) {
+    throw Error(std::to_string(processes) + " processes have none of rank " + std::to_string(rank));
+  }
+  return rank * (devices_ / processes);
+}
+
+// The devices of a process are a box: the first and the last one have the ends of each run.
+MeshLayout::Run MeshLayout::shards_of(std::int64_t rank, std::int64_t processes) const {
+  const std::int64_t device = first_device(rank, processes), first = shard_of(device);
+  return {first, shard_of(device + devices_ / processes - 1) - first + 1};
+}
+
+MeshLayout::Run MeshLayout::coordinates_of(std::int64_t rank, std::int64_t processes,
+                                           std::string_view axis) const {
+  const std::int64_t device = first_device(rank, processes), first = coordinate(device, axis);
+  return {first, coordinate(device + devices_ / processes - 1, axis) - first + 1};
 }
 
 std::vector<std::int64_t> MeshLayout::process_counts() const {

@@ -46,7 +46,7 @@ SharedBlock::NamedTensors SharedBlock::whole(const std::vector<SharedTensor>& te
                                              bool wants) const {
   std::vector<std::uint8_t> all(1, wants ? 1 : 0);
   if (is_shared_) {
-    ProcessGroup& group = *shards_.group();
+    ProcessGroup& group = *shards_.all();
     all.resize(static_cast<std::size_t>(group.size()));
     const std::uint8_t own = wants ? 1 : 0;
     group.all_gather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
@@ -61,7 +61,7 @@ SharedBlock::NamedTensors SharedBlock::whole(const std::vector<SharedTensor>& te
 
 Tensor SharedBlock::gathered(const SharedTensor& tensor,
                              const std::vector<std::uint8_t>& wants) const {
-  ProcessGroup& group = *shards_.group();
+  ProcessGroup& group = *shards_.all();
   const std::vector<std::byte> own = tensor.part.to_bytes();
   const std::size_t bytes = size_of(tensor.part.dtype());
   std::vector<std::byte> mine;

@@ -18,10 +18,14 @@ void share_vjp(Vjp& v) {
 // A scalar whose gradient for its input is known.
 constexpr OpDef kShare{"linear_cross_entropy", share_vjp};
 
-// Adds in the tree of an axis.
+Tensor sum_of_processes(const Tensor& own, const MeshAxis& axis) {
+  return ops::sum_blocks(std::span(&own, 1), axis.of_processes());
+}
+
+// Adds in the tree of an axis, as far as its blocks are of this process.
 class TensorSum {
  public:
-  explicit TensorSum(const MeshAxis& axis) : fold_(axis.tree()) {}
+  explicit TensorSum(const MeshAxis& axis) : fold_(axis.own_tree()) {}
 
   void add(Tensor block) {
     auto total = fold_.add(std::move(block),
@@ -52,6 +56,23 @@ void merge(Exponentials& a, const Exponentials& b) {
   a.sum = ops::add(ops::mul(a.sum, ops::exp(ops::sub(a.top, top))),
                    ops::mul(b.sum, ops::exp(ops::sub(b.top, top))));
   a.top = top;
+}
+
+// Of the classes of all processes, from those of this one.
+Exponentials merge_processes(const Exponentials& own, const MeshAxis& axis) {
+  const MeshAxis processes = axis.of_processes();
+  if (!processes.is_split()) return own;
+  const std::int64_t rows = own.top.dim(0);
+  const Tensor pair = ops::concat(std::vector{own.top, own.sum}, 1);
+  const Tensor pairs = ops::gather_blocks(std::span(&pair, 1), 0, processes);
+  TreeFold<Exponentials> fold(processes.tree());
+  Exponentials all;
+  for (std::int64_t begin = 0; begin < pairs.dim(0); begin += rows) {
+    const Tensor theirs = ops::slice(pairs, 0, begin, begin + rows);
+    Exponentials next{ops::slice(theirs, 1, 0, 1), ops::slice(theirs, 1, 1, 2)};
+    if (auto merged = fold.add(std::move(next), merge)) all = *std::move(merged);
+  }
+  return all;
 }
 
 // Where the target of each row is in a block [rows]; the first class for that of another block.
@@ -98,16 +119,17 @@ class BlockLoss {
         dw_(w.size()) {}
 
   std::int64_t classes() const { return n_ * axis_.extent(); }
+  std::int64_t own_classes() const { return n_ * axis_.count(); }
   Tensor& dw(std::size_t block) { return dw_[block]; }
 
   // Loss of the rows [rows] of a chunk. Where asked for, writes the gradient of the sum of weight *
-  // loss into dh and adds it to those of dw that are tensors.
+  // loss by the classes of this process into dh and adds it to those of dw that are tensors.
   Tensor chunk(const Tensor& h, const Tensor& targets, const Tensor& weight, const Tensor& dh) {
     const bool backward =
         dh.defined() || std::ranges::any_of(dw_, [](const Tensor& t) { return t.defined(); });
     const Shape column{h.dim(0), 1};
     std::vector<BlockLogits> blocks;
-    TreeFold<Exponentials> fold(axis_.tree());
+    TreeFold<Exponentials> fold(axis_.own_tree());
     Exponentials all;
     TensorSum target(axis_);
     for (std::size_t i = 0; i < w_.size(); ++i) {
@@ -123,8 +145,10 @@ class BlockLoss {
       if (backward) block.exps = exps;
       if (auto merged = fold.add(block.exponentials, merge)) all = *std::move(merged);
     }
+    all = merge_processes(all, axis_);
     const Tensor log_sum = ops::log(all.sum);
-    Tensor picked = ops::sub(ops::reshape(target.total(), column), all.top);
+    const Tensor wanted = sum_of_processes(target.total(), axis_);
+    Tensor picked = ops::sub(ops::reshape(wanted, column), all.top);
     if (smoothing() > 0) {
       picked = ops::add(ops::mul(picked, 1 - smoothing()),
                         ops::mul(mean_of(blocks, all.top), smoothing()));
@@ -170,7 +194,7 @@ class BlockLoss {
       const Tensor below = ops::sub(block.exponentials.top, top);
       sum.add(ops::add(block.total, ops::mul(below, static_cast<float>(n_))));
     }
-    return ops::mul(sum.total(), 1 / static_cast<float>(classes()));
+    return ops::mul(sum_of_processes(sum.total(), axis_), 1 / static_cast<float>(classes()));
   }
 
   // `gradient` is that of the rows' losses and `scale` that of the sum of exp(x - top), [rows, 1].
@@ -290,10 +314,11 @@ ops::LinearCrossEntropy ops::linear_cross_entropy(const Tensor& h, std::span<con
       detail::copy_into(slice(per_row, 0, begin, end).view(), part);
     }
     loss = sum(mul(per_row, line));
+    if (wants_dh) dh = sum_of_processes(dh, axis);
   }
   device.set_flop_count(flops);
   device.count_flops(2.0 * products * static_cast<double>(rows.size()) *
-                     static_cast<double>(h.dim(-1) * blocks.classes()));
+                     static_cast<double>(h.dim(-1) * blocks.own_classes()));
   // The first share is the loss, the others are 0; all have gradients of their own.
   if (dh.defined()) record(kShare, {flat}, loss, {dh});
   for (std::size_t i = 0; i < weights.size(); ++i) {

@@ -3,9 +3,16 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <string>
+#include <tuple>
 #include <utility>
 
+#include "tensor/axis_processes.h"
 #include "trivet/backend/mesh.h"
+#include "trivet/backend/mesh_layout.h"
+#include "trivet/backend/process_group.h"
+#include "trivet/error.h"
 
 namespace trivet {
 namespace {
@@ -18,11 +25,44 @@ std::int64_t extent_at(const std::vector<std::int64_t>& shape, std::size_t axis)
   return axis < shape.size() ? shape[axis] : 1;
 }
 
+// The first has the blocks of a process, the second is over what they give.
+std::pair<SumTree, SumTree> parts_of(const SumTree& tree, std::int64_t processes) {
+  const auto parts =
+      tree.size() % processes == 0 ? tree.split(tree.size() / processes) : std::nullopt;
+  if (parts) return *parts;
+  throw Error(std::to_string(processes) + " processes cannot share the " +
+              std::to_string(tree.size()) + " devices along an axis");
+}
+
 }  // namespace
 
 MeshAxis::MeshAxis(std::int64_t extent) : MeshAxis(axis_tree(1, extent)) {}
 
-MeshAxis::MeshAxis(SumTree tree) : tree_(std::move(tree)), extent_(tree_.size()) {}
+MeshAxis::MeshAxis(SumTree tree) : tree_(std::move(tree)), own_tree_(tree_) {}
+
+MeshAxis::MeshAxis(const SumTree& tree, std::shared_ptr<ProcessGroup> group) : MeshAxis(tree) {
+  if (group->size() == 1) return;
+  auto parts = parts_of(tree, group->size());
+  own_tree_ = std::move(parts.first);
+  process_tree_ = std::move(parts.second);
+  first_ = group->rank() * count();
+  processes_ = std::make_shared<detail::AxisProcesses>(std::move(group), process_tree_);
+}
+
+MeshAxis MeshAxis::of_first_process(const SumTree& tree, std::int64_t processes) {
+  MeshAxis axis(tree);
+  std::tie(axis.own_tree_, axis.process_tree_) = parts_of(tree, processes);
+  return axis;
+}
+
+MeshAxis MeshAxis::of_processes() const {
+  MeshAxis axis(process_tree_);
+  axis.own_tree_ = SumTree();
+  axis.process_tree_ = process_tree_;
+  axis.first_ = first_ / count();
+  axis.processes_ = processes_;
+  return axis;
+}
 
 Mesh::Mesh() : Mesh(MeshConfig()) {}
 
@@ -31,6 +71,33 @@ Mesh::Mesh(const MeshConfig& mesh) : names_(mesh.mesh_axis_names) {
     axes_.emplace_back(
         axis_tree(extent_at(mesh.dcn_mesh_shape, i), extent_at(mesh.ici_mesh_shape, i)));
   }
+}
+
+Mesh::Mesh(const MeshConfig& mesh, ProcessGroup* group) : Mesh(mesh) {
+  if (group == nullptr || group->size() == 1) return;
+  const MeshLayout layout(mesh);
+  const std::int64_t rank = group->rank(), processes = group->size();
+  const MeshLayout::Run own = layout.coordinates_of(rank, processes, MeshLayout::kBlockAxis);
+  MeshAxis* const blocks = find(MeshLayout::kBlockAxis);
+  if (blocks == nullptr || own.count == blocks->extent()) return;
+  const MeshLayout::Run shards = layout.shards_of(rank, processes);
+  *blocks = MeshAxis(blocks->tree(), group->split(static_cast<int>(shards.first)));
+}
+
+Mesh Mesh::of_first_process(const MeshConfig& mesh) {
+  Mesh paper(mesh);
+  const MeshLayout::Run own =
+      MeshLayout(mesh).coordinates_of(0, mesh.processes, MeshLayout::kBlockAxis);
+  MeshAxis* const blocks = paper.find(MeshLayout::kBlockAxis);
+  if (blocks != nullptr) {
+    *blocks = MeshAxis::of_first_process(blocks->tree(), blocks->extent() / own.count);
+  }
+  return paper;
+}
+
+MeshAxis* Mesh::find(std::string_view name) {
+  const auto found = std::ranges::find(names_, name);
+  return found == names_.end() ? nullptr : &axes_[static_cast<std::size_t>(found - names_.begin())];
 }
 
 const MeshAxis& Mesh::axis(std::string_view name) const {

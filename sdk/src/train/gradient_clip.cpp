@@ -80,15 +80,15 @@ GradientClip::Norms GradientClip::clip_variables() {
 }
 
 double GradientClip::norm_of_all(Of of) {
-  if (of == Of::update && block_.shards().total() > 1) return norm_of_pieces();
+  if (of == Of::update && block_.shards().pieces() > 1) return norm_of_pieces();
   sum_of_squares(total_square_, store_.trainable_gradients());
   return std::sqrt(static_cast<double>(total_square_.to_host<float>().front()));
 }
 
 double GradientClip::norm_of_pieces() {
   const MeshShards& shards = block_.shards();
-  const std::int64_t first = block_.is_shared() ? shards.first() : 0;
-  const std::int64_t count = block_.is_shared() ? shards.count() : shards.total();
+  const std::int64_t first = block_.is_shared() ? shards.first_piece() : 0;
+  const std::int64_t count = block_.is_shared() ? shards.piece_count() : shards.pieces();
   if (!piece_squares_.defined()) piece_squares_ = Tensor::zeros(store_.device(), {count});
   for (std::int64_t i = 0; i < count; ++i) {
     const MeshShards::Range piece = shards.piece(block_.size(), first + i);
@@ -98,7 +98,7 @@ double GradientClip::norm_of_pieces() {
   }
   std::vector<double> squares;
   for (const float square : piece_squares_.to_host<float>()) squares.push_back(square);
-  if (block_.is_shared()) squares = shards.gather(squares);
+  if (block_.is_shared()) squares = shards.gather_pieces(squares);
   return std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
 }
 
@@ -132,9 +132,9 @@ std::string GradientClip::first_not_finite(Of of) {
   std::size_t first = 0;
   while (first < norms.size() && std::isfinite(norms[first])) ++first;
   if (of == Of::update && block_.is_shared()) {
-    const std::vector<double> own(static_cast<std::size_t>(block_.shards().count()),
+    const std::vector<double> own(static_cast<std::size_t>(block_.shards().piece_count()),
                                   static_cast<double>(first));
-    first = static_cast<std::size_t>(std::ranges::min(block_.shards().gather(own)));
+    first = static_cast<std::size_t>(std::ranges::min(block_.shards().gather_pieces(own)));
   }
   return first < variables_.size() ? variables_[first].parameter->path() : "";
 }

@@ -108,8 +108,8 @@ Learner::Impl::Impl(ParameterStore& parameters, std::vector<LearnerRule> rules,
       can_share(is_elementwise(rules, options) &&
                 MeshShards::is_cut(parameters.trainable_values().size())),
       block(parameters, shards,
-            can_share && shards.has_other_processes() ? detail::SharedBlock::Kind::shared
-                                                      : detail::SharedBlock::Kind::whole),
+            can_share && shards.all() != nullptr ? detail::SharedBlock::Kind::shared
+                                                 : detail::SharedBlock::Kind::whole),
       clip(parameters, options.clip, block),
       skips(options.skip_bad_updates),
       clips_parts(options.clip.each_part) {
@@ -292,7 +292,7 @@ Learner::Step::ShardSums Learner::Step::exchange() {
     shards.sum(total);
     if (&total != &impl.sum.gradient) assign(impl.sum.gradient, total);
   }
-  if (!shards.has_other_processes()) return sums_;
+  if (shards.group() == nullptr) return sums_;
   std::vector<std::uint8_t> flags(impl.had_gradient.begin(), impl.had_gradient.end());
   flags.push_back(bad_ ? 1 : 0);
   shards.any(flags);

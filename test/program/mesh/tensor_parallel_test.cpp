@@ -96,19 +96,40 @@ TEST_CASE("a vocabulary that alone is split has the losses and samples of the wh
   CHECK(samples[1] == samples[0]);
 }
 
-TEST_CASE("shards of split layers have the same bytes for any number of processes and threads") {
+TEST_CASE("split layers have the same bytes for any number of processes and threads") {
   const TempDir dir;
-  const auto bytes = [&](const std::string& name, const std::string& more) {
-    train(dir.path() / name,
-          "mesh.ici_mesh_shape=[2,1,2] task.model.dropout=0.1 trainer.train_steps=6 "
-          "trainer.gradient_clip.global_norm=0.5 " +
-              more);
-    return bytes_of(dir.path() / name);
+  int runs = 0;
+  const auto bytes = [&](const std::string& mesh, const std::string& more) {
+    const fs::path workdir = dir.path() / std::to_string(++runs);
+    train(workdir, mesh +
+                       " task.model.dropout=0.1 trainer.train_steps=6 "
+                       "trainer.gradient_clip.global_norm=0.5 "
+                       "'task.model.sharding.w_vd=[\"mdl\",\"data\"]' " +
+                       more);
+    return bytes_of(workdir);
   };
-  const std::string one = bytes("one", "runtime.threads=1");
-  CHECK((bytes("two", "runtime.threads=1 --processes 2") == one));
-  CHECK((bytes("threads", "runtime.threads=2") == one));
-  CHECK((bytes("both", "runtime.threads=2 --processes 2") == one));
+  const std::string both = "mesh.ici_mesh_shape=[2,1,2]";
+  const std::string one = bytes(both, "runtime.threads=1");
+  CHECK((bytes(both, "runtime.threads=2") == one));
+  CHECK((bytes(both, "runtime.threads=2 --processes 2") == one));
+  CHECK((bytes(both, "runtime.threads=1 --processes 4") == one));
+  // The first axis is shared first.
+  const std::string swapped = "'mesh.mesh_axis_names=[\"mdl\",\"data\"]' mesh.ici_mesh_shape=[2,2]";
+  const std::string whole = bytes(swapped, "runtime.threads=1");
+  CHECK((bytes(swapped, "runtime.threads=1 --processes 2") == whole));
+  // Processes with the same shards read the same rows.
+  CHECK((bytes(swapped,
+               "runtime.threads=1 --processes 4 task.train_input.batch_size=4 "
+               "task.train_input.num_infeed_hosts=2") == whole));
+  CHECK((bytes(swapped,
+               "runtime.threads=1 --processes 4 mesh.percore_batch_size=2 "
+               "task.train_input.batch_size=2 task.train_input.num_infeed_hosts=4") == whole));
+  // Fewer keys and values than devices, and slices.
+  const std::string slices =
+      "mesh.ici_mesh_shape=[1,1,2] mesh.dcn_mesh_shape=[1,1,2] task.model.num_kv_heads=2 ";
+  const std::string four = bytes(slices, "runtime.threads=1");
+  CHECK((bytes(slices, "runtime.threads=1 --processes 2") == four));
+  CHECK((bytes(slices, "runtime.threads=1 --processes 4") == four));
 }
 
 TEST_CASE("a checkpoint is whole, and another mesh continues with it") {
@@ -197,11 +218,10 @@ TEST_CASE("a split that cannot be is refused before a directory is made") {
       {mdl(2) + "'task.model.sharding.w_emh=[\"data\",-1,\"mdl\"]'",
        "task.model.sharding.w_emh: is not used: no layer has experts that can be split"},
       {mdl(2) + "'task.model.sharding.a_bld=[\"data\",-1,\"mdl\"]'", "a_bld"},
-      {"mesh.ici_mesh_shape=[2,1,2] mesh.processes=4",
-       "mesh.processes: is 4, which would share the 2 devices along mdl; processes share shards of "
-       "the batch only: 1, 2"},
-      {"'mesh.mesh_axis_names=[\"mdl\",\"data\"]' mesh.ici_mesh_shape=[2,2] mesh.processes=2",
-       "processes share shards of the batch only: 1"},
+      {"mesh.ici_mesh_shape=[2,1,2] mesh.processes=3",
+       "mesh.processes: is 3; this mesh of 4 devices can be shared by 1, 2, 4"},
+      {"mesh.ici_mesh_shape=[2,1,2] mesh.processes=4 task.train_input.num_infeed_hosts=8",
+       "task.train_input.num_infeed_hosts: is 8, and mesh.processes is 4"},
       {"'mesh.mesh_axis_names=[\"stage\",\"data\"]' mesh.ici_mesh_shape=[2,1]",
        "mesh: has 2 devices along stage, but a run trains meshes of replica, data, data_expert and "
        "mdl only"},

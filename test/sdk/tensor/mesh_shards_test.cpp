@@ -61,6 +61,15 @@ std::vector<std::uint32_t> bits_of(const Tensor& tensor) {
   return bits;
 }
 
+// Zero but for the part of this process.
+std::vector<std::uint32_t> own_bits(const Tensor& block, const MeshShards& shards) {
+  std::vector<std::uint32_t> bits = bits_of(block);
+  const MeshShards::Range own = shards.own_part(block.size());
+  std::fill(bits.begin(), bits.begin() + own.begin, 0U);
+  std::fill(bits.begin() + own.end, bits.end(), 0U);
+  return bits;
+}
+
 }  // namespace
 
 TEST_CASE("a sum over processes has the bits of one process, for lengths of all kinds") {
@@ -124,28 +133,41 @@ TEST_CASE("the pieces of shards cover a block, and those of a process are one pa
 }
 
 TEST_CASE("parts of a sum are those of the sum, and come together again") {
-  // The last of 64 pieces of 16,400 elements are empty.
-  for (const auto& [shards_in_all, length] : {std::pair(8, 40'003), {8, 40'960}, {64, 16'400}}) {
+  struct Case {
+    MeshConfig mesh;
+    std::int64_t length;
+  };
+  MeshConfig swapped = mesh_of({4, 2});
+  swapped.mesh_axis_names = {"mdl", "data"};
+  // The last of 64 pieces of 16,400 elements are empty. Along mdl processes have the same shards.
+  const Case cases[] = {{mesh_of({8, 1, 1}), 40'003},
+                        {mesh_of({8, 1, 1}), 40'960},
+                        {mesh_of({64, 1, 1}), 16'400},
+                        {mesh_of({2, 2, 2}), 40'003},
+                        {mesh_of({1, 2, 4}), 40'960},
+                        {mesh_of({1, 1, 8}), 16'400},
+                        {swapped, 40'003}};
+  for (const auto& [mesh, length] : cases) {
     const auto device = trivet::test::open_device("tiny/Backend");
-    const MeshConfig mesh = mesh_of({shards_in_all, 1, 1});
     const auto expected = bits_of(sum_of(*device, MeshShards(mesh, nullptr), length));
-    for (const int count : {2, 8}) {
+    for (const int count : {2, 4, 8}) {
       std::vector<std::vector<std::uint32_t>> parts(static_cast<std::size_t>(count)), all(parts);
-      on_ranks(count, [&, length = length](ProcessGroup& group) {
+      on_ranks(count, [&, &mesh = mesh, length = length](ProcessGroup& group) {
         const auto own_device = trivet::test::open_device("tiny/Backend");
         const MeshShards shards(mesh, &group);
+        const Tensor own = sum_of(*own_device, shards, length);
         Tensor block = Tensor::zeros(*own_device, {length});
-        shards.sum_part(sum_of(*own_device, shards, length), block);
+        shards.sum_part(own, block);
         const auto rank = static_cast<std::size_t>(group.rank());
-        parts[rank] = bits_of(block);
+        // Of a sum of several processes only the own part is written.
+        parts[rank] = shards.group() != nullptr ? bits_of(block) : own_bits(block, shards);
         shards.gather_parts(block);
         all[rank] = bits_of(block);
       });
-      CAPTURE(shards_in_all, length, count);
+      CAPTURE(mesh.ici_mesh_shape, length, count);
       std::vector<std::uint32_t> joined(static_cast<std::size_t>(length));
       for (std::size_t rank = 0; rank < parts.size(); ++rank) {
         CHECK((all[rank] == expected));
-        // Only its own part is written.
         for (std::size_t i = 0; i < joined.size(); ++i) joined[i] |= parts[rank][i];
       }
       CHECK((joined == expected));
@@ -189,7 +211,10 @@ TEST_CASE("one process has all shards, and a wrong number of processes or values
   CHECK(alone.total() == 6);
   CHECK(alone.count() == 6);
   CHECK(alone.first() == 0);
-  CHECK_FALSE(alone.has_other_processes());
+  CHECK(alone.pieces() == 6);
+  CHECK(alone.piece_count() == 6);
+  CHECK(alone.all() == nullptr);
+  CHECK(alone.group() == nullptr);
   const double numbers[] = {1, 2, 3, 4, 5, 6};
   CHECK(alone.gather(numbers) == std::vector<double>(std::begin(numbers), std::end(numbers)));
   CHECK_THROWS_AS(alone.gather(std::span(numbers).first(5)), trivet::Error);
@@ -197,7 +222,7 @@ TEST_CASE("one process has all shards, and a wrong number of processes or values
   SharedRanks shared(3);
   ThreadGroup group(shared, 0);
   CHECK_THROWS_WITH(MeshShards(mesh_of({4, 1, 1}), &group),
-                    "3 processes cannot share the 4 shards of the mesh");
+                    "3 processes cannot share the 4 devices of the mesh");
   // Two of three neighbors are no part of a sum from left to right.
   CHECK_FALSE(trivet::SumTree(std::vector<std::int64_t>{6}).split(4));
   CHECK(trivet::SumTree(std::vector<std::int64_t>{6}).split(2));

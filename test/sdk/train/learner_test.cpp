@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 
 #include "support/plugins.h"
+#include "trivet/backend/mesh.h"
 #include "trivet/error.h"
 #include "trivet/layer/scope.h"
 #include "trivet/train/learner_options.h"
@@ -21,6 +22,12 @@ using trivet::OptimizerSegment;
 using trivet::OptimizerStep;
 using trivet::Parameter;
 using trivet::RngKey;
+
+trivet::MeshShards shards_of(std::int64_t count) {
+  trivet::MeshConfig mesh;
+  mesh.ici_mesh_shape = {count, 1, 1};
+  return {mesh, nullptr};
+}
 
 // Records its arguments, and takes plain steps: w -= lr * scale * g.
 class Recorder final : public trivet::Optimizer {
@@ -250,15 +257,14 @@ TEST_CASE_METHOD(Fixture, "shards are added by halves, and the parts of one from
     return fixture.value("c")[0];
   };
   CHECK(c_after(4, {}) == 1 - 0.5F * 0.25F);
-  CHECK(c_after(1, trivet::MeshShards(trivet::SumTree(std::vector<std::int64_t>{4}))) == 1);
+  CHECK(c_after(1, shards_of(4)) == 1);
   // Two shards of two parts are the same halves.
-  CHECK(c_after(2, trivet::MeshShards(trivet::SumTree(std::vector<std::int64_t>{2}))) == 1);
+  CHECK(c_after(2, shards_of(2)) == 1);
 }
 
 TEST_CASE_METHOD(Fixture, "shards count by their weights, update after update") {
   for (const std::int64_t count : {1, 3, 6}) {
-    trivet::Learner learner =
-        this->learner(trivet::MeshShards(trivet::SumTree(std::vector<std::int64_t>{count})));
+    trivet::Learner learner = this->learner(shards_of(count));
     for (int round = 0; round < 2; ++round) {
       const float before = value("c")[1];
       const double rate = learner.learning_rate();

@@ -22,6 +22,10 @@ namespace trivet {
 
 class TRIVET_API MeshLayout {
  public:
+  // Along this axis devices have the same shard, and blocks of what layers compute
+  // (trivet/tensor/mesh_axis.h).
+  static constexpr std::string_view kBlockAxis = "mdl";
+
   // Shapes and axes of the mesh must be valid (MeshConfig::validate).
   explicit MeshLayout(const MeshConfig& mesh);
 
@@ -42,7 +46,18 @@ class TRIVET_API MeshLayout {
   // All that can, ascending.
   std::vector<std::int64_t> process_counts() const;
 
+  struct Run {
+    std::int64_t first = 0, count = 1;
+    bool operator==(const Run&) const = default;
+  };
+  // The shards of the devices of a process, and their coordinates along an axis. Both throw Error
+  // unless the processes can share the devices and 0 <= rank < processes.
+  Run shards_of(std::int64_t rank, std::int64_t processes) const;
+  Run coordinates_of(std::int64_t rank, std::int64_t processes, std::string_view axis) const;
+
  private:
+  std::int64_t first_device(std::int64_t rank, std::int64_t processes) const;
+
   // One axis within a slice, or over slices.
   struct Digit {
     std::string axis;

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,6 +35,10 @@ class TRIVET_API ProcessGroup {
                           std::span<std::byte> theirs, std::span<const std::uint64_t> from) = 0;
   // The data of the rank `root` become those of all. [run-thread]
   virtual void broadcast(std::span<std::byte> data, int root) = 0;
+
+  // The group of those that give the same color, which is at least 0, in the order of their ranks.
+  // It ends before this one. [run-thread]
+  virtual std::unique_ptr<ProcessGroup> split(int color) = 0;
 };
 
 // The text of each process, in the order of ranks. [run-thread]

@@ -4,6 +4,11 @@
 // order. All are differentiable, and all sums, those of gradients too, are made by
 // MeshAxis::tree(). Over one device each of them gives back what it gets.
 //
+// Where several processes share the axis, whole tensors are equal in all of them: x of fan_out and
+// split_blocks and their gradients, the results of sum_blocks, gather_blocks and
+// linear_cross_entropy and theirs. All processes make the same calls, in the backward pass too.
+// Throws RunError where another process is gone.
+//
 // Two products whose inner dimension is split, with one sum in each direction (Shoeybi et al. 2019,
 // Megatron-LM).
 //
@@ -38,6 +43,7 @@ Tensor sum_blocks(std::span<const Tensor> blocks, const MeshAxis& axis);
 Tensor gather_blocks(std::span<const Tensor> blocks, int dim, const MeshAxis& axis);
 
 // The blocks along `dim`, whose extent must be a multiple of the axis'. They share memory with x.
+// The gradient of x has those of the blocks of all processes.
 std::vector<Tensor> split_blocks(const Tensor& x, int dim, const MeshAxis& axis);
 
 // linear_cross_entropy (trivet/ops.h) with a block of the classes on each device: block b of n

@@ -12,7 +12,8 @@
 
 namespace trivet {
 
-struct MeshConfig;  // trivet/backend/mesh.h
+struct MeshConfig;   // trivet/backend/mesh.h
+class ProcessGroup;  // trivet/backend/process_group.h
 
 class TRIVET_API Mesh {
  public:
@@ -20,6 +21,12 @@ class TRIVET_API Mesh {
   Mesh();
   // The config must be valid (MeshConfig::validate).
   explicit Mesh(const MeshConfig& mesh);
+  // As seen by this process of the group of all that share the mesh, which must outlive this; null:
+  // this process is alone. All processes make this call. Throws Error for a group that cannot share
+  // it (MeshLayout::can_share).
+  Mesh(const MeshConfig& mesh, ProcessGroup* group);
+  // As seen by the first of mesh.processes, without the others (MeshAxis::of_first_process).
+  static Mesh of_first_process(const MeshConfig& mesh);
 
   // In the order of mesh.mesh_axis_names.
   const std::vector<std::string>& axis_names() const { return names_; }
@@ -27,6 +34,8 @@ class TRIVET_API Mesh {
   const MeshAxis& axis(std::string_view name) const;
 
  private:
+  MeshAxis* find(std::string_view name);
+
   std::vector<std::string> names_;
   std::vector<MeshAxis> axes_;
 };

@@ -3,9 +3,10 @@
 // trains, and sums over those of all processes. A sum has the same bits for any number of them: a
 // process adds its own by own_tree(), which is a part of tree(), and `sum` adds the rest.
 //
-// A long block of floats has a piece for each shard: equal parts of a multiple of 16 elements, the
-// last ones shorter or empty. A process owns the pieces of its shards, which are one part of the
-// block (the optimizer states of ZeRO, Rajbhandari et al. 2020, are partitioned so).
+// A long block of floats has a piece for each device of the mesh, in their order: equal parts of a
+// multiple of 16 elements, the last ones shorter or empty. A process owns the pieces of its
+// devices, which are one part of the block (the optimizer states of ZeRO, Rajbhandari et al. 2020,
+// are partitioned so).
 #pragma once
 
 #include <cstdint>
@@ -22,14 +23,17 @@ namespace trivet {
 struct MeshConfig;   // trivet/backend/mesh.h
 class ProcessGroup;  // trivet/backend/process_group.h
 
+namespace detail {
+class PartGather;
+class ProcessSum;
+}  // namespace detail
+
 class TRIVET_API MeshShards {
  public:
   MeshShards() = default;  // one shard
-  // All shards in one process.
-  explicit MeshShards(const SumTree& tree) : tree_(tree), own_tree_(tree) {}
-  // This process's of the group, which must outlive this; null: this process is alone. Throws Error
-  // for a group whose size does not divide the shards so that each process has a subtree of
-  // tree().
+  // This process's of the group of all that share the mesh, which must outlive this; null: this
+  // process is alone. All processes make this call. Throws Error for a group that cannot share it
+  // (MeshLayout::can_share).
   MeshShards(const MeshConfig& mesh, ProcessGroup* group);
 
   std::int64_t total() const { return tree_.size(); }
@@ -38,50 +42,59 @@ class TRIVET_API MeshShards {
   std::int64_t count() const { return own_tree_.size(); }
   const SumTree& tree() const { return tree_; }
   const SumTree& own_tree() const { return own_tree_; }
-  bool has_other_processes() const { return group_ != nullptr; }
-  // Null without others.
-  ProcessGroup* group() const { return group_; }
+  // All processes that share the mesh; null: this one is alone.
+  ProcessGroup* all() const { return all_; }
+  // Of them those with the same blocks (trivet/tensor/mesh_axis.h) as this one, which have all
+  // shards between them; null: this process has all shards.
+  ProcessGroup* group() const { return group_.get(); }
 
   struct Range {
     std::int64_t begin = 0, end = 0;  // elements
     std::int64_t size() const { return end - begin; }
     bool operator==(const Range&) const = default;
   };
-  // The piece of a shard, of a block of so many elements.
-  Range piece(std::int64_t elements, std::int64_t shard) const;
-  // Those of all shards of this process, or of the process of another rank.
-  Range own_part(std::int64_t elements) const;
+  std::int64_t pieces() const { return pieces_; }
+  // Of this process: the pieces first_piece(), first_piece() + 1, ...
+  std::int64_t first_piece() const { return first_piece_; }
+  std::int64_t piece_count() const { return piece_count_; }
+  // A piece of a block of so many elements.
+  Range piece(std::int64_t elements, std::int64_t index) const;
+  // All pieces of this process, or of the process of a rank of all().
+  Range own_part(std::int64_t elements) const { return part_of(elements, own_rank()); }
   Range part_of(std::int64_t elements, std::int64_t rank) const;
   // Whether processes add up parts of a block of so many elements. Of a shorter one each process
   // adds up all.
   static bool is_cut(std::int64_t elements);
 
   // `own`, f32 and contiguous, is the sum of this process's shards by own_tree(), and becomes that
-  // of all by tree(). Every process makes this call and the next four. [run-thread]
+  // of all by tree(). Every process makes this call and the next five. [run-thread]
   void sum(Tensor& own) const;
   // The same sum; `out`, a block as long as `own`, gets own_part() of it. [run-thread]
   void sum_part(const Tensor& own, Tensor& out) const;
-  // `block` gets the own_part() of each other process. [run-thread]
+  // `block` gets the own_part() of each other process of all(). [run-thread]
   void gather_parts(Tensor& block) const;
   // From a number for each shard of this process those of all shards, in their order.
   // [run-thread]
   std::vector<double> gather(std::span<const double> own) const;
-  // What these exchanges of so many elements take of a process's memory, and keep.
-  static std::uint64_t exchange_bytes(std::int64_t elements, std::int64_t shards,
-                                      std::int64_t processes);
+  // The same for pieces.
+  std::vector<double> gather_pieces(std::span<const double> own) const;
+  // What these exchanges of so many elements take of the memory of each of so many processes, and
+  // keep.
+  static std::uint64_t exchange_bytes(std::int64_t elements, const MeshConfig& mesh);
   // The i-th flag becomes 1 where it is not 0 on any process. [run-thread]
   void any(std::span<std::uint8_t> flags) const;
 
  private:
+  std::int64_t own_rank() const { return first_piece_ / piece_count_; }
+
   SumTree tree_, own_tree_;
-  SumTree processes_;  // over what own_tree() gives
   std::int64_t first_ = 0;
-  ProcessGroup* group_ = nullptr;
-  // What the calls exchange, kept for its memory.
-  struct Buffers {
-    std::vector<float> rows, all;
-  };
-  std::shared_ptr<Buffers> buffers_;  // null without others
+  std::int64_t pieces_ = 1, first_piece_ = 0, piece_count_ = 1;
+  ProcessGroup* all_ = nullptr;
+  std::shared_ptr<ProcessGroup> group_;
+  std::vector<std::int64_t> group_ranks_;      // of its processes in all_
+  std::shared_ptr<detail::ProcessSum> sums_;   // over group_, of what own_tree() gives
+  std::shared_ptr<detail::PartGather> parts_;  // over all_
 };
 
 }  // namespace trivet

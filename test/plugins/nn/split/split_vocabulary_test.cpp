@@ -61,8 +61,9 @@ std::vector<HeadCase> heads() {
 }
 
 struct HeadFixture : LayerFixture {
-  HeadFixture(const std::string& backend, const ConfigOf<Layer>& config, std::int64_t mdl)
-      : LayerFixture(backend, config, mdl) {
+  HeadFixture(const std::string& backend, const ConfigOf<Layer>& config, std::int64_t mdl,
+              ProcessGroup* group = nullptr)
+      : LayerFixture(backend, config, mdl, group) {
     if (store().find("layer/b") != nullptr) set("b", random_values(kClasses, 9));
   }
 
@@ -145,7 +146,11 @@ TEST_CASE("a head of classes in blocks computes what the whole one does") {
         INFO(head.name << " on " << backend << ", devices: " << mdl << ", training: " << train);
         const HeadFixture split(backend, head.config, mdl);
         CHECK(split.store().parameters().front()->blocks() == mdl);
-        check_equal(split.compute(train), whole);
+        const Computed one = split.compute(train);
+        check_equal(one, whole);
+        check_processes(mdl, one, [&](ProcessGroup& group) {
+          return HeadFixture(backend, head.config, mdl, &group).compute(train);
+        });
       }
     }
   }

@@ -2,15 +2,25 @@
 #include "plugins/nn/split/splits.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include <catch2/catch.hpp>
 
+#include "support/thread_group.h"
+#include "trivet/backend/mesh.h"
+#include "trivet/backend/mesh_layout.h"
 #include "trivet/ops.h"
 #include "trivet/tape.h"
 
 namespace trivet::test {
 namespace {
+
+std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
+  std::vector<std::uint32_t> bits;
+  for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
+  return bits;
+}
 
 double norm_of(const std::vector<float>& values) {
   double sum = 0;
@@ -28,8 +38,9 @@ double relative_error(const std::vector<float>& got, const std::vector<float>& w
 
 }  // namespace
 
-Computed compute(const SplitCase& layer, const std::string& backend, std::int64_t mdl) {
-  LayerFixture fixture(backend, layer.config, mdl);
+Computed compute(const SplitCase& layer, const std::string& backend, std::int64_t mdl,
+                 ProcessGroup* group) {
+  LayerFixture fixture(backend, layer.config, mdl, group);
   std::uint64_t seed = 60;
   for (const auto& parameter : fixture.store().parameters()) {
     const std::string path = parameter->path().substr(std::string("layer/").size());
@@ -71,12 +82,36 @@ void check_equal(const Computed& split, const Computed& whole, double tolerance)
   }
 }
 
+void check_processes(std::int64_t mdl, const Computed& one,
+                     const std::function<Computed(ProcessGroup&)>& compute) {
+  MeshConfig mesh;
+  mesh.ici_mesh_shape = {1, 1, mdl};
+  for (const std::int64_t processes : MeshLayout(mesh).process_counts()) {
+    if (processes == 1) continue;
+    std::vector<Computed> found(static_cast<std::size_t>(processes));
+    on_ranks(static_cast<int>(processes), [&](ProcessGroup& group) {
+      found[static_cast<std::size_t>(group.rank())] = compute(group);
+    });
+    for (const Computed& computed : found) {
+      INFO("processes: " << processes);
+      CHECK((bits_of(computed.y) == bits_of(one.y)));
+      for (const auto& [path, gradient] : one.gradients) {
+        INFO(path);
+        CHECK((bits_of(computed.gradients.at(path)) == bits_of(gradient)));
+      }
+    }
+  }
+}
+
 void check_split(const SplitCase& layer, const std::string& backend,
                  const std::vector<std::int64_t>& devices) {
   const Computed whole = compute(layer, backend, 1);
   for (const std::int64_t mdl : devices) {
     INFO(layer.name << " on " << backend << ", devices: " << mdl);
-    check_equal(compute(layer, backend, mdl), whole);
+    const Computed one = compute(layer, backend, mdl);
+    check_equal(one, whole);
+    check_processes(mdl, one,
+                    [&](ProcessGroup& group) { return compute(layer, backend, mdl, &group); });
   }
 }
 

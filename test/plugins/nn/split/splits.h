@@ -26,14 +26,21 @@ struct SplitCase {
   bool train = false;
 };
 
-// Variables that are not "w" are drawn, as they start at 0 or 1.
-Computed compute(const SplitCase& layer, const std::string& backend, std::int64_t mdl);
+// Variables that are not "w" are drawn, as they start at 0 or 1. The processes of a group share the
+// devices along mdl; null: one process.
+Computed compute(const SplitCase& layer, const std::string& backend, std::int64_t mdl,
+                 ProcessGroup* group = nullptr);
 
 // Fails the test where an output or gradient differs by more than a rounding error from that of one
 // device: `tolerance` is of |a - b| / |b|, as l2 norms.
 void check_equal(const Computed& split, const Computed& whole, double tolerance = 2e-5);
 
-// Compares these numbers of devices with one.
+// All numbers of processes that can share the devices along mdl compute the bits of one process.
+void check_processes(std::int64_t mdl, const Computed& one,
+                     const std::function<Computed(ProcessGroup&)>& compute);
+
+// Compares these numbers of devices with one, and all processes that can share the devices with one
+// process, whose bits they have.
 void check_split(const SplitCase& layer, const std::string& backend,
                  const std::vector<std::int64_t>& devices);
 

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/axis_processes.h"
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "tensor/host_block.h"
+#include "tensor/packing.h"
+#include "trivet/backend/process_group.h"
+
+namespace trivet::detail {
+namespace {
+
+// Of a contiguous tensor that the host sees.
+std::span<const std::byte> bytes_of(const Tensor& x) {
+  return {static_cast<const std::byte*>(x.view().data), x.bytes()};
+}
+
+}  // namespace
+
+AxisProcesses::AxisProcesses(std::shared_ptr<ProcessGroup> group, const SumTree& tree)
+    : group_(std::move(group)), sums_(*group_, tree, std::make_shared<ExchangeBuffers>()) {}
+
+Tensor AxisProcesses::sum(const Tensor& own) {
+  Tensor total = Tensor::empty(own.device(), own.shape());
+  const bool is_direct = own.device().host_visible();
+  const std::vector<float> copy = is_direct ? std::vector<float>() : own.to_host<float>();
+  HostBlock block(total);
+  sums_.whole(is_direct ? own.span<float>() : std::span(copy), block.values());
+  block.assign();
+  return total;
+}
+
+void AxisProcesses::gather(const Tensor& own, int dim, Tensor& whole) {
+  const auto processes = static_cast<std::size_t>(group_->size());
+  std::size_t outer = 1;
+  for (int i = 0; i < dim; ++i) outer *= static_cast<std::size_t>(own.dim(i));
+  const Tensor mine = packed(own);
+  const bool is_direct = own.device().host_visible();
+  const std::vector<std::byte> copy = is_direct ? std::vector<std::byte>() : mine.to_bytes();
+  const std::span<const std::byte> from = is_direct ? bytes_of(mine) : std::span(copy);
+  std::vector<std::byte> to_copy(is_direct ? 0 : whole.bytes());
+  const std::span<std::byte> to =
+      is_direct ? std::span(static_cast<std::byte*>(whole.mutable_view().data), whole.bytes())
+                : std::span(to_copy);
+  if (outer == 1) {
+    group_->all_gather(from, to);
+  } else {
+    if (rows_.size() < to.size()) rows_.resize(to.size());
+    group_->all_gather(from, std::span(rows_).first(to.size()));
+    const std::size_t line = from.size() / outer;
+    for (std::size_t i = 0; line > 0 && i < outer * processes; ++i) {
+      const std::size_t rank = i % processes, row = i / processes;
+      std::memcpy(&to[i * line], &rows_[(rank * outer + row) * line], line);
+    }
+  }
+  if (!is_direct) whole.assign_bytes(to);
+}
+
+}  // namespace trivet::detail

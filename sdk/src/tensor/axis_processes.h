@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// AxisProcesses: the processes that share an axis of a mesh (trivet/tensor/mesh_axis.h), and what
+// they exchange.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "tensor/process_sum.h"
+#include "trivet/tensor.h"
+
+namespace trivet::detail {
+
+class AxisProcesses {
+ public:
+  // `tree` is the order in which what the processes have is added.
+  AxisProcesses(std::shared_ptr<ProcessGroup> group, const SumTree& tree);
+
+  // The sum of what the processes have, f32 and contiguous. [run-thread]
+  Tensor sum(const Tensor& own);
+  // `whole` gets what the processes have along a dimension, of equal shapes, in the order of ranks.
+  // It is contiguous. [run-thread]
+  void gather(const Tensor& own, int dim, Tensor& whole);
+
+ private:
+  std::shared_ptr<ProcessGroup> group_;
+  ProcessSum sums_;
+  std::vector<std::byte> rows_;
+};
+
+}  // namespace trivet::detail

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums of floats over the processes of a group, whole or in parts, and how parts come together.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "trivet/backend/sum_tree.h"
+
+namespace trivet {
+
+class ProcessGroup;  // trivet/backend/process_group.h
+
+namespace detail {
+
+// What is exchanged, kept for its memory, which only grows.
+struct ExchangeBuffers {
+  std::vector<float> packed, rows, all;
+};
+
+class PartGather {
+ public:
+  // The group must outlive this.
+  PartGather(ProcessGroup& group, std::shared_ptr<ExchangeBuffers> buffers)
+      : group_(group), buffers_(std::move(buffers)) {}
+
+  // `all` gets the parts of all processes: `length` floats each, of which the last ones may have
+  // fewer. That of this process may be in `all`.
+  void gather(std::span<const float> own, std::int64_t length, std::span<float> all);
+
+ private:
+  ProcessGroup& group_;
+  std::shared_ptr<ExchangeBuffers> buffers_;
+};
+
+// Adds in the order of a tree.
+class ProcessSum {
+ public:
+  // A tree of as many values as the group has processes. The group must outlive this.
+  ProcessSum(ProcessGroup& group, SumTree tree, std::shared_ptr<ExchangeBuffers> buffers)
+      : group_(group),
+        tree_(std::move(tree)),
+        buffers_(std::move(buffers)),
+        parts_(group, buffers_) {}
+
+  // Whether each process adds a part of so many floats; of fewer each adds all: one exchange of
+  // everything takes less time than two of parts.
+  static bool is_cut(std::int64_t floats) { return floats > 16'384; }
+
+  // Each process gets the sum. `in` and `out` may be the same.
+  void whole(std::span<const float> in, std::span<float> out);
+  struct Part {
+    std::size_t begin = 0, size = 0;
+  };
+  // parts[r] of `in` is that of rank r; `out` gets the sum of this process's part.
+  void part(std::span<const float> in, std::span<const Part> parts, std::span<float> out);
+
+ private:
+  ProcessGroup& group_;
+  SumTree tree_;
+  std::shared_ptr<ExchangeBuffers> buffers_;
+  PartGather parts_;
+};
+
+}  // namespace detail
+}  // namespace trivet
