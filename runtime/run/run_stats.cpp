@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/run_stats.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace trivet {
@@ -8,6 +10,13 @@ namespace {
 
 double rate(double amount, double per) {
   return per > 0 ? amount / per : 0;
+}
+
+double shortest_increase(const std::vector<double>& before, const std::vector<double>& now) {
+  if (before.size() != now.size() || now.empty()) return 0;
+  double shortest = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < now.size(); ++i) shortest = std::min(shortest, now[i] - before[i]);
+  return shortest;
 }
 
 }  // namespace
@@ -41,10 +50,19 @@ double RunStats::process_count() const {
   return static_cast<double>(std::max<std::size_t>(1, processes_.waited_seconds.size()));
 }
 
+void RunStats::set_processes(Processes processes) {
+  exchange_seconds_ += shortest_increase(processes_.waited_seconds, processes.waited_seconds);
+  processes_ = std::move(processes);
+}
+
 RunStats::Mark RunStats::mark() const {
   ProcessUsage usage = process_usage();
   if (process_count() > 1) usage.cpu_seconds = processes_.cpu_seconds;
-  return {steady_seconds(), usage, device_.memory().backend_allocations, processes_.waited_seconds};
+  return {.time = steady_seconds(),
+          .usage = usage,
+          .allocations = device_.memory().backend_allocations,
+          .waited_seconds = processes_.waited_seconds,
+          .exchange_seconds = exchange_seconds_};
 }
 
 void RunStats::add_since(const Mark& start, TrainingCost& cost) const {
@@ -57,6 +75,7 @@ void RunStats::add_since(const Mark& start, TrainingCost& cost) const {
     const double before = rank < start.waited_seconds.size() ? start.waited_seconds[rank] : 0;
     cost.waited_seconds[rank] += end.waited_seconds[rank] - before;
   }
+  cost.exchange_seconds += end.exchange_seconds - start.exchange_seconds;
   cost.backend_allocations += static_cast<std::int64_t>(end.allocations - start.allocations);
 }
 

@@ -22,6 +22,7 @@ struct TrainingCost {
   std::int64_t page_faults = 0;
   std::int64_t backend_allocations = 0;
   std::vector<double> waited_seconds{};  // of each of several processes, inside of steps for others
+  double exchange_seconds = 0;  // transfers: in each step the shortest wait, of the last to come
 
   double examples_per_second() const;  // 0 if nothing was measured
   double examples_per_cpu_second() const;
@@ -46,7 +47,7 @@ class RunStats {
   // Of this process's device; see TrainingCost.
   void set_peak_flops(double peak) { device_peak_flops_ = peak; }
   // Before every step of a run of several, which do equal work: FLOPs are those of all.
-  void set_processes(Processes processes) { processes_ = std::move(processes); }
+  void set_processes(Processes processes);
   void begin_training();
   void end_training();
   void on_step(std::int64_t examples, std::int64_t tokens = 0);
@@ -69,6 +70,7 @@ class RunStats {
     ProcessUsage usage;
     std::uint64_t allocations = 0;
     std::vector<double> waited_seconds;
+    double exchange_seconds = 0;
   };
   double process_count() const;
   Mark mark() const;
@@ -76,6 +78,7 @@ class RunStats {
 
   const Device& device_;
   Processes processes_;
+  double exchange_seconds_ = 0;
   double device_peak_flops_ = 0;
   std::int64_t steps_ = 0, examples_ = 0, tokens_ = 0;
   double model_flops_ = 0;

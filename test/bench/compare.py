@@ -45,10 +45,10 @@ MODELS = {
 }
 
 
-def write_tokens(file):
+def write_tokens(file, vocabulary=VOCABULARY, length=LENGTH):
     """Ids as nanoGPT stores them. Their meaning does not matter for speed."""
     draw = random.Random(1)
-    array("H", (draw.randrange(VOCABULARY) for _ in range(200 * LENGTH + 1))).tofile(file.open("wb"))
+    array("H", (draw.randrange(vocabulary) for _ in range(200 * length + 1))).tofile(file.open("wb"))
 
 
 def peers():

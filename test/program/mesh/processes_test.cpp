@@ -3,9 +3,11 @@
 // changes no byte, and what ends one of them ends the run.
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <sstream>
 #include <thread>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
@@ -171,7 +173,13 @@ TEST_CASE("a process that fails alone is named, and a summary has costs of each 
   const auto local = config("vision/local.toml");
   const fs::path workdir = dir.path() / "run";
   REQUIRE(run(local, workdir, words).exit_code == 0);
-  CHECK(json_of(workdir / "summary.json").at("waited_seconds").size() == 2);
+  const auto summary = json_of(workdir / "summary.json");
+  const auto waited = summary.at("waited_seconds").get<std::vector<double>>();
+  REQUIRE(waited.size() == 2);
+  const double exchange = summary.at("exchange_seconds");
+  CHECK(exchange > 0);
+  CHECK(exchange <= std::min(waited[0], waited[1]) * (1 + 1e-9));
+  CHECK(summary.at("measured_seconds") > 0.0);
   // Only process 1 makes a directory there.
   const ShellResult failed = run(local, dir.path() / "bad", words, "TMPDIR=/nowhere ");
   INFO(failed.output);
