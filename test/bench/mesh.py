@@ -155,7 +155,7 @@ def show(model, best):
 
 
 def compare_sums(program):
-    # What Open MPI's mpirun is asked for by words that MPICH's does not know.
+    # As words of mpirun these would be Open MPI's alone, and MPICH's would refuse them.
     environment = {**os.environ, "OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_rmaps_base_oversubscribe": "1",
                    "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     print("\nsums in the order of the mesh, goal: at most 1.05 of MPI_Allreduce", flush=True)
@@ -168,11 +168,11 @@ def parse(words=None):
     parser.add_argument("--trivet", required=True)
     parser.add_argument("--source", required=True)
     parser.add_argument("--sum-bench", help="compares sums with those of MPI; without it they are left out")
-    parser.add_argument("--model", action="append", choices=[*MODELS, "none"], help="default: lm and 10m")
+    parser.add_argument("--model", action="append", choices=[*MODELS, "none"], help="may be repeated; none: only sums; default: lm")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--collective", default="")
     options = parser.parse_args(words)
-    options.model = [name for name in options.model or ["lm", "10m"] if name != "none"]
+    options.model = [name for name in options.model or ["lm"] if name != "none"]
     return options
 
 

@@ -5,6 +5,8 @@
 //
 //   mpirun -n 2 --bind-to none sum_bench [ROUNDS]
 
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 
 #include <algorithm>
