@@ -123,13 +123,12 @@ std::uint64_t MeshShards::exchange_bytes(std::int64_t elements, const MeshConfig
   if (mesh.processes == 1) return 0;
   const MeshLayout layout(mesh);
   const std::int64_t group = layout.shards() / layout.shards_of(0, mesh.processes).count;
-  if (!is_cut(elements)) return static_cast<std::uint64_t>(elements * group) * sizeof(float);
-  const std::int64_t all = piece_length(elements, layout.devices()) * layout.devices();
-  const std::int64_t part = all / mesh.processes;
-  std::int64_t floats = group * part;
-  if (group > 1 && group < mesh.processes) floats += group * part;  // packed to be sent
-  if (all != elements) floats += all;
-  return static_cast<std::uint64_t>(floats) * sizeof(float);
+  const std::int64_t part =
+      piece_length(elements, layout.devices()) * (layout.devices() / mesh.processes);
+  const std::size_t floats = detail::ProcessSum::buffer_floats(
+      static_cast<std::size_t>(elements), static_cast<std::size_t>(group),
+      static_cast<std::size_t>(mesh.processes), static_cast<std::size_t>(part));
+  return floats * sizeof(float);
 }
 
 std::vector<double> MeshShards::gather(std::span<const double> own) const {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of floats over the processes of a group, whole or in parts, and how parts come together.
+// Long blocks are exchanged in segments.
 #pragma once
 
 #include <cstddef>
@@ -33,6 +34,8 @@ class PartGather {
   void gather(std::span<const float> own, std::int64_t length, std::span<float> all);
 
  private:
+  void exchange(std::span<const float> mine, std::span<float> theirs);
+
   ProcessGroup& group_;
   std::shared_ptr<ExchangeBuffers> buffers_;
 };
@@ -56,10 +59,19 @@ class ProcessSum {
   struct Part {
     std::size_t begin = 0, size = 0;
   };
-  // parts[r] of `in` is that of rank r; `out` gets the sum of this process's part.
+  // parts[r] of `in` is that of rank r; `out`, which may be that of this process, gets its sum.
   void part(std::span<const float> in, std::span<const Part> parts, std::span<float> out);
 
+  // What the buffers grow to for blocks of so many elements, of which each process owns `part`:
+  // sums over a group, and gathers over all processes.
+  static std::size_t buffer_floats(std::size_t elements, std::size_t group, std::size_t processes,
+                                   std::size_t part);
+
  private:
+  void whole_segment(std::span<const float> in, std::span<float> out);
+  std::span<const float> joined(std::span<const float> first, std::span<const float> next,
+                                std::size_t capacity);
+
   ProcessGroup& group_;
   SumTree tree_;
   std::shared_ptr<ExchangeBuffers> buffers_;

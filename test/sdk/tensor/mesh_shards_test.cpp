@@ -79,7 +79,8 @@ TEST_CASE("a sum over processes has the bits of one process, for lengths of all 
   };
   const Case cases[] = {{{8, 1, 1}, {2, 4, 8}}, {{2, 6, 1}, {2, 6}}, {{3, 2, 1}, {3, 6}}};
   for (const auto& [mesh, counts] : cases) {
-    for (const std::int64_t length : {1, 7, 16'384, 16'385, 40'003}) {
+    // The last one is exchanged in several segments.
+    for (const std::int64_t length : {1, 7, 16'384, 16'385, 40'003, 600'001}) {
       const auto device = trivet::test::open_device("tiny/Backend");
       const auto expected = bits_of(sum_of(*device, MeshShards(mesh_of(mesh), nullptr), length));
       for (const int count : counts) {
@@ -146,7 +147,10 @@ TEST_CASE("parts of a sum are those of the sum, and come together again") {
                         {mesh_of({2, 2, 2}), 40'003},
                         {mesh_of({1, 2, 4}), 40'960},
                         {mesh_of({1, 1, 8}), 16'400},
-                        {swapped, 40'003}};
+                        {swapped, 40'003},
+                        // In several segments.
+                        {mesh_of({8, 1, 1}), 1'200'001},
+                        {mesh_of({2, 2, 2}), 1'200'001}};
   for (const auto& [mesh, length] : cases) {
     const auto device = trivet::test::open_device("tiny/Backend");
     const auto expected = bits_of(sum_of(*device, MeshShards(mesh, nullptr), length));
