@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/process_info.h"
+#include "device/step_exchanges.h"
 
 namespace trivet {
 namespace {
@@ -12,6 +13,10 @@ namespace {
 constexpr std::uint64_t kBytes[] = {std::uint64_t{4} << 10, std::uint64_t{1} << 20,
                                     std::uint64_t{16} << 20};
 constexpr int kRepetitions = 8;
+
+std::int64_t messages_of(std::uint64_t bytes, std::int64_t processes) {
+  return processes - 1 + gather_messages(bytes / static_cast<std::uint64_t>(processes), processes);
+}
 
 }  // namespace
 
@@ -34,6 +39,18 @@ std::vector<ExchangeSpeed> exchange_speeds(World& world) {
     speeds.push_back({.bytes = buffer.size(), .seconds = shortest});
   }
   return speeds;
+}
+
+Network network_of(const std::vector<ExchangeSpeed>& speeds, std::int64_t processes) {
+  const ExchangeSpeed &shortest = speeds.front(), &longest = speeds.back();
+  Network network;
+  network.latency = shortest.seconds / static_cast<double>(messages_of(shortest.bytes, processes));
+  const double waits = network.latency * static_cast<double>(messages_of(longest.bytes, processes));
+  // Each process sends all but its own share, twice.
+  const auto sent = static_cast<double>(2 * longest.bytes / static_cast<std::uint64_t>(processes) *
+                                        static_cast<std::uint64_t>(processes - 1));
+  network.bandwidth = sent / (waits < longest.seconds ? longest.seconds - waits : longest.seconds);
+  return network;
 }
 
 }  // namespace trivet

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "device/network.h"
 #include "processes/world.h"
 
 namespace trivet {
@@ -18,5 +19,10 @@ struct ExchangeSpeed {
 // other (all_to_all), and gets all shares (all_gather). All processes make the call. Throws as
 // World's calls.
 std::vector<ExchangeSpeed> exchange_speeds(World& world);
+
+// The network for which step_exchanges predicts these times, of at least two processes: its latency
+// is the time of the shortest buffer, shared by its messages, and its bandwidth explains the rest
+// of the time of the longest.
+Network network_of(const std::vector<ExchangeSpeed>& speeds, std::int64_t processes);
 
 }  // namespace trivet

@@ -10,6 +10,7 @@
 
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/state_value.h"
+#include "device/step_exchanges.h"
 #include "trivet/config/json.h"
 
 namespace trivet {
@@ -137,6 +138,8 @@ void follow(Trainer& trainer, World& world, double timeout) {
     }
   }
 }
+
+static_assert(sizeof(StepRecord) == kStepRecordBytes);
 
 std::vector<StepRecord> exchange_records(World& world, const StepRecord& mine) {
   std::vector<StepRecord> all(static_cast<std::size_t>(world.size()));

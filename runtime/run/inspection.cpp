@@ -130,6 +130,7 @@ class Inspector {
   enum class Batches { first, all };
   Logs evaluate_sets(Batches batches);
   void name_numbers();
+  ExchangedTensors exchanged_tensors();
 
   const ResolvedConfig& config_;
   const TrainerConfig& fields_;
@@ -171,6 +172,7 @@ void Inspector::look() {
   if (result_.abstract && result_.trained) {
     result_.memory_parts = memory_parts(*trainer_, result_.mesh);
     result_.shares_updates = trainer_->shares_updates();
+    result_.exchanged = exchanged_tensors();
   }
 }
 
@@ -298,6 +300,20 @@ void Inspector::name_numbers() {
   add_names(names.evaluation, evaluate_sets(Batches::all));
 }
 
+ExchangedTensors Inspector::exchanged_tensors() {
+  ParameterStore& store = trainer_->parameters();
+  // As the learner of the default trainer has it.
+  const bool bounds_norm = fields_.gradient_norm_upper_bound > 0 || fields_.recovery_max_trials > 0;
+  const GradientClipConfig& clip = fields_.gradient_clip;
+  return {.gradients = store.trainable_values().size(),
+          .states = store.states().size(),
+          .variables = std::ssize(store.parameters()),
+          .shares_updates = trainer_->shares_updates(),
+          .needs_norm = bounds_norm || clip.each_part || clip.global_norm > 0,
+          .reads_own_rows = infeed_hosts(config_.experiment) > 1,
+          .counts_tokens = observer_.tokens() > 0};
+}
+
 std::string names_of(const std::vector<std::string>& paths) {
   std::string text;
   for (std::size_t i = 0; i < std::min(paths.size(), kMostNames); ++i) {
@@ -348,6 +364,7 @@ std::vector<Inspection> inspect(const ResolvedConfig& config, const InspectOptio
                                           .shares_updates = seen.shares_updates});
     seen.process_memory.push_back(
         {.name = "step", .bytes = step_bytes(config, fields, seen), .device_bytes = 0});
+    seen.exchanges = step_exchanges(seen.mesh, seen.exchanged);
   } while (stages.size() < stages.front().stages);
   return stages;
 }

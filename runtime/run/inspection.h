@@ -17,6 +17,7 @@
 
 #include "config/resolver.h"
 #include "device/memory_share.h"
+#include "device/step_exchanges.h"
 #include "run/metric_uses.h"
 #include "trivet/extensions/expected_initial_loss.h"
 #include "trivet/layer/layer_trace.h"
@@ -62,6 +63,9 @@ struct Inspection {
   bool shares_updates = false;  // as Trainer::shares_updates
   // Of each process, with its step; empty on a mesh that no run trains.
   std::vector<MemoryPart> process_memory;
+  // What each of several processes sends to others in a step; empty on a mesh that no run trains.
+  ExchangedTensors exchanged;
+  std::vector<Exchange> exchanges;
 };
 
 // A training step of all devices. Zero if the task counts no tokens or nothing was trained.

@@ -116,13 +116,17 @@ int measure_exchange(const tv_collective& engine, const std::string& key, bool a
     rows.push_back(
         Value::table({{"bytes", static_cast<std::int64_t>(bytes)}, {"seconds", seconds}}));
   }
-  print_out(as_json ? to_json(Value::table({{"collective", key},
-                                            {"name", world.name()},
-                                            {"processes", world.size()},
-                                            {"processes_of_this_machine", world.local_size()},
-                                            {"exchanges", rows}}),
-                              JsonStyle::indented)
-                    : text);
+  Value figures = Value::table({{"collective", key},
+                                {"name", world.name()},
+                                {"processes", world.size()},
+                                {"processes_of_this_machine", world.local_size()},
+                                {"exchanges", rows}});
+  if (world.size() > 1) {
+    const std::string network = to_text(network_of(speeds, world.size()));
+    text += "   network  " + network + "\n";
+    figures.set("network", network);
+  }
+  print_out(as_json ? to_json(figures, JsonStyle::indented) : text);
   return 0;
 }
 
@@ -188,7 +192,8 @@ extern const CommandInfo kDoctorCommand{
         "With --collective, starts processes of this machine and times the exchange of a sum: "
         "each\n"
         "process sends a share of its buffer to each other, and gets all shares. Under mpirun the\n"
-        "processes are those that it has started.",
+        "processes are those that it has started. The network is the latency and the bandwidth\n"
+        "of these times for 'trivet summary --on-paper --network'.",
     .options = kDoctorOptions,
     .operand = Operand::none,
     .run = run_doctor,

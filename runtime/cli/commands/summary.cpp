@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// trivet summary CONFIG [K=V ...]
+// trivet summary CONFIG [--on-paper --network LATENCY,BANDWIDTH] [K=V ...]
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "base/terminal.h"
 #include "cli/command_info.h"
 #include "cli/host_catalog.h"
+#include "cli/step_prediction_text.h"
 #include "cli/view/inspection_text.h"
 #include "config/config_arguments.h"
 #include "trivet/config/json.h"
@@ -23,8 +26,17 @@ namespace {
 constexpr OptionSpec kOwnSummaryOptions[] = {
     {.name = "json", .doc = "As JSON"},
     {.name = "abstract", .doc = kAbstractDoc},
+    {.name = "on-paper", .doc = "Predict the time of a step on meshes of 8 to 4,096 devices"},
+    {.name = "network",
+     .value = "L,B",
+     .doc = "Latency and bandwidth for --on-paper, such as 5us,10GB/s"},
+    {.name = "device-flops",
+     .value = "RATE",
+     .doc = "Speed of a process for --on-paper, such as 120TFLOP/s; default: the peak"},
 };
 constexpr auto kSummaryOptions = with_config_options(kOwnSummaryOptions);
+
+constexpr std::int64_t kDevicesOnPaper[] = {8, 64, 512, 4096};
 
 using Row = std::array<std::string, 5>;
 
@@ -82,18 +94,59 @@ std::string report(const std::string& source, const std::vector<Inspection>& sta
   return text;
 }
 
+// Network and speed that --on-paper has.
+struct OnPaper {
+  Network network;
+  double flop_rate = 0;  // 0: the peak of the device
+};
+
+std::optional<OnPaper> on_paper(const Arguments& arguments) {
+  const std::string* network = arguments.last("network");
+  const std::string* rate = arguments.last("device-flops");
+  if (!arguments.has("on-paper")) {
+    if (network != nullptr) throw UsageError("--network goes with --on-paper");
+    if (rate != nullptr) throw UsageError("--device-flops goes with --on-paper");
+    return std::nullopt;
+  }
+  if (network == nullptr) {
+    throw UsageError("--on-paper needs --network",
+                     {.hint = "--network 5us,10GB/s is a latency and a bandwidth"});
+  }
+  return OnPaper{.network = parse_network(*network),
+                 .flop_rate = rate != nullptr ? parse_flop_rate("device-flops", *rate) : 0};
+}
+
+PredictedSteps predicted_steps(const OnPaper& paper, const ConfigRequest& request,
+                               ConfigCatalog& catalog, const std::vector<Inspection>& stages) {
+  const bool is_given = paper.flop_rate > 0;
+  PredictedSteps steps{.network = paper.network,
+                       .flop_rate = is_given ? paper.flop_rate : stages.front().peak_flops,
+                       .rate_source = is_given ? "--device-flops" : "the peak of a device"};
+  if (steps.flop_rate <= 0) {
+    throw UsageError("--on-paper needs --device-flops: the peak of the device is unknown",
+                     {.hint = "or set runtime.peak_flops"});
+  }
+  steps.rows =
+      predict_steps(request, catalog, stages, kDevicesOnPaper, steps.network, steps.flop_rate);
+  return steps;
+}
+
 int run_summary(std::span<const std::string> words) {
   const ConfigArguments given = parse_config_arguments(words, kSummaryOptions);
+  const std::optional<OnPaper> paper = on_paper(given.arguments);
   HostCatalog catalog(given.plugin_dirs, UnknownDefaults::load_plugin);
   const ResolvedConfig config = resolve_config(given.request, catalog);
   const std::vector<Inspection> stages =
-      inspect(config, {.abstract = given.arguments.has("abstract")});
+      inspect(config, {.abstract = paper || given.arguments.has("abstract")});
+  std::optional<PredictedSteps> steps;
+  if (paper) steps = predicted_steps(*paper, given.request, catalog, stages);
   if (!given.arguments.has("json")) {
-    print_out(report(given.source, stages));
+    print_out(report(given.source, stages) + (steps ? "\n" + prediction_text(*steps) : ""));
     return 0;
   }
   Value figures = Value::table({{"config", given.source}});
   add_figures(figures, stages);
+  if (steps) figures.set("on_paper", prediction_row(*steps));
   print_out(to_json(figures, JsonStyle::indented));
   return 0;
 }
@@ -111,7 +164,12 @@ extern const CommandInfo kSummaryCommand{
         "\n"
         "--abstract computes nothing and allocates no tensors, so any model fits. Shapes and\n"
         "FLOPs are those of a device's share of the batch; memory is the need of each device of\n"
-        "the config's mesh. A mesh of several devices is always abstract.",
+        "the config's mesh. A mesh of several devices is always abstract.\n"
+        "\n"
+        "--on-paper predicts the time of a training step, the exposed time of exchanges and the\n"
+        "memory of each process, for the config's mesh and for meshes of 8, 64, 512 and 4,096\n"
+        "devices with its extent of mdl. See docs/many-processes.md for the formulas. 'trivet\n"
+        "doctor --collective KEY' measures a network.",
     .options = kSummaryOptions,
     .operand = Operand::config,
     .run = run_summary,

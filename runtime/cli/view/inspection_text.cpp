@@ -61,6 +61,16 @@ std::vector<MemoryPart> device_memory(const Inspection& seen) {
   return parts;
 }
 
+Value exchange_row(const std::vector<Exchange>& exchanges) {
+  Value row = Value::table();
+  for (const Exchange& one : exchanges) {
+    row.set(one.name, Value::table({{"calls", one.calls},
+                                    {"messages", one.messages},
+                                    {"bytes", static_cast<std::int64_t>(one.bytes)}}));
+  }
+  return row;
+}
+
 Value token_row(const TokenFigures& figures) {
   return Value::table({{"step_tokens", figures.tokens},
                        {"flops_per_token", figures.flops_per_token},
@@ -113,6 +123,7 @@ void add_stage(Value& table, const Inspection& seen) {
     Value& row = table.set("process_memory", Value::table());
     for (const MemoryPart& part : seen.process_memory) row.set(part.name, part.bytes);
   }
+  if (!seen.exchanges.empty()) table.set("process_sends", exchange_row(seen.exchanges));
   table.set("layers", layer_rows(seen));
   table.set("weights", weight_rows(seen));
 }
@@ -219,6 +230,18 @@ std::string process_memory_text(const Inspection& seen) {
       seen.examples);
 }
 
+std::string exchanges_text(const Inspection& seen) {
+  std::uint64_t sum = 0;
+  std::string parts;
+  for (const Exchange& one : seen.exchanges) {
+    sum += one.bytes;
+    parts += fmt::format("{}{} {} in {}", parts.empty() ? "" : ", ", one.name,
+                         format_bytes(one.bytes), count_of(one.calls, "call"));
+  }
+  return fmt::format("{} in a step from each of {} processes to the others: {}", format_bytes(sum),
+                     seen.mesh.processes, parts);
+}
+
 std::string memory_text(const Inspection& seen) {
   const MemoryReport& memory = seen.memory;
   return fmt::format("{} for weights, gradients and optimizer, {} for a step; peak {}",
@@ -242,6 +265,7 @@ std::vector<NamedText> work_lines(const Inspection& seen) {
   if (!seen.abstract) return lines;
   lines.push_back({"mesh", mesh_text(seen)});
   lines.push_back({"batch", global_text(seen, figures)});
+  if (!seen.exchanges.empty()) lines.push_back({"sends", exchanges_text(seen)});
   return lines;
 }
 

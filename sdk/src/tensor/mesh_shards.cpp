@@ -119,6 +119,11 @@ void MeshShards::gather_parts(Tensor& block) const {
   host.assign();
 }
 
+std::int64_t MeshShards::segment(std::int64_t processes) {
+  return static_cast<std::int64_t>(
+      detail::ProcessSum::segment_of(static_cast<std::size_t>(processes)));
+}
+
 std::uint64_t MeshShards::exchange_bytes(std::int64_t elements, const MeshConfig& mesh) {
   if (mesh.processes == 1) return 0;
   const MeshLayout layout(mesh);

@@ -17,12 +17,8 @@ void add_floats(std::span<float> sum, std::span<const float> value) {
 // Floats of a row that are added at a time: those of a few processes stay in the nearest cache.
 constexpr std::size_t kChunk = 1024;
 
-// Floats of an exchange: what is sent and received stays in a cache, and takes little memory.
-constexpr std::size_t kSegment = std::size_t{1} << 18;
-
-// Floats of each process in an exchange.
 std::size_t segment_of(std::size_t processes) {
-  return std::max<std::size_t>(1, kSegment / processes);
+  return ProcessSum::segment_of(processes);
 }
 
 // Writes the sum of rows that are as long as `out`. That of the rank is `own`, which may be `out`;
@@ -80,7 +76,7 @@ void PartGather::gather(std::span<const float> own, std::int64_t length, std::sp
     // Equal lengths: the last parts have a rest that nobody reads.
     const std::span<float> sent = first_of(buffers_->packed, count);
     std::ranges::copy(mine.first(std::min(count, mine.size())), sent.begin());
-    // What is received may be the range itself.
+    // Ranges without a rest are received where they belong.
     const bool is_whole = count == full && full * processes == all.size();
     const std::span<float> rows = is_whole ? all : first_of(buffers_->rows, count * processes);
     group_.all_gather(std::as_bytes(sent), std::as_writable_bytes(rows));
@@ -168,6 +164,10 @@ std::span<const float> ProcessSum::joined(std::span<const float> first, std::spa
   if (first.data() != packed.data()) std::ranges::copy(first, packed.begin());
   std::ranges::copy(next, packed.begin() + static_cast<std::ptrdiff_t>(first.size()));
   return packed.first(first.size() + next.size());
+}
+
+std::size_t ProcessSum::segment_of(std::size_t processes) {
+  return std::max<std::size_t>(1, kSegment / processes);
 }
 
 std::size_t ProcessSum::buffer_floats(std::size_t elements, std::size_t group,

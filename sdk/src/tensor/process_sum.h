@@ -50,6 +50,10 @@ class ProcessSum {
         buffers_(std::move(buffers)),
         parts_(group, buffers_) {}
 
+  // Floats of an exchange: what is sent and received stays in a cache, and takes little memory.
+  static constexpr std::size_t kSegment = std::size_t{1} << 18;
+  // Of them those of each process.
+  static std::size_t segment_of(std::size_t processes);
   // Whether each process adds a part of so many floats; of fewer each adds all: one exchange of
   // everything takes less time than two of parts.
   static bool is_cut(std::int64_t floats) { return floats > 16'384; }

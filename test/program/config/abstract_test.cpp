@@ -184,8 +184,8 @@ TEST_CASE("a summary tells what each process of a run on a mesh has in memory") 
   check_run("local", one_thread + "mesh.ici_mesh_shape=[2,1,4]", "blocks");
   // Processes share the blocks of a step, and the update.
   const nlohmann::json blocks = check_run(
-      "local", one_thread + "mesh.ici_mesh_shape=[1,1,4] mesh.processes=2", "shared_blocks");
-  CHECK(2 * blocks.at("m").get<std::int64_t>() == blocks.at("weights").get<std::int64_t>());
+      "local", one_thread + "mesh.ici_mesh_shape=[1,1,4] mesh.processes=4", "shared_blocks");
+  CHECK(4 * blocks.at("m").get<std::int64_t>() == blocks.at("weights").get<std::int64_t>());
   const nlohmann::json all =
       check_run("local", one_thread + "mesh.ici_mesh_shape=[2,1,2] mesh.processes=4", "shared_all");
   CHECK(4 * all.at("m").get<std::int64_t>() == all.at("weights").get<std::int64_t>());

@@ -170,6 +170,13 @@ TEST_CASE("the doctor times the exchange of a sum between processes that it star
     REQUIRE(seen.at("exchanges").size() == 3);
     CHECK(seen.at("exchanges").back().at("bytes").get<std::int64_t>() >= 16 << 20);
     CHECK(seen.at("exchanges").back().at("seconds").get<double>() > 0);
+    REQUIRE(seen.contains("network") == (processes > 1));
+    if (processes == 1) continue;
+    const ShellResult paper = trivet::test::trivet(
+        "summary " + quoted(config("lm/local.toml").string()) +
+        " --on-paper --device-flops 1GFLOP/s --network " + seen.at("network").get<std::string>());
+    INFO(paper.output);
+    CHECK(paper.exit_code == 0);
   }
   // Two processes unless told otherwise; the first one alone prints.
   const ShellResult result =

@@ -78,6 +78,9 @@ class TRIVET_API MeshShards {
   std::vector<double> gather(std::span<const double> own) const;
   // The same for pieces.
   std::vector<double> gather_pieces(std::span<const double> own) const;
+  // Elements that each of so many processes has in an exchange of sum, sum_part or gather_parts, of
+  // which longer blocks take several.
+  static std::int64_t segment(std::int64_t processes);
   // What these exchanges of so many elements take of the memory of each of so many processes, and
   // keep.
   static std::uint64_t exchange_bytes(std::int64_t elements, const MeshConfig& mesh);

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/step_prediction.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "device/check_mesh.h"
+#include "device/step_exchanges.h"
+#include "trivet/backend/mesh_layout.h"
+#include "trivet/error.h"
+
+namespace trivet {
+namespace {
+
+// `data`, which cuts the batch, or `replica` where that has the devices of the config.
+std::string_view axis_to_scale(const MeshConfig& mesh) {
+  const auto has = [&](std::string_view axis) {
+    return std::ranges::find(mesh.mesh_axis_names, axis) != mesh.mesh_axis_names.end();
+  };
+  const bool has_replicas = mesh.extent("data") == 1 && mesh.extent("replica") > 1;
+  return has("data") && !has_replicas ? "data" : "replica";
+}
+
+// The largest number of processes each of which has whole shards.
+std::int64_t most_processes(const MeshConfig& mesh) {
+  const std::int64_t shards = MeshLayout(mesh).shards();
+  std::int64_t most = 1;
+  for (const std::int64_t count : MeshLayout(mesh).process_counts()) {
+    if (count <= shards) most = std::max(most, count);
+  }
+  return most;
+}
+
+ConfigRequest with_mesh(ConfigRequest request, const ResolvedConfig& config,
+                        const MeshConfig& mesh) {
+  // Those of the user may be of the same fields.
+  for (Override& given : request.overrides) given.is_lower = true;
+  const auto set = [&](std::string_view path, const std::string& value) {
+    request.overrides.push_back(make_override(fmt::format("{}={}", path, value)));
+  };
+  set("mesh.ici_mesh_shape", fmt::format("[{}]", fmt::join(mesh.ici_mesh_shape, ",")));
+  set("mesh.dcn_mesh_shape", "[]");
+  set("mesh.processes", fmt::format("{}", mesh.processes));
+  if (mesh.percore_batch_size <= 0) return request;
+  // Otherwise the numbers of the config's own mesh contradict the new one.
+  const BatchShare share = batch_share(mesh);
+  for (const auto& [path, value] :
+       {std::pair{"task.train_input.batch_size", share.batch_size},
+        std::pair{"task.train_input.num_infeed_hosts", share.num_infeed_hosts}}) {
+    if (config.tree.find_path(path) != nullptr) set(path, fmt::format("{}", value));
+  }
+  return request;
+}
+
+std::string reason_of(const ConfigError& error) {
+  const Diagnostic& first = error.diagnostics().front();
+  return first.path.empty() ? first.what : first.path + ": " + first.what;
+}
+
+// Whatever `predict` gives, or why a run refuses the mesh.
+template <class Predict>
+StepPrediction row_of(std::int64_t devices, const MeshConfig& mesh, const Predict& predict) {
+  StepPrediction row{.devices = devices, .mesh = mesh};
+  try {
+    return predict(row);
+  } catch (const ConfigError& error) {
+    row.refused = reason_of(error);
+    return row;
+  }
+}
+
+}  // namespace
+
+StepPrediction predict_step(const Inspection& seen, const Network& network, double flop_rate) {
+  StepPrediction row{.devices = seen.mesh.devices(), .mesh = seen.mesh};
+  const std::int64_t shards = MeshLayout(seen.mesh).shards();
+  const auto own = static_cast<double>(shards / std::min(shards, seen.mesh.processes));
+  // The inspected step is that of one shard.
+  row.compute_seconds = own * seen.flops.model_flops / flop_rate;
+  row.exchange_seconds = seconds_of(seen.exchanges, network);
+  for (const Exchange& one : seen.exchanges) row.sent_bytes += one.bytes;
+  for (const MemoryPart& part : seen.process_memory) row.memory_bytes += part.bytes;
+  return row;
+}
+
+MeshConfig scaled_mesh(const MeshConfig& mesh, std::int64_t devices) {
+  const std::int64_t blocks = mesh.extent("mdl"), experts = mesh.extent("data_expert");
+  const std::string_view scaled = axis_to_scale(mesh);
+  if (devices % (blocks * experts) != 0) {
+    throw ConfigError(Diagnostic{
+        .path = "mesh",
+        .what = fmt::format("has {} devices along mdl and data_expert, which do not divide {}",
+                            blocks * experts, devices)});
+  }
+  MeshConfig out = mesh;
+  out.dcn_mesh_shape.clear();
+  out.ici_mesh_shape.clear();
+  for (const std::string& axis : mesh.mesh_axis_names) {
+    const bool is_kept = axis == "mdl" || axis == "data_expert";
+    out.ici_mesh_shape.push_back(is_kept          ? mesh.extent(axis)
+                                 : axis == scaled ? devices / (blocks * experts)
+                                                  : 1);
+  }
+  if (out.devices() != devices) {
+    throw ConfigError(Diagnostic{.path = "mesh.mesh_axis_names",
+                                 .what = "has neither data nor replica, which cut the batch"});
+  }
+  out.processes = most_processes(out);
+  return out;
+}
+
+std::vector<StepPrediction> predict_steps(const ConfigRequest& request, ConfigCatalog& catalog,
+                                          const std::vector<Inspection>& own,
+                                          std::span<const std::int64_t> devices,
+                                          const Network& network, double flop_rate) {
+  if (own.size() > 1 || !own.front().trained) {
+    throw UsageError("--on-paper predicts the steps of a training of one stage");
+  }
+  const ResolvedConfig config = resolve_config(request, catalog);
+  const MeshConfig& mesh = config.experiment.mesh;
+  std::vector<StepPrediction> rows = {row_of(mesh.devices(), mesh, [&](const StepPrediction&) {
+    check_mesh(config);
+    if (shares_blocks(mesh)) {
+      throw ConfigError(Diagnostic{
+          .path = "mesh.processes",
+          .what = fmt::format("is {}, and what processes exchange that share the devices along mdl "
+                              "is not predicted",
+                              mesh.processes)});
+    }
+    return predict_step(own.front(), network, flop_rate);
+  })};
+  for (const std::int64_t count : devices) {
+    rows.push_back(row_of(count, {}, [&](StepPrediction& row) {
+      row.mesh = scaled_mesh(mesh, count);
+      const ResolvedConfig scaled = resolve_config(with_mesh(request, config, row.mesh), catalog);
+      check_mesh(scaled);
+      return predict_step(inspect(scaled, {.abstract = true}).front(), network, flop_rate);
+    }));
+  }
+  return rows;
+}
+
+}  // namespace trivet

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/step_prediction_text.h"
+
+#include <array>
+
+#include <fmt/core.h>
+
+#include "base/format.h"
+#include "cli/view/inspection_text.h"
+#include "cli/view/text_table.h"
+
+namespace trivet {
+namespace {
+
+std::string short_time(double seconds) {
+  if (seconds >= 1) return fmt::format("{:.4g} s", seconds);
+  if (seconds >= 1e-3) return fmt::format("{:.3g} ms", seconds * 1e3);
+  return fmt::format("{:.3g} us", seconds * 1e6);
+}
+
+// Axes of several devices.
+std::string axes_text(const MeshConfig& mesh) {
+  std::string text;
+  for (const std::string& axis : mesh.mesh_axis_names) {
+    if (mesh.extent(axis) == 1) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", axis, mesh.extent(axis));
+  }
+  return text;
+}
+
+std::string exposed_text(const StepPrediction& row) {
+  const double part = row.step_seconds() > 0 ? row.exchange_seconds / row.step_seconds() : 0;
+  return fmt::format("{} ({:.1f} %)", short_time(row.exchange_seconds), 100 * part);
+}
+
+std::string predictions_table(const std::vector<StepPrediction>& rows) {
+  TextTable table;
+  table.column("devices", TextTable::Align::right);
+  table.column("mesh");
+  for (const char* head : {"processes", "step", "compute", "exposed", "sent", "memory"}) {
+    table.column(head, TextTable::Align::right);
+  }
+  for (const StepPrediction& row : rows) {
+    if (!row.refused.empty()) continue;
+    table.row({format_count(static_cast<std::uint64_t>(row.devices)), axes_text(row.mesh),
+               format_count(static_cast<std::uint64_t>(row.mesh.processes)),
+               short_time(row.step_seconds()), short_time(row.compute_seconds), exposed_text(row),
+               format_bytes(row.sent_bytes), format_bytes(row.memory_bytes)});
+  }
+  return table.text(0);
+}
+
+bool has_untrained_axes(const MeshConfig& mesh) {
+  return mesh.extent("stage") > 1 || mesh.extent("seq") > 1;
+}
+
+}  // namespace
+
+std::string prediction_text(const PredictedSteps& steps) {
+  const auto& [network, flop_rate, rate_source, rows] = steps;
+  std::string text = fmt::format(
+      "network {} a message, {}/s from each process; {}/s in each process ({})\n"
+      "Processes compute or exchange, never both at once: all of an exchange is exposed.\n",
+      short_time(network.latency), format_bytes(static_cast<std::uint64_t>(network.bandwidth)),
+      format_flops(flop_rate), rate_source);
+  if (rows.front().mesh.extent("mdl") > 1) {
+    text +=
+        "Each process has all devices along mdl of its shards: what blocks exchange is not "
+        "predicted.\n";
+  }
+  if (has_untrained_axes(rows.front().mesh)) {
+    text += "Runs do not train stage and seq: meshes of other sizes have one device along them.\n";
+  }
+  text += "\n" + predictions_table(rows);
+  for (const StepPrediction& row : rows) {
+    if (row.refused.empty()) continue;
+    text += fmt::format("{} devices: {}\n", format_count(static_cast<std::uint64_t>(row.devices)),
+                        row.refused);
+  }
+  return text;
+}
+
+Value prediction_row(const PredictedSteps& steps) {
+  Value rows = Value::array();
+  for (const StepPrediction& row : steps.rows) {
+    Value entry = Value::table({{"devices", row.devices}, {"processes", row.mesh.processes}});
+    if (!row.refused.empty()) {
+      entry.set("refused", row.refused);
+    } else {
+      entry.set("step_seconds", row.step_seconds());
+      entry.set("compute_seconds", row.compute_seconds);
+      entry.set("exposed_seconds", row.exchange_seconds);
+      entry.set("sent_bytes", row.sent_bytes);
+      entry.set("memory_bytes", row.memory_bytes);
+    }
+    rows.push_back(std::move(entry));
+  }
+  return Value::table({{"latency_seconds", steps.network.latency},
+                       {"bandwidth", steps.network.bandwidth},
+                       {"device_flops", steps.flop_rate},
+                       {"device_flops_from", steps.rate_source},
+                       {"rows", std::move(rows)}});
+}
+
+}  // namespace trivet

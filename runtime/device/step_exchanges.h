@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// step_exchanges: the data that each process of a run on a mesh sends to others in a training step.
+//
+// A block of N floats that P processes share is summed in parts: each sends to each other its part
+// of N / P, adds up its own, and the updated weights of all parts are gathered. That is N (P - 1) /
+// P floats of gradients and as many of weights. A shorter block (MeshShards::is_cut) is gathered
+// and added up whole by each: N (P - 1) floats. A long block takes several exchanges
+// (MeshShards::segment).
+//
+// An exchange is a number of messages, one after the other: P - 1 with each other process in turn,
+// or ceil(log2 P) for a short gather, whose messages double (Thakur, Rabenseifner, Gropp 2005,
+// Optimization of collective communication operations in MPICH).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "device/network.h"
+#include "trivet/backend/mesh.h"
+
+namespace trivet {
+
+struct Exchange {
+  std::string name;           // "gradients", "weights", "states", "numbers"
+  std::int64_t calls = 0;     // of all processes together
+  std::int64_t messages = 0;  // of a process, one after the other
+  std::uint64_t bytes = 0;    // that a process sends to others: the one that sends most
+};
+
+struct ExchangedTensors {
+  std::int64_t gradients = 0;   // elements of trainable weights
+  std::int64_t states = 0;      // elements of other variables
+  std::int64_t variables = 0;   // of both
+  bool shares_updates = false;  // Trainer::shares_updates
+  bool needs_norm = false;      // the norm of an update's gradients
+  bool reads_own_rows = false;  // each process, not the whole batch
+  bool counts_tokens = false;
+};
+
+// What a process tells each other before a step (StepRecord).
+inline constexpr std::uint64_t kStepRecordBytes = 24;
+
+// Whether processes share the blocks of layers along mdl. The exchange of these depends on the
+// layers and is not counted.
+bool shares_blocks(const MeshConfig& mesh);
+
+// Empty for one process, and where processes share blocks. The mesh must be one that runs train
+// (check_mesh).
+std::vector<Exchange> step_exchanges(const MeshConfig& mesh, const ExchangedTensors& tensors);
+
+// The messages of an all_gather of so many bytes of each of several processes.
+std::int64_t gather_messages(std::uint64_t bytes, std::int64_t processes);
+
+// Of all of them, one after the other.
+double seconds_of(const std::vector<Exchange>& exchanges, const Network& network);
+
+}  // namespace trivet

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// `trivet summary --on-paper`: predicted steps.
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include "program/run/run_fixture.h"
+#include "support/paths.h"
+
+namespace on_paper_test {
+
+using namespace trivet::test;
+using Catch::Contains;
+
+namespace {
+
+constexpr const char* kNetwork = " --on-paper --network 5us,10GB/s --device-flops 50GFLOP/s ";
+
+std::string lm(const std::string& name) {
+  return quoted(config("lm/" + name + ".toml").string()) + " ";
+}
+
+ShellResult summary(const std::string& words) {
+  return trivet::test::trivet("summary " + words);
+}
+
+nlohmann::json figures(const std::string& words) {
+  const ShellResult result = summary("--json " + words);
+  INFO(result.output);
+  REQUIRE(result.exit_code == 0);
+  return nlohmann::json::parse(result.output);
+}
+
+nlohmann::json rows(const std::string& words) {
+  return figures(words).at("on_paper").at("rows");
+}
+
+}  // namespace
+
+TEST_CASE("a predicted step is its FLOPs and its exchanges") {
+  const nlohmann::json seen =
+      figures(lm("local") + "mesh.ici_mesh_shape=[4,1,1] mesh.processes=4" + kNetwork);
+  const nlohmann::json& paper = seen.at("on_paper");
+  CHECK(paper.at("device_flops") == 50e9);
+  CHECK(paper.at("device_flops_from") == "--device-flops");
+  const nlohmann::json& row = paper.at("rows").at(0);
+  // Four processes share the batch.
+  CHECK(row.at("compute_seconds").get<double>() ==
+        Approx(seen.at("tokens").at("step_flops").get<double>() / 4 / 50e9));
+  double seconds = 0, bytes = 0;
+  for (const auto& [name, one] : seen.at("process_sends").items()) {
+    INFO(name);
+    seconds += one.at("messages").get<double>() * 5e-6 + one.at("bytes").get<double>() / 1e10;
+    bytes += one.at("bytes").get<double>();
+  }
+  CHECK(row.at("exposed_seconds").get<double>() == Approx(seconds));
+  CHECK(row.at("sent_bytes").get<double>() == bytes);
+  CHECK(row.at("step_seconds").get<double>() ==
+        Approx(row.at("compute_seconds").get<double>() + seconds));
+  double memory = 0;
+  for (const auto& [name, part] : seen.at("process_memory").items()) memory += part.get<double>();
+  CHECK(row.at("memory_bytes").get<double>() == memory);
+  // 124,672 weights in four equal parts, of which a process sends three, twice.
+  CHECK(seen.at("process_sends").at("gradients").at("bytes") == 3 * 124672);
+  CHECK(seen.at("process_sends").at("weights").at("bytes") == 3 * 124672);
+}
+
+TEST_CASE("a mesh of other sizes is that of a run with its devices") {
+  const nlohmann::json scaled =
+      rows(lm("local") + "task.train_input.batch_size=64 mesh.ici_mesh_shape=[2,1,2]" + kNetwork);
+  REQUIRE(scaled.size() == 5);
+  CHECK(scaled.at(0).at("devices") == 4);
+  // mdl keeps two devices, and replica has the others: at most a process for each of 4 shards.
+  CHECK(scaled.at(1).at("devices") == 8);
+  CHECK(scaled.at(1).at("processes") == 4);
+  CHECK(scaled.at(2).at("processes") == 32);
+  nlohmann::json eight = rows(lm("local") +
+                              "task.train_input.batch_size=64 mesh.ici_mesh_shape=[4,1,2] "
+                              "mesh.processes=4" +
+                              kNetwork);
+  CHECK(scaled.at(1) == eight.at(0));
+  // 64 examples do not make 256 shards.
+  CHECK_THAT(scaled.at(3).at("refused").get<std::string>(),
+             Contains("256 shards, which do not divide its 64 examples"));
+  CHECK_FALSE(scaled.at(3).contains("step_seconds"));
+}
+
+TEST_CASE("a batch for each device grows with the mesh") {
+  const nlohmann::json seen = rows(lm("c4_16b_32") + "--on-paper --network 5us,10GB/s");
+  REQUIRE(seen.size() == 5);
+  for (const auto& row : seen) {
+    INFO(row);
+    REQUIRE_FALSE(row.contains("refused"));
+    // The config's own processes have two shards each, those of other meshes one.
+    const double shards = row.at("devices") == 32 ? 2 : 1;
+    CHECK(row.at("compute_seconds").get<double>() ==
+          Approx(shards * seen.at(1).at("compute_seconds").get<double>()));
+  }
+  CHECK(seen.at(4).at("devices") == 4096);
+  CHECK(seen.at(4).at("processes") == 2048);
+  // Twice 4 bytes of nearly each of 16.5 billion weights.
+  CHECK(seen.at(4).at("sent_bytes").get<double>() == Approx(8 * 16506101504.0).epsilon(0.001));
+}
+
+TEST_CASE("a mesh that no run trains is not predicted, and the reason is printed") {
+  const ShellResult result = summary(lm("c4_gpt3_175b_768") + "--on-paper --network 5us,10GB/s");
+  INFO(result.output);
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.output, Contains("768 devices: mesh: has 8 devices "
+                                     "along stage") &&
+                                Contains("64 devices: mesh: has 12 devices along mdl") &&
+                                Contains("Runs do not train stage and seq"));
+  const std::string stages =
+      "mesh.ici_mesh_shape=[2,2,1] 'mesh.mesh_axis_names=[\"stage\",\"data\",\"mdl\"]' ";
+  const nlohmann::json without = rows(lm("local") + stages + kNetwork);
+  CHECK(without.at(0).contains("refused"));
+  CHECK(without.at(1).at("processes") == 8);
+}
+
+TEST_CASE("a step of processes that share blocks is not predicted") {
+  const std::string words = lm("local") + "mesh.ici_mesh_shape=[2,1,2] mesh.processes=4";
+  CHECK_THAT(summary(words + kNetwork).output,
+             Contains("4 devices: mesh.processes: is 4, and what processes exchange that share the "
+                      "devices along mdl is not predicted"));
+  CHECK_THAT(summary(words).output, !Contains("sends "));
+}
+
+TEST_CASE("wrong options of a prediction are refused") {
+  const auto fails = [&](const std::string& words, const std::string& text) {
+    const ShellResult result = summary(lm("local") + words);
+    INFO(result.output);
+    CHECK(result.exit_code == 2);
+    CHECK_THAT(result.output, Contains(text));
+  };
+  fails("--network 5us,10GB/s", "--network goes with --on-paper");
+  fails("--device-flops 1GFLOP/s", "--device-flops goes with --on-paper");
+  fails("--on-paper", "--on-paper needs --network");
+  fails("--on-paper --network 5us", "takes LATENCY,BANDWIDTH");
+  fails("--on-paper --network 5us,10GB/s --device-flops 5", "--device-flops takes FLOP per second");
+  fails("--on-paper --network 5us,10GB/s", "the peak of the device is unknown");
+  fails("mode=eval --on-paper --network 5us,10GB/s --device-flops 1GFLOP/s",
+        "predicts the steps of a training");
+  CHECK_THAT(summary(lm("local") + "runtime.peak_flops=1e9 --on-paper --network 5us,10GB/s").output,
+             Contains("1 GFLOP/s in each process (the peak of a device)"));
+}
+
+TEST_CASE("a summary tells what each of several processes sends") {
+  const std::string mesh = "mesh.ici_mesh_shape=[4,1,1] ";
+  CHECK_THAT(summary(lm("local") + mesh + "mesh.processes=2").output,
+             Contains("sends   ") &&
+                 Contains("in a step from each of 2 processes to the others: gradients 249 kB in "
+                          "1 call, weights 249 kB in 1 call, numbers "));
+  CHECK_THAT(summary(lm("local") + mesh).output, !Contains("sends"));
+}
+
+}  // namespace on_paper_test
