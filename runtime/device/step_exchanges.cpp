@@ -32,7 +32,7 @@ class Exchanges {
   // As MeshShards::sum.
   void sum(std::string_view name, std::int64_t floats) {
     if (!MeshShards::is_cut(floats)) return gather(name, bytes_of(floats));
-    const std::int64_t segment = MeshShards::segment(1);
+    const std::int64_t segment = MeshShards::segment(processes_) * processes_;
     for (std::int64_t begin = 0; begin < floats; begin += segment) {
       const std::int64_t count = std::min(segment, floats - begin);
       const std::int64_t part = (count + processes_ - 1) / processes_;

@@ -107,8 +107,9 @@ void ProcessSum::whole(std::span<const float> in, std::span<float> out) {
     add_rows(tree_, rows_of(rows, in.size()), rank, in, out);
     return;
   }
-  for (std::size_t begin = 0; begin < in.size(); begin += kSegment) {
-    const std::size_t count = std::min(kSegment, in.size() - begin);
+  const std::size_t segment = segment_of(processes) * processes;
+  for (std::size_t begin = 0; begin < in.size(); begin += segment) {
+    const std::size_t count = std::min(segment, in.size() - begin);
     whole_segment(in.subspan(begin, count), out.subspan(begin, count));
   }
 }
@@ -167,7 +168,8 @@ std::span<const float> ProcessSum::joined(std::span<const float> first, std::spa
 }
 
 std::size_t ProcessSum::segment_of(std::size_t processes) {
-  return std::max<std::size_t>(1, kSegment / processes);
+  constexpr std::size_t kOfAll = std::size_t{1} << 18, kLeast = std::size_t{1} << 16;
+  return std::max(kLeast, kOfAll / processes);
 }
 
 std::size_t ProcessSum::buffer_floats(std::size_t elements, std::size_t group,

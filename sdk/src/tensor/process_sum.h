@@ -50,9 +50,8 @@ class ProcessSum {
         buffers_(std::move(buffers)),
         parts_(group, buffers_) {}
 
-  // Floats of an exchange: what is sent and received stays in a cache, and takes little memory.
-  static constexpr std::size_t kSegment = std::size_t{1} << 18;
-  // Of them those of each process.
+  // Floats of each process in an exchange. Those of a few processes stay in a cache; of many each
+  // has enough that latency is a small part of a transfer.
   static std::size_t segment_of(std::size_t processes);
   // Whether each process adds a part of so many floats; of fewer each adds all: one exchange of
   // everything takes less time than two of parts.
