@@ -236,8 +236,9 @@ class World::Part final : public ProcessGroup {
   Part(World& world, tv_comm* comm, int rank, int size)
       : world_(world), comm_(comm), rank_(rank), size_(size) {}
   ~Part() override {
-    // After a failure a request may be outstanding.
-    if (!world_.failed_) world_.engine_.release(comm_);
+    // After a failure a request may be outstanding, here or with the others.
+    if (world_.failed_ || std::uncaught_exceptions() > exceptions_) return;
+    world_.engine_.release(comm_);
   }
   Part(const Part&) = delete;
   Part& operator=(const Part&) = delete;
@@ -262,6 +263,7 @@ class World::Part final : public ProcessGroup {
   World& world_;
   tv_comm* comm_;
   int rank_, size_;
+  const int exceptions_ = std::uncaught_exceptions();  // on their way when this was made
 };
 
 // The engine waits in its split without a time limit, so all come together first.
