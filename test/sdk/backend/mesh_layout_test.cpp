@@ -93,4 +93,33 @@ TEST_CASE("what a process has of the shards is a subtree of every sum") {
   CHECK(counts > 400);
 }
 
+TEST_CASE("each process has a run of shards and of coordinates along an axis") {
+  using Run = MeshLayout::Run;
+  MeshConfig config;
+  config.ici_mesh_shape = {2, 1, 4};
+  config.dcn_mesh_shape = {2, 1, 1};
+  const MeshLayout layout(config);
+  // Of 16 devices: 4 shards of 4 blocks.
+  CHECK((layout.shards_of(0, 1) == Run{0, 4}));
+  CHECK((layout.coordinates_of(0, 1, "mdl") == Run{0, 4}));
+  CHECK((layout.shards_of(1, 2) == Run{2, 2}));
+  CHECK((layout.coordinates_of(1, 2, "mdl") == Run{0, 4}));
+  CHECK((layout.shards_of(5, 8) == Run{2, 1}));
+  CHECK((layout.coordinates_of(5, 8, "mdl") == Run{2, 2}));
+  CHECK((layout.coordinates_of(5, 8, "replica") == Run{2, 1}));
+  CHECK((layout.coordinates_of(5, 8, "seq") == Run{0, 1}));
+  CHECK((layout.shards_of(15, 16) == Run{3, 1}));
+  CHECK((layout.coordinates_of(15, 16, "mdl") == Run{3, 1}));
+  // The first axis is shared first.
+  config.mesh_axis_names = {"mdl", "data"};
+  config.ici_mesh_shape = {2, 4};
+  config.dcn_mesh_shape = {};
+  const MeshLayout swapped(config);
+  CHECK((swapped.shards_of(1, 2) == Run{0, 4}));
+  CHECK((swapped.coordinates_of(1, 2, "mdl") == Run{1, 1}));
+  CHECK((swapped.shards_of(1, 4) == Run{2, 2}));
+  CHECK_THROWS_WITH(swapped.shards_of(0, 3), "3 processes cannot share the 8 devices of the mesh");
+  CHECK_THROWS_WITH(swapped.coordinates_of(4, 4, "mdl"), "4 processes have none of rank 4");
+}
+
 }  // namespace mesh_layout_test
