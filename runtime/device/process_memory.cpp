@@ -60,4 +60,17 @@ std::vector<MemoryPart> process_memory(std::vector<MemoryPart> kept, const MeshC
   return kept;
 }
 
+MeshConfig mesh_of_layers(const MeshConfig& whole) {
+  MeshConfig mesh = whole;
+  for (std::size_t i = 0; i < mesh.mesh_axis_names.size(); ++i) {
+    if (mesh.mesh_axis_names[i] == "mdl") continue;
+    if (i < mesh.ici_mesh_shape.size()) mesh.ici_mesh_shape[i] = 1;
+    if (i < mesh.dcn_mesh_shape.size()) mesh.dcn_mesh_shape[i] = 1;
+  }
+  const MeshLayout layout(whole);
+  const std::int64_t own = layout.coordinates_of(0, whole.processes, MeshLayout::kBlockAxis).count;
+  mesh.processes = whole.extent(MeshLayout::kBlockAxis) / own;
+  return mesh;
+}
+
 }  // namespace trivet

@@ -20,10 +20,16 @@ struct ProcessTraining {
 // is the largest. Adds what the process makes of them: the sums of the gradients and states of its
 // shards and micro-batches ("sums"), and what it exchanges with others ("exchange"), which is the
 // largest of its exchanges. Without the memory of a step, and without that of a checkpoint, for
-// which rank 0 has whole copies of slots and averages while it saves.
+// which rank 0 has whole copies of slots and averages while it saves. The buffers for the exchange
+// of blocks along mdl depend on the layers and are not counted.
 //
 // The processes must be able to share the mesh (MeshLayout::can_share).
 std::vector<MemoryPart> process_memory(std::vector<MemoryPart> kept, const MeshConfig& mesh,
                                        const ProcessTraining& training);
+
+// The devices along mdl alone, which compute blocks of the layers, and the processes that share
+// them: a step of it has the memory of that of one shard. The processes must be able to share the
+// mesh.
+MeshConfig mesh_of_layers(const MeshConfig& whole);
 
 }  // namespace trivet

@@ -15,7 +15,6 @@
 #include "run/run_command.h"
 #include "run/run_start.h"
 #include "step/config_faults.h"
-#include "trivet/backend/mesh_layout.h"
 #include "trivet/backend/thread_pool.h"
 #include "trivet/error.h"
 #include "trivet/plugin/registry.h"
@@ -321,21 +320,6 @@ std::string names_of(const std::vector<std::string>& paths) {
   }
   if (paths.size() > kMostNames) text += fmt::format(" and {} more", paths.size() - kMostNames);
   return text;
-}
-
-// The devices along mdl alone, which compute blocks of the layers, and the processes that share
-// them.
-MeshConfig mesh_of_layers(const MeshConfig& whole) {
-  MeshConfig mesh = whole;
-  for (std::size_t i = 0; i < mesh.mesh_axis_names.size(); ++i) {
-    if (mesh.mesh_axis_names[i] == "mdl") continue;
-    if (i < mesh.ici_mesh_shape.size()) mesh.ici_mesh_shape[i] = 1;
-    if (i < mesh.dcn_mesh_shape.size()) mesh.dcn_mesh_shape[i] = 1;
-  }
-  const MeshLayout layout(whole);
-  const std::int64_t own = layout.coordinates_of(0, whole.processes, MeshLayout::kBlockAxis).count;
-  mesh.processes = whole.extent(MeshLayout::kBlockAxis) / own;
-  return mesh;
 }
 
 // Layers are shown whole, but a run's step has their blocks.

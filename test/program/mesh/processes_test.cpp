@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -55,15 +54,6 @@ void check_equal(const Computed& one, const Computed& other) {
 std::vector<std::string> with_mesh(std::vector<std::string> more) {
   more.insert(more.begin(), "mesh.ici_mesh_shape=[4,1,1]");
   return more;
-}
-
-// The processes that a process has started.
-std::vector<pid_t> children_of(pid_t pid) {
-  const std::string number = std::to_string(pid);
-  std::istringstream text(read_file("/proc/" + number + "/task/" + number + "/children"));
-  std::vector<pid_t> children;
-  for (pid_t child = 0; text >> child;) children.push_back(child);
-  return children;
 }
 
 bool is_gone(pid_t pid) {

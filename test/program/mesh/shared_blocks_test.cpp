@@ -3,7 +3,6 @@
 #include <signal.h>
 
 #include <filesystem>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -54,14 +53,6 @@ std::string results_of(const fs::path& workdir) {
          read_file(checkpoint / "optimizer.safetensors") + record_values(workdir);
 }
 
-std::vector<pid_t> ranks_of(const WatchedRun& watched) {
-  const std::string pid = std::to_string(watched.process.pid());
-  std::istringstream text(read_file("/proc/" + pid + "/task/" + pid + "/children"));
-  std::vector<pid_t> ranks;
-  for (pid_t rank = 0; text >> rank;) ranks.push_back(rank);
-  return ranks;
-}
-
 }  // namespace
 
 TEST_CASE("MPI's processes that share blocks end in the bytes of one", "[nosan]") {
@@ -96,7 +87,7 @@ TEST_CASE("a run whose processes share blocks continues after a stop and kills",
     const bool came = watched.wait_for_step(step);
     INFO(watched.process.output());
     REQUIRE(came);
-    const std::vector<pid_t> ranks = ranks_of(watched);
+    const std::vector<pid_t> ranks = children_of(watched.process.pid());
     REQUIRE(ranks.size() == 4);
     ::kill(ranks[rank], signal);
     CHECK(watched.process.wait() == code);
@@ -114,7 +105,7 @@ TEST_CASE("a process that stands still ends those that wait for its blocks") {
       words(workdir, {"mesh.processes=4", "mesh.timeout=1s", "trainer.train_steps=100000"}),
       dir.path() / "out");
   REQUIRE(watched.wait_for_step(5));
-  const std::vector<pid_t> ranks = ranks_of(watched);
+  const std::vector<pid_t> ranks = children_of(watched.process.pid());
   REQUIRE(ranks.size() == 4);
   ::kill(ranks[3], SIGSTOP);
   CHECK(watched.process.wait() == 1);

@@ -145,6 +145,14 @@ bool WatchedRun::wait_for_save() {
   return false;
 }
 
+std::vector<pid_t> children_of(pid_t pid) {
+  const std::string number = std::to_string(pid);
+  std::istringstream text(read_file("/proc/" + number + "/task/" + number + "/children"));
+  std::vector<pid_t> children;
+  for (pid_t child = 0; text >> child;) children.push_back(child);
+  return children;
+}
+
 int run_to_end(const fs::path& workdir, int threads, std::string* output,
                const std::vector<std::string>& more) {
   const TempDir log;  // not next to the run: its disk may be full

@@ -48,6 +48,9 @@ class Process {
   int end_ = -1;
 };
 
+// The processes that a process has started.
+std::vector<pid_t> children_of(pid_t pid);
+
 // A run in `workdir` from its start, with everything it does to its files.
 struct WatchedRun {
   WatchedRun(const std::filesystem::path& workdir, const std::vector<std::string>& words,
