@@ -16,16 +16,11 @@ std::uint64_t bytes_of(const std::vector<MemoryPart>& parts, std::string_view na
 }
 
 // Of slots and of the averages of trainable weights.
-void keep_own_part(std::vector<MemoryPart>& parts, const MeshConfig& mesh) {
+void keep_own_part(std::vector<MemoryPart>& parts, std::uint64_t all, std::uint64_t own) {
   const std::uint64_t weights = bytes_of(parts, "weights");
-  const auto elements = static_cast<std::int64_t>(weights / sizeof(float));
-  if (elements == 0) return;
-  // The longest is of rank 0.
-  const MeshShards whole(mesh, nullptr);
-  const std::int64_t own = whole.piece(elements, whole.pieces() / mesh.processes - 1).end;
   const auto own_of = [&](std::uint64_t bytes) {
     return static_cast<std::uint64_t>(static_cast<double>(bytes) * static_cast<double>(own) /
-                                      static_cast<double>(elements));
+                                      static_cast<double>(all));
   };
   for (MemoryPart& part : parts) {
     if (part.name == "weights" || part.name == "gradients" || part.name == "states") continue;
@@ -33,6 +28,17 @@ void keep_own_part(std::vector<MemoryPart>& parts, const MeshConfig& mesh) {
         part.name == "averages" ? std::min(part.bytes, weights) : part.bytes;
     part.bytes += own_of(shared) - shared;
   }
+}
+
+std::int64_t own_elements(std::int64_t elements, const MeshConfig& mesh) {
+  // The longest is of rank 0.
+  const MeshShards whole(mesh, nullptr);
+  return whole.piece(elements, whole.pieces() / mesh.processes - 1).end;
+}
+
+void set_bytes(std::vector<MemoryPart>& parts, std::string_view name, std::int64_t elements) {
+  const auto found = std::ranges::find(parts, name, &MemoryPart::name);
+  if (found != parts.end()) found->bytes = static_cast<std::uint64_t>(elements) * sizeof(float);
 }
 
 }  // namespace
@@ -50,14 +56,34 @@ std::vector<MemoryPart> process_memory(std::vector<MemoryPart> kept, const MeshC
   const bool adds_up = training.gradient_accumulation > 1;
   std::uint64_t sums = own > 1 ? blocks * gradients : adds_up ? gradients : 0;
   if (shards > 1) sums += (blocks + 1) * states;
-  if (mesh.processes > 1 && training.shares_updates) keep_own_part(kept, mesh);
+  const auto elements = static_cast<std::int64_t>(bytes_of(kept, "weights") / sizeof(float));
+  const std::optional<WeightShare>& weights = training.weights;
+  if (weights) {
+    keep_own_part(kept, static_cast<std::uint64_t>(weights->all),
+                  static_cast<std::uint64_t>(weights->own));
+    set_bytes(kept, "weights", weights->own);
+    // Of whole ones the process has its part of the sum, too.
+    const std::int64_t whole = training.has_gradients_in_parts ? 0 : weights->all;
+    set_bytes(kept, "gradients", weights->own + whole);
+  } else if (mesh.processes > 1 && training.shares_updates && elements > 0) {
+    keep_own_part(kept, static_cast<std::uint64_t>(elements),
+                  static_cast<std::uint64_t>(own_elements(elements, mesh)));
+  }
   const auto add = [&](std::string_view name, std::uint64_t bytes) {
     if (bytes > 0) kept.push_back({.name = std::string(name), .bytes = bytes, .device_bytes = 0});
   };
+  if (weights) add("gathered", static_cast<std::uint64_t>(weights->whole) * sizeof(float));
   add("sums", sums);
-  const auto floats = static_cast<std::int64_t>(std::max(gradients, states) / sizeof(float));
-  add("exchange", MeshShards::exchange_bytes(floats, mesh));
+  const auto of_states = static_cast<std::int64_t>(states / sizeof(float));
+  const auto of_gradients = static_cast<std::int64_t>(gradients / sizeof(float));
+  const std::int64_t longest = std::max(weights ? weights->largest : of_gradients, of_states);
+  add("exchange", MeshShards::exchange_bytes(longest, mesh));
   return kept;
+}
+
+std::int64_t shards_with_parts(const MeshConfig& mesh, bool shares_weights) {
+  if (mesh.processes == 1 || mesh.extent("data") == 1 || !shares_weights) return 0;
+  return MeshLayout(mesh).shards_of(0, mesh.processes).count;
 }
 
 MeshConfig mesh_of_layers(const MeshConfig& whole) {

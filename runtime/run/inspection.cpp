@@ -15,6 +15,7 @@
 #include "run/run_command.h"
 #include "run/run_start.h"
 #include "step/config_faults.h"
+#include "train/learner_setup.h"
 #include "trivet/backend/thread_pool.h"
 #include "trivet/error.h"
 #include "trivet/plugin/registry.h"
@@ -101,12 +102,14 @@ class Inspector {
  public:
   // `of_layers`: the mesh that the model's layers see.
   Inspector(const ResolvedConfig& config, const TrainerConfig& fields, std::size_t stage,
-            bool abstract, const MetricUses& metrics, MeshConfig of_layers = {})
+            bool abstract, const MetricUses& metrics, MeshConfig of_layers = {},
+            std::int64_t process_shards = 0)
       : config_(config),
         fields_(fields),
         metrics_(metrics),
         mode_(config.experiment.mode),
-        of_layers_(std::move(of_layers)) {
+        of_layers_(std::move(of_layers)),
+        process_shards_(process_shards) {
     result_.stage = stage;
     result_.abstract = abstract;
     result_.mesh = config.experiment.mesh;
@@ -136,6 +139,7 @@ class Inspector {
   const MetricUses& metrics_;
   const Mode mode_;
   const MeshConfig of_layers_;
+  const std::int64_t process_shards_;  // TrainerContext::process_shards
   std::string stage_path_;
   Inspection result_;
   FirstStep observer_;
@@ -171,6 +175,9 @@ void Inspector::look() {
   if (result_.abstract && result_.trained) {
     result_.memory_parts = memory_parts(*trainer_, result_.mesh);
     result_.shares_updates = trainer_->shares_updates();
+    if (shards_with_parts(result_.mesh, trainer_->shares_weights()) > 0) {
+      result_.weight_share = weight_share(trainer_->parameters(), result_.mesh);
+    }
     result_.exchanged = exchanged_tensors();
   }
 }
@@ -203,7 +210,8 @@ void Inspector::build() {
                          .train = trains(),
                          .eval = evaluates(),
                          .observer = observer_,
-                         .mesh = of_layers_};
+                         .mesh = of_layers_,
+                         .process_shards = process_shards_};
   plan_ = eval_plan(mode_, *task_, fields_);
   context.eval_main = plan_.has_main();
   context.eval_sets = plan_.indexes();
@@ -304,7 +312,7 @@ ExchangedTensors Inspector::exchanged_tensors() {
   // As the learner of the default trainer has it.
   const bool bounds_norm = fields_.gradient_norm_upper_bound > 0 || fields_.recovery_max_trials > 0;
   const GradientClipConfig& clip = fields_.gradient_clip;
-  return {.gradients = store.trainable_values().size(),
+  return {.gradients = store.trainable_size(),
           .states = store.states().size(),
           .variables = std::ssize(store.parameters()),
           .shares_updates = trainer_->shares_updates(),
@@ -322,11 +330,12 @@ std::string names_of(const std::vector<std::string>& paths) {
   return text;
 }
 
-// Layers are shown whole, but a run's step has their blocks.
+// Layers are shown whole, but a run's step has their blocks, and gradients in parts.
 std::uint64_t step_bytes(const ResolvedConfig& config, const TrainerConfig& fields,
                          const Inspection& seen) {
-  if (seen.mesh.extent("mdl") == 1) return seen.memory.arena_bytes;
-  return Inspector(config, fields, seen.stage, seen.abstract, {}, mesh_of_layers(seen.mesh))
+  const std::int64_t shards = shards_with_parts(seen.mesh, seen.weight_share.has_value());
+  if (seen.mesh.extent("mdl") == 1 && shards == 0) return seen.memory.arena_bytes;
+  return Inspector(config, fields, seen.stage, seen.abstract, {}, mesh_of_layers(seen.mesh), shards)
       .inspect()
       .memory.arena_bytes;
 }
@@ -343,9 +352,13 @@ std::vector<Inspection> inspect(const ResolvedConfig& config, const InspectOptio
     stages.push_back(Inspector(config, fields, stages.size(), abstract, options.metrics).inspect());
     Inspection& seen = stages.back();
     if (seen.memory_parts.empty() || !is_trained_mesh(config)) continue;
+    const std::int64_t shards = shards_with_parts(seen.mesh, seen.weight_share.has_value());
+    const bool has_parts = has_gradients_in_parts(fields, shards);
     seen.process_memory = process_memory(seen.memory_parts, seen.mesh,
                                          {.gradient_accumulation = fields.gradient_accumulation,
-                                          .shares_updates = seen.shares_updates});
+                                          .shares_updates = seen.shares_updates,
+                                          .weights = seen.weight_share,
+                                          .has_gradients_in_parts = has_parts});
     seen.process_memory.push_back(
         {.name = "step", .bytes = step_bytes(config, fields, seen), .device_bytes = 0});
     seen.exchanges = step_exchanges(seen.mesh, seen.exchanged);

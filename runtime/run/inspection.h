@@ -21,6 +21,7 @@
 #include "run/metric_uses.h"
 #include "trivet/extensions/expected_initial_loss.h"
 #include "trivet/layer/layer_trace.h"
+#include "trivet/layer/weight_share.h"
 #include "trivet/tensor/device.h"
 #include "trivet/tensor/shape.h"
 #include "trivet/train/logs.h"
@@ -61,6 +62,8 @@ struct Inspection {
   // Tensors kept between steps, when training on a meta device.
   std::vector<MemoryPart> memory_parts;
   bool shares_updates = false;  // as Trainer::shares_updates
+  // Of processes that have parts of the weights.
+  std::optional<WeightShare> weight_share;
   // Of each process, with its step; empty on a mesh that no run trains.
   std::vector<MemoryPart> process_memory;
   // What each of several processes sends to others in a step; empty on a mesh that no run trains.

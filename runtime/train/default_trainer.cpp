@@ -78,10 +78,11 @@ DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContex
       evaluations_ = std::make_unique<Evaluations>(task_, options);
     }
   }
-  store_.build();
   if (context.train) {
-    build_learner();
+    build_learner(context.process_shards);
     note_whole_weights();
+  } else {
+    store_.build();
   }
 }
 
@@ -114,16 +115,44 @@ void DefaultTrainer::build_training() {
   training_->input = build_input(task_, parts_.train_input, Phase::training, "task.train_input");
 }
 
-void DefaultTrainer::build_learner() {
-  training_->learner = make_learner(config_, task_, store_, mesh_shards_);
+// And the store: where updates are those of elements, the processes have parts of the weights.
+void DefaultTrainer::build_learner(std::int64_t process_shards) {
+  LearnerParts learner = learner_parts(config_, task_);
+  shares_weights_ = Learner::has_element_updates(learner.rules, learner.options) &&
+                    learner.options.variational_noise.scale <= 0 &&
+                    MeshShards::is_cut(store_.trainable_count());
+  if (shares_weights_ && (mesh_.axis("data").extent() > 1 || process_shards > 0)) {
+    const std::int64_t shards = std::max(mesh_shards_.count(), process_shards);
+    store_.build_in_parts(mesh_shards_, has_gradients_in_parts(config_, shards)
+                                            ? ParameterStore::Gradients::in_parts
+                                            : ParameterStore::Gradients::whole);
+  } else {
+    note_weights_over_data();
+    store_.build();
+  }
+  training_->learner =
+      std::make_unique<Learner>(store_, std::move(learner.rules), learner.options, mesh_shards_);
   training_->shards.emplace(mesh_shards_, store_);
   if (training_->bad_steps.skips()) {
     training_->before.states = Tensor::zeros(device_, store_.states().shape());
   }
 }
 
+void DefaultTrainer::note_weights_over_data() {
+  const std::int64_t devices = mesh_.axis("data").extent();
+  if (devices == 1 || mesh_shards_.all() == nullptr) return;
+  const bool is_small = !MeshShards::is_cut(store_.trainable_count());
+  observer_.note(fmt::format(
+      "the mesh has {} devices along data, and each process has all weights: {}", devices,
+      is_small ? "they are few" : "their updates or their noise are per variable"));
+}
+
 bool DefaultTrainer::shares_updates() const {
   return training_ && training_->learner->can_share();
+}
+
+bool DefaultTrainer::shares_weights() const {
+  return training_ && shares_weights_;
 }
 
 void DefaultTrainer::note_whole_weights() {
@@ -353,6 +382,7 @@ Logs DefaultTrainer::run(Evaluation& evaluation, std::int64_t steps) {
   const FlushDenormals flush;
   std::optional<Learner::UseAverages> averages;
   if (training_) averages.emplace(*training_->learner);
+  const ParameterStore::Whole whole(store_);
   FpropContext context = step_context();
   if (wants_summaries(0)) context.summaries.want();
   return evaluation.run(*model_, store_, context, steps, observer_);
@@ -366,8 +396,22 @@ NamedTensors DefaultTrainer::model_tensors() const {
   return tensors;
 }
 
+// Of weights in parts copies on the host. All processes make this call.
+NamedTensors DefaultTrainer::whole_tensors(Learner::Gets gets) const {
+  if (!store_.is_in_parts() || is_meta(device_)) return model_tensors();
+  NamedTensors tensors;
+  for (const auto& [path, value] : model_tensors()) {
+    value.view();
+    if (gets == Learner::Gets::none) continue;
+    Tensor copy = Tensor::host(value.shape(), value.dtype());
+    copy.assign_bytes(value.to_bytes());
+    tensors.emplace_back(path, std::move(copy));
+  }
+  return tensors;
+}
+
 NamedTensors DefaultTrainer::export_tensors() {
-  NamedTensors tensors = model_tensors();
+  NamedTensors tensors = whole_tensors(Learner::Gets::all);
   if (!training_ || training_->learner->step() == 0) return tensors;
   const NamedTensors averages = training_->learner->averages();
   const std::map<std::string_view, Tensor> average_of(averages.begin(), averages.end());

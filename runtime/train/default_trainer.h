@@ -55,6 +55,7 @@ class DefaultTrainer final : public Trainer {
   Logs evaluate_set(std::size_t set, std::int64_t steps) override;
   bool trains_shards() const override { return true; }
   bool shares_updates() const override;
+  bool shares_weights() const override;
   void initialize() override;
   void save(CheckpointWriter& writer) override;
   void restore(const CheckpointReader& reader) override;
@@ -86,8 +87,9 @@ class DefaultTrainer final : public Trainer {
   Shards::BatchOf batch_of(const ConfigOf<Input>& input) const;
   std::int64_t count_of_all(std::int64_t own) const;
   void build_training();
-  void build_learner();
+  void build_learner(std::int64_t process_shards);
   void note_whole_weights();
+  void note_weights_over_data();
   Evaluations& evaluations();
   Logs run(Evaluation& evaluation, std::int64_t steps);
   Training& training();
@@ -109,6 +111,7 @@ class DefaultTrainer final : public Trainer {
   void restore_evaluations(const CheckpointReader& reader);
   FpropContext step_context() const;
   NamedTensors model_tensors() const;
+  NamedTensors whole_tensors(Learner::Gets gets) const;
 
   const Config config_;
   const TrainingParts parts_;
@@ -128,6 +131,7 @@ class DefaultTrainer final : public Trainer {
   std::optional<Value> next_evaluation_, next_set_evaluations_;
   std::int64_t global_step_ = 0;
   bool exhausted_ = false;
+  bool shares_weights_ = false;
   bool averages_told_ = false;  // whether evaluations use the averages
 };
 

@@ -27,20 +27,16 @@ bool has_averages(const Value& state) {
 
 // Non-finite weights must not be saved: the last good checkpoint must stay the newest.
 void DefaultTrainer::check_weights() {
-  const NoGrad no_grad;
-  const Tensor& weights = store_.trainable_values();
-  Tensor square = Tensor::empty(device_, {1});
-  sum_of_squares(square, weights);
   training().bad_steps.check_weights(
-      square.to_host<float>().front(),
+      training().learner->square_of_weights(),
       {.number = global_step_, .learning_rate = training().learner->learning_rate()});
 }
 
 void DefaultTrainer::save(CheckpointWriter& writer) {
   Training& training = this->training();
   check_weights();
-  writer.write_tensors("model", model_tensors());
   const auto gets = writer.keeps() ? Learner::Gets::all : Learner::Gets::none;
+  writer.write_tensors("model", whole_tensors(gets));
   writer.write_tensors("optimizer", training.learner->slots(gets));
   const NamedTensors averages = training.learner->averages(gets);
   if (!averages.empty()) writer.write_tensors("ema", averages);

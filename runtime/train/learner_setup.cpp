@@ -40,8 +40,12 @@ void check_learner(const TrainerConfig& trainer, const ConfigOf<Input>& train_in
                  .hint = "choose a divisor of the batch size"});
 }
 
-std::unique_ptr<Learner> make_learner(const TrainerConfig& config, Task& task,
-                                      ParameterStore& store, const MeshShards& shards) {
+bool has_gradients_in_parts(const TrainerConfig& config, std::int64_t own_shards) {
+  return own_shards == 1 && config.gradient_accumulation == 1 && !config.gradient_clip.each_part &&
+         !config.summary_histograms;
+}
+
+LearnerParts learner_parts(const TrainerConfig& config, Task& task) {
   std::vector<LearnerRule> rules;
   if (has_main(config)) {
     rules.push_back({.optimizer = create_optimizer(task, config.optimizer),
@@ -55,15 +59,13 @@ std::unique_ptr<Learner> make_learner(const TrainerConfig& config, Task& task,
          .learning_rate = make(learner.learning_rate.has_value() ? learner.learning_rate
                                                                  : config.learning_rate)});
   }
-  return std::make_unique<Learner>(
-      store, std::move(rules),
-      LearnerOptions{.clip = config.gradient_clip,
-                     .ema = config.ema,
-                     .variational_noise = config.variational_noise,
-                     .gradient_noise = config.gradient_noise,
-                     .skip_bad_updates =
-                         config.recovery_max_trials > 0 || config.gradient_norm_upper_bound > 0},
-      shards);
+  return {.rules = std::move(rules),
+          .options = {.clip = config.gradient_clip,
+                      .ema = config.ema,
+                      .variational_noise = config.variational_noise,
+                      .gradient_noise = config.gradient_noise,
+                      .skip_bad_updates =
+                          config.recovery_max_trials > 0 || config.gradient_norm_upper_bound > 0}};
 }
 
 }  // namespace trivet

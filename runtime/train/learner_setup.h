@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds the learner from the config of a trainer.
+// The parts of a learner, from the config of a trainer.
 #pragma once
 
-#include <memory>
+#include <vector>
 
 #include "trivet/task.h"
-#include "trivet/tensor/mesh_shards.h"
+#include "trivet/train/learner_options.h"
 #include "trivet/trainer.h"
 
 namespace trivet {
@@ -14,9 +14,14 @@ namespace trivet {
 // gradient_accumulation equal parts. Throws ConfigError.
 void check_learner(const TrainerConfig& trainer, const ConfigOf<Input>& train_input);
 
-// The store must be built, with trainer.frozen applied. The learner's updates are of the gradients
-// of these shards.
-std::unique_ptr<Learner> make_learner(const TrainerConfig& config, Task& task,
-                                      ParameterStore& store, const MeshShards& shards);
+// Whether a process of so many shards that has parts of the weights (Trainer::shares_weights) has
+// parts of the gradients, too: it has one pass in an update, and nothing reads gradients after it.
+bool has_gradients_in_parts(const TrainerConfig& config, std::int64_t own_shards);
+
+struct LearnerParts {
+  std::vector<LearnerRule> rules;
+  LearnerOptions options;
+};
+LearnerParts learner_parts(const TrainerConfig& config, Task& task);
 
 }  // namespace trivet

@@ -112,6 +112,7 @@ class ProgressiveTrainer final : public Trainer {
 
   bool trains_shards() const override { return true; }
   bool shares_updates() const override { return trainer_->shares_updates(); }
+  bool shares_weights() const override { return trainer_->shares_weights(); }
   std::vector<TrainingStage> stages() const override;
   std::size_t stage() const override { return stage_; }
   void next_stage() override;

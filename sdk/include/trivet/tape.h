@@ -22,6 +22,7 @@
 #include <memory>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 #include "trivet/base/export.h"
 #include "trivet/tensor.h"
@@ -44,12 +45,28 @@ class SlotLife {
   std::shared_ptr<const void> token_;
 };
 
+// Slots that get their memory together, with the first gradient of one of them, and give it back
+// when their gradients are complete. A tape that runs back makes the calls.
+class TRIVET_API SlotGroup {
+ public:
+  virtual ~SlotGroup();
+  // Gives each slot a tensor of the shape of its leaf. [run-thread]
+  virtual void open() = 0;
+  // No op of the tape adds to the slots any more. [run-thread]
+  virtual void complete() = 0;
+
+ private:
+  friend class Tape;
+  std::size_t first_node_ = 0;  // of the tape that runs back: the last to add to a slot
+};
+
 // Where the gradient of a leaf (a parameter) is accumulated. `written` is false until the first
 // contribution of a step, which overwrites; later ones add. So nothing has to be zeroed.
 struct GradientSlot {
   Tensor gradient;
   bool written = false;
   SlotLife life{};
+  SlotGroup* group = nullptr;  // null: `gradient` has memory, or gets its own
 };
 
 class Vjp;
@@ -124,6 +141,11 @@ class TRIVET_API Tape {
   // Holds an object until the tape is cleared or has run back: what an op's attributes point to.
   void keep(std::shared_ptr<void> object);
 
+  // The groups of the slots that its ops add to, in the order of their first ops: that of the last
+  // ones is complete first. And such groups of what the last op runs again in its gradient.
+  std::vector<SlotGroup*> slot_groups() const;
+  void add_slot_groups(const std::vector<SlotGroup*>& groups);
+
   void clear();
   std::size_t size() const;    // ops recorded
   std::uint64_t hash() const;  // of the sequence of ops and shapes; equal steps have equal hashes
@@ -136,6 +158,7 @@ class TRIVET_API Tape {
   friend class Tensor;
   friend void record(const OpDef&, std::span<const Tensor>, std::span<Tensor>,
                      std::span<const Tensor>, const void*, std::size_t);
+  void complete_groups(std::size_t node);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -93,7 +93,7 @@ class TRIVET_API Tensor {
   }
   template <class T>
   std::span<T> mutable_span() {
-    return {static_cast<T*>(host_pointer(dtype_of<T>)), static_cast<std::size_t>(size())};
+    return {static_cast<T*>(mutable_host_pointer(dtype_of<T>)), static_cast<std::size_t>(size())};
   }
 
   // Copies `values` into this tensor's memory (parameters, states). Sizes must match.
@@ -113,6 +113,8 @@ class TRIVET_API Tensor {
   static Tensor from_bytes(Device&, std::span<const std::byte>, const Shape&, DType);
   void read(std::span<std::byte> out, DType as) const;
   void* host_pointer(DType expected) const;
+  void* mutable_host_pointer(DType expected);
+  void check_mutable() const;
 
   TensorImpl* impl_ = nullptr;
 };

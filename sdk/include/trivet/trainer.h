@@ -259,6 +259,9 @@ struct TrainerContext {
   std::vector<std::size_t> eval_sets{};
   MeshConfig mesh{};                  // of training
   ProcessGroup* processes = nullptr;  // that share the mesh; null: this process has all of it
+  // On a meta device, for the memory of one of several processes that have parts of the weights
+  // (Trainer::shares_weights): its number of shards. 0: it has whole weights.
+  std::int64_t process_shards = 0;
 };
 
 // A bad step that a run may recover from: trainer.recovery is "restore", and trials are left.
@@ -330,6 +333,9 @@ class TRIVET_API Trainer : public Object {
   // Whether each of several processes makes a part of an update, and has slots and averages of this
   // part alone (Learner::can_share); of the present stage. Default: false. [run-thread]
   virtual bool shares_updates() const;
+  // Whether, on a mesh with devices along data, each of several processes has a part of the weights
+  // alone (ParameterStore::build_in_parts); of the present stage. Default: false. [run-thread]
+  virtual bool shares_weights() const;
   // The stages of a training, at least one. Default: one. [run-thread]
   virtual std::vector<TrainingStage> stages() const;
   // Index of the present stage, from 0. [run-thread]

@@ -10,8 +10,11 @@
 #include <vector>
 
 #include "layer/block_layout.h"
+#include "layer/block_units.h"
+#include "layer/gradient_parts.h"
 #include "layer/orthogonal.h"
 #include "layer/shared_layers.h"
+#include "layer/weight_parts.h"
 #include "trivet/error.h"
 #include "trivet/layer.h"
 #include "trivet/ops.h"
@@ -40,11 +43,11 @@ void Parameter::assign(const Tensor& value) {
   if (!(value.shape() == shape_) || value.dtype() != mine.dtype()) {
     throw Error("'" + path_ + "' is " + mine.to_string() + " and was given " + value.to_string());
   }
-  if (value.on_host()) return mine.assign_bytes(value.to_bytes());
+  Device& device = mine.device();
+  const bool is_here = !value.on_host() && &value.device() == &device;
+  if (!is_here || is_in_parts_) return mine.assign_bytes(value.to_bytes());
   const tv_view from = value.view();
   const tv_view to = mine.mutable_view();
-  Device& device = mine.device();
-  if (&value.device() != &device) return mine.assign_bytes(value.to_bytes());
   device.call("copy", &tv_backend::copy, &to, &from);
 }
 
@@ -82,24 +85,69 @@ void ParameterStore::freeze(Parameter& parameter) {
 }
 
 void ParameterStore::build() {
+  build(nullptr, Gradients::whole);
+}
+
+void ParameterStore::build_in_parts(const MeshShards& shards, Gradients gradients) {
+  build(&shards, gradients);
+}
+
+void ParameterStore::build(const MeshShards* shards, Gradients gradients) {
   if (built_) throw Error("the model was built already");
-  std::int64_t trainable = 0, states = 0;
+  std::int64_t& trainable = trainable_size_;
+  std::int64_t states = 0;
+  std::vector<std::int64_t> ends;
   for (const auto& parameter : parameters_) {
     std::int64_t& end = parameter->trainable_ ? trainable : states;
     parameter->offset_ = end;
     end += detail::padded(parameter->shape_.size());
+    if (parameter->trainable_) ends.push_back(end);
   }
   NoGrad no_grad;
-  trainable_values_ = Tensor::zeros(device_, {trainable});
-  trainable_gradients_ = Tensor::zeros(device_, {trainable});
+  units_ = shards != nullptr ? std::make_unique<detail::BlockUnits>(ends)
+                             : std::make_unique<detail::BlockUnits>(trainable);
+  if (shards != nullptr && (shards->all() != nullptr || is_meta(device_))) {
+    parts_ = std::make_unique<detail::WeightParts>(device_, *shards, *units_);
+  } else {
+    trainable_values_ = Tensor::zeros(device_, {trainable});
+  }
+  if (parts_ != nullptr && gradients == Gradients::in_parts) {
+    make_gradient_parts(*shards);
+  } else {
+    trainable_gradients_ = Tensor::zeros(device_, {trainable});
+  }
   states_ = Tensor::zeros(device_, {states});
   built_ = true;
   for (const auto& parameter : parameters_) place(*parameter);
 }
 
+void ParameterStore::make_gradient_parts(const MeshShards& shards) {
+  if (shards.count() != 1) throw Error("a process of several shards has their gradients whole");
+  std::vector<detail::GradientParts::Variable> variables;
+  for (const auto& parameter : parameters_) {
+    if (!parameter->trainable_) continue;
+    variables.push_back({.path = parameter->path_,
+                         .offset = parameter->offset_,
+                         .shape = parameter->shape_,
+                         .slot = &parameter->slot_});
+  }
+  gradient_parts_ = std::make_unique<detail::GradientParts>(device_, shards, parts_->parts(),
+                                                            std::move(variables));
+}
+
+Tensor ParameterStore::memory_of(const Parameter& parameter) const {
+  if (!parameter.trainable_ || parts_ == nullptr) {
+    const Tensor& block = parameter.trainable_ ? trainable_values_ : states_;
+    return part_of(block, parameter.offset_, parameter.shape_);
+  }
+  const std::size_t unit = units_->unit_at(parameter.offset_);
+  const std::int64_t position = parameter.offset_ - (*units_)[unit].begin;
+  return part_of(parts_->whole(unit), position, parameter.shape_);
+}
+
 void ParameterStore::place(Parameter& parameter) {
-  const Tensor& block = parameter.trainable_ ? trainable_values_ : states_;
-  Tensor value = part_of(block, parameter.offset_, parameter.shape_);
+  Tensor value = memory_of(parameter);
+  parameter.is_in_parts_ = parameter.trainable_ && parts_ != nullptr;
   if (!is_meta(device_)) {
     std::vector<float> start(static_cast<std::size_t>(parameter.shape_.size()));
     initialize(parameter.init_, key_.fold("params").fold(parameter.path_), parameter.shape_,
@@ -110,7 +158,9 @@ void ParameterStore::place(Parameter& parameter) {
     parameter.value_ = std::move(value);
     return;
   }
-  parameter.slot_.gradient = part_of(trainable_gradients_, parameter.offset_, parameter.shape_);
+  if (gradient_parts_ == nullptr) {
+    parameter.slot_.gradient = part_of(trainable_gradients_, parameter.offset_, parameter.shape_);
+  }
   parameter.value_ = make_leaf(value, parameter.slot_);
 }
 
@@ -135,13 +185,14 @@ std::int64_t ParameterStore::count() const {
 
 void ParameterStore::begin_gradients() {
   for (const auto& parameter : parameters_) parameter->slot_.written = false;
+  if (gradient_parts_ != nullptr) gradient_parts_->begin();
 }
 
 void ParameterStore::end_gradients() {
   for (const auto& parameter : parameters_) {
     GradientSlot& slot = parameter->slot_;
     parameter->has_gradient_ = slot.written;
-    if (!parameter->trainable_ || slot.written) continue;
+    if (!parameter->trainable_ || slot.written || gradient_parts_ != nullptr) continue;
     const tv_view view = slot.gradient.mutable_view();
     device_.call("fill", &tv_backend::fill, &view, 0);
     slot.written = true;
@@ -149,13 +200,28 @@ void ParameterStore::end_gradients() {
 }
 
 Tensor& ParameterStore::trainable_values() {
+  if (parts_ != nullptr) throw Error("this process has a part of the weights, and no block of all");
   return trainable_values_;
 }
+std::int64_t ParameterStore::trainable_size() const {
+  return trainable_size_;
+}
 Tensor& ParameterStore::trainable_gradients() {
+  if (gradient_parts_ != nullptr) {
+    throw Error("this process has a part of the gradients, and no block of all");
+  }
   return trainable_gradients_;
 }
 Tensor& ParameterStore::states() {
   return states_;
+}
+
+ParameterStore::Whole::Whole(ParameterStore& store) : parts_(store.parts()) {
+  if (parts_ != nullptr) parts_->hold();
+}
+
+ParameterStore::Whole::~Whole() {
+  if (parts_ != nullptr) parts_->release();
 }
 
 std::int64_t ParameterStore::offset_of(const Parameter& parameter) const {

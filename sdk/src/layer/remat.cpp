@@ -102,7 +102,7 @@ constexpr OpDef kRemat{"remat", remat_vjp};
 // An input that always wants a gradient, for a function whose parameters alone do. Nothing is ever
 // added to it.
 Tensor anchor(const Tensor& x) {
-  static GradientSlot never_written;
+  static thread_local GradientSlot never_written;
   return make_leaf(x, never_written);
 }
 
@@ -110,6 +110,7 @@ Tensor anchor(const Tensor& x) {
 struct FirstRun {
   std::vector<Tensor> outputs;
   bool needed = false;
+  std::vector<SlotGroup*> groups{};  // of the parameters
 };
 
 FirstRun first_run(const Rematerialized& fn, std::span<const Tensor> inputs,
@@ -123,7 +124,8 @@ FirstRun first_run(const Rematerialized& fn, std::span<const Tensor> inputs,
   }
   Tape::Recording recording(tape);
   const detail::SavingActivations keeping(&kept, detail::SavingActivations::Run::first);
-  FirstRun run{outputs_of(fn, leaves, RematPass::forward)};
+  FirstRun run{.outputs = outputs_of(fn, leaves, RematPass::forward)};
+  run.groups = tape.slot_groups();
   for (Tensor& output : run.outputs) {
     run.needed = run.needed || output.requires_grad();
     output = Tensor(output.impl()->alias());
@@ -142,9 +144,11 @@ std::vector<Tensor> rematerialized(Rematerialized fn, std::span<const Tensor> in
   constexpr detail::KeptOp kOp{"remat", detail::KeptOp::Kind::function,
                                detail::KeptOp::OnTape::yes};
   std::vector<Tensor> outputs = detail::SavingActivations::known(kOp, &labels);
+  std::vector<SlotGroup*> groups;
   if (outputs.empty()) {
     FirstRun run = first_run(fn, inputs, again->kept);
     outputs = std::move(run.outputs);
+    groups = std::move(run.groups);
     detail::SavingActivations::keep(kOp, run.needed ? outputs : std::vector<Tensor>(), labels);
     if (!run.needed) return outputs;
   }
@@ -154,6 +158,7 @@ std::vector<Tensor> rematerialized(Rematerialized fn, std::span<const Tensor> in
   all.push_back(anchor(inputs.front()));
   Again* raw = again.get();
   record(kRemat, all, outputs, {}, &raw, sizeof raw);
+  Tape::current()->add_slot_groups(groups);
   Tape::current()->keep(std::move(again));
   return outputs;
 }

@@ -2,11 +2,16 @@
 #include "layer/shared_block.h"
 
 #include <algorithm>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "layer/block_layout.h"
+#include "layer/gradient_parts.h"
+#include "layer/weight_parts.h"
 #include "tensor/packing.h"
 #include "trivet/backend/process_group.h"
+#include "trivet/error.h"
 
 namespace trivet::detail {
 
@@ -14,28 +19,69 @@ SharedBlock::SharedBlock(ParameterStore& store, const MeshShards& shards, Kind k
     : store_(store),
       shards_(shards),
       is_shared_(kind == Kind::shared),
-      size_(store.trainable_values().size()) {}
-
-MeshShards::Range SharedBlock::own() const {
-  return is_shared_ ? shards_.own_part(size_) : MeshShards::Range{0, size_};
+      parts_(store.units(), is_shared_ ? &shards_ : nullptr) {
+  if (store.is_in_parts()) {
+    if (!is_shared_ && shards.all() != nullptr) {
+      throw Error("weights in parts have updates that processes share");
+    }
+    values_ = store.parts()->own();
+    const GradientParts* const gradients = store.gradient_parts();
+    gradients_ =
+        gradients != nullptr ? gradients->own() : Tensor::zeros(store.device(), values_.shape());
+    return;
+  }
+  // One part, or several that follow one another.
+  const std::int64_t begin = parts_.part(0).range.begin, end = begin + parts_.size();
+  values_ = part_of(store.trainable_values(), begin, end);
+  gradients_ = part_of(store.trainable_gradients(), begin, end);
 }
 
-MeshShards::Range SharedBlock::overlap(const Parameter& variable,
-                                       const MeshShards::Range& part) const {
-  const std::int64_t begin = store_.offset_of(variable), end = begin + variable.shape().size();
-  return {std::clamp(begin, part.begin, part.end), std::clamp(end, part.begin, part.end)};
+MeshShards::Range SharedBlock::range_of(const Parameter& variable) const {
+  const std::int64_t begin = store_.offset_of(variable);
+  return {begin, begin + variable.shape().size()};
 }
 
-MeshShards::Range SharedBlock::own_part_of(const Parameter& variable) const {
-  return overlap(variable, own());
+OwnParts::Overlap SharedBlock::own_part_of(const Parameter& variable) const {
+  return parts_.overlap(range_of(variable));
 }
 
-Tensor SharedBlock::values() const {
-  return part_of(store_.trainable_values(), own().begin, own().end);
+void SharedBlock::sum_gradients(Tensor& own) const {
+  Tensor all = store_.trainable_gradients();
+  if (!is_shared_) {
+    shards_.sum(own);
+    if (!own.same_as(all)) copy_into(all.mutable_view(), own);
+    return;
+  }
+  for (std::size_t unit = 0; unit < units().count(); ++unit) {
+    const MeshShards::Range range = units()[unit];
+    const OwnParts::Overlap& part = parts_.part(unit);
+    Tensor out = part_of(gradients_, part.position, part.end());
+    shards_.sum_to_part(part_of(own, range.begin, range.end), out);
+  }
 }
 
-Tensor SharedBlock::gradients() const {
-  return part_of(store_.trainable_gradients(), own().begin, own().end);
+void SharedBlock::check_gathers() const {
+  if (!store_.is_in_parts() || shards_.all() == nullptr) return;
+  ProcessGroup& group = *shards_.all();
+  const std::uint64_t own = store_.parts()->order();
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(group.size()));
+  group.all_gather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    throw RunError(
+        "process " + std::to_string(rank) + " has read the weights in another order than " +
+            "process 0, and each has parts of them",
+        {.hint = "a layer whose ops depend on its data needs whole weights: use the axis "
+                 "replica rather than data"});
+  }
+}
+
+void SharedBlock::share_values() const {
+  if (store_.is_in_parts()) {
+    store_.parts()->changed();
+  } else if (is_shared_) {
+    shards_.gather_parts(store_.trainable_values());
+  }
 }
 
 bool SharedBlock::is_shared(const SharedTensor& tensor) const {
@@ -67,12 +113,16 @@ Tensor SharedBlock::gathered(const SharedTensor& tensor,
   std::vector<std::byte> mine;
   std::vector<std::uint64_t> to, from;
   const bool wanted = wants[static_cast<std::size_t>(group.rank())] != 0;
+  const MeshShards::Range range = range_of(*tensor.variable);
+  const std::size_t unit = units().unit_at(range.begin);
   for (int rank = 0; rank < group.size(); ++rank) {
     const bool gets = wants[static_cast<std::size_t>(rank)] != 0;
     if (gets) mine.insert(mine.end(), own.begin(), own.end());
     to.push_back(gets ? own.size() : 0);
-    const auto theirs = overlap(*tensor.variable, shards_.part_of(size_, rank)).size();
-    from.push_back(wanted ? static_cast<std::size_t>(theirs) * bytes : 0);
+    const MeshShards::Range theirs = units().part(unit, shards_, rank);
+    const std::int64_t begin = std::max(range.begin, theirs.begin);
+    const std::int64_t end = std::max(begin, std::min(range.end, theirs.end));
+    from.push_back(wanted ? static_cast<std::size_t>(end - begin) * bytes : 0);
   }
   Tensor out = wanted ? Tensor::host(tensor.shape, tensor.part.dtype()) : Tensor();
   const std::span<std::byte> all =
@@ -83,7 +133,7 @@ Tensor SharedBlock::gathered(const SharedTensor& tensor,
 }
 
 Tensor SharedBlock::own_elements(const SharedTensor& tensor, const Tensor& whole) const {
-  const MeshShards::Range own = own_part_of(*tensor.variable);
+  const MeshShards::Range own = own_part_of(*tensor.variable).range;
   const std::int64_t start = store_.offset_of(*tensor.variable);
   // A range without elements may be anywhere.
   if (own.size() == 0) return {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SharedBlock: the block of the trainable variables, of which each process of an update owns a part
-// (MeshShards::own_part). Where the processes share it, each of them updates its part alone, and
-// has slots and averages of this part alone.
+// (MeshShards::own_part) of each unit. Where the processes share it, each of them updates its parts
+// alone, and has slots and averages of these alone.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "layer/block_units.h"
 #include "trivet/layer/parameter_store.h"
 #include "trivet/tensor/mesh_shards.h"
 
@@ -30,14 +31,23 @@ class SharedBlock {
 
   bool is_shared() const { return is_shared_; }
   const MeshShards& shards() const { return shards_; }
-  std::int64_t size() const { return size_; }
-  // What this process updates: all, unless it is shared.
-  MeshShards::Range own() const;
-  // The elements of the block that are the variable's and own().
-  MeshShards::Range own_part_of(const Parameter& variable) const;
-  // own() of the weights and of the gradients.
-  Tensor values() const;
-  Tensor gradients() const;
+  const BlockUnits& units() const { return parts_.units(); }
+  // What this process updates, one part after another: all, unless it is shared.
+  const OwnParts& parts() const { return parts_; }
+  // The elements of the variable that it updates.
+  OwnParts::Overlap own_part_of(const Parameter& variable) const;
+  // parts() of the weights and of the gradients.
+  const Tensor& values() const { return values_; }
+  const Tensor& gradients() const { return gradients_; }
+
+  // From the sums of the gradients of this process's shards, as long as the block, gradients() get
+  // those of all. Gradients in parts are summed elsewhere (GradientParts). [run-thread]
+  void sum_gradients(Tensor& own) const;
+  // Throws RunError if another process has gathered other weights, or in another order: what each
+  // of them got then was not what it needed. All processes make this call. [run-thread]
+  void check_gathers() const;
+  // After a change of values(): the other processes get them. [run-thread]
+  void share_values() const;
 
   // The tensors, whole. Those of shared variables are copies on the host, which a process gets that
   // `wants` them; all processes make this call. [run-thread]
@@ -49,16 +59,17 @@ class SharedBlock {
   void take(const std::vector<SharedTensor>& tensors, const NamedTensors& filled) const;
 
  private:
-  MeshShards::Range overlap(const Parameter& variable, const MeshShards::Range& part) const;
   bool is_shared(const SharedTensor& tensor) const;
   Tensor gathered(const SharedTensor& tensor, const std::vector<std::uint8_t>& wants) const;
   // This process's elements of a whole tensor, flat.
   Tensor own_elements(const SharedTensor& tensor, const Tensor& whole) const;
+  MeshShards::Range range_of(const Parameter& variable) const;
 
   ParameterStore& store_;
   MeshShards shards_;
   bool is_shared_;
-  std::int64_t size_;
+  OwnParts parts_;
+  Tensor values_, gradients_;
 };
 
 }  // namespace trivet::detail

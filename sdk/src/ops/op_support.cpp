@@ -257,6 +257,15 @@ void add_in_place(Tensor& x, const Tensor& y) {
   device.call("add", &tv_backend::binary, TV_ADD, &target, &target, &source);
 }
 
+void apply_scalar(tv_binary_op op, Tensor& x, const Tensor& scalar) {
+  if (x.size() == 0) return;
+  Device& device = x.device();
+  const tv_view out = x.mutable_view();
+  const tv_view in = x.view();
+  const tv_view number = ops::expand(scalar, x.shape()).view();
+  device.call("binary", &tv_backend::binary, op, &out, &in, &number);
+}
+
 void accumulate(const Vjp::Target& target, const Tensor& value) {
   Tensor gradient = target.gradient;
   if (target.beta == 0) {

@@ -58,6 +58,8 @@ Tensor reduce(tv_reduce_op op, const Tensor& x, int axis);  // the axis is dropp
 Tensor sum_to(const Tensor& x, const Shape& from);
 // x += y, in place, both contiguous f32.
 void add_in_place(Tensor& x, const Tensor& y);
+// x = op(x, scalar), in place.
+void apply_scalar(tv_binary_op op, Tensor& x, const Tensor& scalar);
 
 // target = beta target + value.
 void accumulate(const Vjp::Target& target, const Tensor& value);

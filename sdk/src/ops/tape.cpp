@@ -6,6 +6,7 @@
 // saved is free as soon as the forward pass drops it.
 #include "trivet/tape.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -41,6 +42,7 @@ struct Node {
   Tensor gradient[kMostOutputs];
   Tensor kept[kMostSaved];
   alignas(16) std::byte attributes[kMostAttributes];
+  std::vector<SlotGroup*> groups;  // of slots that its gradient adds to by a tape of its own
 };
 
 BlockPool<Node>& node_pool() {
@@ -49,6 +51,7 @@ BlockPool<Node>& node_pool() {
 }
 
 thread_local Tape* current_tape = nullptr;
+thread_local bool is_running_back = false;
 std::atomic<std::uint64_t> next_run{1};
 
 // Shape, type and device of x without its memory.
@@ -73,7 +76,28 @@ struct RunningGradient {
   const char* outer;
 };
 
+// Calls `visit` for the groups of the slots that a node adds to.
+template <class Visit>
+void each_group(const Node& node, const Visit& visit) {
+  for (std::size_t i = 0; i < node.inputs; ++i) {
+    const Destination& to = node.to[i];
+    if (to.slot == nullptr || to.slot_life.expired() || to.slot->group == nullptr) continue;
+    visit(*to.slot->group);
+  }
+  for (SlotGroup* group : node.groups) visit(*group);
+}
+
+struct RunningBack {
+  RunningBack() : outer(std::exchange(is_running_back, true)) {}
+  ~RunningBack() { is_running_back = outer; }
+  RunningBack(const RunningBack&) = delete;
+  RunningBack& operator=(const RunningBack&) = delete;
+  const bool outer;
+};
+
 }  // namespace
+
+SlotGroup::~SlotGroup() = default;
 
 struct Tape::Impl {
   std::vector<Node*> nodes;
@@ -97,7 +121,9 @@ struct Tape::Impl {
       throw Error("backward: a parameter that the loss depends on is gone",
                   {.hint = "keep its ParameterStore until the tape has run back"});
     }
-    return to.slot != nullptr ? to.slot->gradient : node(to.node).gradient[to.output];
+    if (to.slot == nullptr) return node(to.node).gradient[to.output];
+    if (to.slot->group != nullptr && !to.slot->gradient.defined()) to.slot->group->open();
+    return to.slot->gradient;
   }
 };
 
@@ -231,6 +257,12 @@ void Tape::backward(const Tensor& loss, const Tensor& seed) {
   if (!fits) {
     throw Error("backward: the seed is " + seed.to_string() + ", the loss " + loss.to_string());
   }
+  // Of a tape inside of a gradient, only the tape around it knows what else adds to a slot.
+  const RunningBack running_back;
+  const bool completes = !running_back.outer;
+  for (std::size_t i = completes ? impl_->nodes.size() : 0; i-- > 0;) {
+    each_group(*impl_->nodes[i], [i](SlotGroup& group) { group.first_node_ = i; });
+  }
   NoGrad no_grad;
   impl_->node(impl->node).gradient[impl->output] =
       seed.defined() ? detail::packed(seed) : Tensor::full(loss.device(), loss.shape(), 1);
@@ -248,9 +280,33 @@ void Tape::backward(const Tensor& loss, const Tensor& seed) {
       const detail::ScopedProfile scope({.index = node->scope, .gradient = true});
       in_plugin(node->item, "gradient", "", [&] { node->op->vjp(vjp); });
     }
+    if (completes) complete_groups(i);
     node_pool().destroy(std::exchange(impl_->nodes[i], nullptr));
   }
   clear();
+}
+
+void Tape::complete_groups(std::size_t index) {
+  each_group(*impl_->nodes[index], [index](SlotGroup& group) {
+    constexpr std::size_t kNone = ~std::size_t{0};
+    if (group.first_node_ != index) return;
+    group.first_node_ = kNone;
+    group.complete();
+  });
+}
+
+std::vector<SlotGroup*> Tape::slot_groups() const {
+  std::vector<SlotGroup*> groups;
+  for (const Node* node : impl_->nodes) {
+    each_group(*node, [&](SlotGroup& group) {
+      if (std::ranges::find(groups, &group) == groups.end()) groups.push_back(&group);
+    });
+  }
+  return groups;
+}
+
+void Tape::add_slot_groups(const std::vector<SlotGroup*>& groups) {
+  if (!impl_->nodes.empty()) impl_->nodes.back()->groups = groups;
 }
 
 void record(const OpDef& op, std::span<const Tensor> inputs, std::span<Tensor> outputs,

@@ -109,7 +109,7 @@ Storage* make_host_storage(std::uint64_t bytes) {
 void Storage::destroy() {
   if (kind == MemoryKind::host) {
     host_pool().give_back(data, bytes);
-  } else {
+  } else if (kind != MemoryKind::on_demand) {
     give_back_device_memory(*this);
   }
   storage_pool().destroy(this);

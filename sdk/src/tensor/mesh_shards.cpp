@@ -8,6 +8,7 @@
 #include "tensor/host_block.h"
 #include "tensor/packing.h"
 #include "tensor/process_sum.h"
+#include "tensor/tensor_impl.h"
 #include "trivet/backend/mesh.h"
 #include "trivet/backend/mesh_layout.h"
 #include "trivet/backend/process_group.h"
@@ -24,16 +25,16 @@ std::int64_t piece_length(std::int64_t elements, std::int64_t pieces) {
   return (length + kMultiple - 1) / kMultiple * kMultiple;
 }
 
-std::vector<double> gathered(std::span<const double> own, std::int64_t expected, std::int64_t all,
-                             ProcessGroup* group, const char* numbers) {
-  if (std::ssize(own) != expected) {
-    throw Error("this process has " + std::to_string(expected) + " " + numbers + ", and gives " +
-                std::to_string(own.size()) + " numbers");
-  }
+std::vector<double> gathered(std::span<const double> own, ProcessGroup* group) {
   if (group == nullptr) return {own.begin(), own.end()};
-  std::vector<double> values(static_cast<std::size_t>(all));
+  std::vector<double> values(own.size() * static_cast<std::size_t>(group->size()));
   group->all_gather(std::as_bytes(own), std::as_writable_bytes(std::span(values)));
   return values;
+}
+
+[[noreturn]] void throw_wrong_count(std::int64_t expected, const char* of, std::size_t given) {
+  throw Error("this process has " + std::to_string(expected) + " " + of + ", and gives " +
+              std::to_string(given) + " numbers");
 }
 
 }  // namespace
@@ -94,19 +95,38 @@ void MeshShards::sum_part(const Tensor& own, Tensor& out) const {
     if (&out != &own) detail::copy_into(out.mutable_view(), own);
     return;
   }
+  detail::HostBlock block(out);
+  sum_part(own, block.values().subspan(static_cast<std::size_t>(mine.begin),
+                                       static_cast<std::size_t>(mine.size())));
+  block.assign();
+}
+
+void MeshShards::sum_to_part(const Tensor& own, Tensor& part) const {
+  const Range mine = own_part(own.size());
+  if (group_ == nullptr) {
+    if (mine.size() == 0) return;
+    const std::int64_t stride = 1;
+    const Tensor from = view_of(own, {mine.size()}, &stride, mine.begin);
+    const tv_view to = part.mutable_view();
+    if (to.data != from.view().data) detail::copy_into(to, from);
+    return;
+  }
+  detail::HostBlock block(part);
+  sum_part(own, block.values());
+  block.assign();
+}
+
+void MeshShards::sum_part(const Tensor& own, std::span<float> part) const {
   const bool is_direct = own.device().host_visible();
   const std::vector<float> copy = is_direct ? std::vector<float>() : own.to_host<float>();
   const std::span<const float> values = is_direct ? own.span<float>() : std::span(copy);
   std::vector<detail::ProcessSum::Part> parts;
   for (const std::int64_t rank : group_ranks_) {
-    const Range part = part_of(own.size(), rank);
-    parts.push_back({static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.size())});
+    const Range theirs = part_of(own.size(), rank);
+    parts.push_back(
+        {static_cast<std::size_t>(theirs.begin), static_cast<std::size_t>(theirs.size())});
   }
-  detail::HostBlock block(out);
-  sums_->part(values, parts,
-              block.values().subspan(static_cast<std::size_t>(mine.begin),
-                                     static_cast<std::size_t>(mine.size())));
-  block.assign();
+  sums_->part(values, parts, part);
 }
 
 void MeshShards::gather_parts(Tensor& block) const {
@@ -117,6 +137,17 @@ void MeshShards::gather_parts(Tensor& block) const {
                                        static_cast<std::size_t>(mine.size())),
                  piece_length(block.size(), pieces_) * piece_count_, host.values());
   host.assign();
+}
+
+void MeshShards::gather_parts(const Tensor& own, Tensor& block) const {
+  if (all_ == nullptr) return detail::copy_into(block.mutable_view(), own);
+  const std::int64_t length = piece_length(block.size(), pieces_) * piece_count_;
+  if (block.device().host_visible()) {
+    return parts_->gather(own.span<float>(), length, block.mutable_span<float>());
+  }
+  std::vector<float> all(static_cast<std::size_t>(block.size()));
+  parts_->gather(own.to_host<float>(), length, all);
+  block.assign_bytes(std::as_bytes(std::span(all)));
 }
 
 std::int64_t MeshShards::segment(std::int64_t processes) {
@@ -137,11 +168,24 @@ std::uint64_t MeshShards::exchange_bytes(std::int64_t elements, const MeshConfig
 }
 
 std::vector<double> MeshShards::gather(std::span<const double> own) const {
-  return gathered(own, count(), total(), group_.get(), "shards");
+  if (std::ssize(own) != count()) throw_wrong_count(count(), "shards", own.size());
+  return gathered(own, group_.get());
 }
 
 std::vector<double> MeshShards::gather_pieces(std::span<const double> own) const {
-  return gathered(own, piece_count_, pieces_, all_, "pieces");
+  const auto count = static_cast<std::size_t>(piece_count_);
+  if (own.empty() || own.size() % count != 0) {
+    throw_wrong_count(piece_count_, "pieces", own.size());
+  }
+  const std::vector<double> by_process = gathered(own, all_);
+  std::vector<double> by_block;
+  for (std::size_t block = 0; block < own.size(); block += count) {
+    for (std::size_t start = block; start < by_process.size(); start += own.size()) {
+      const auto first = by_process.begin() + static_cast<std::ptrdiff_t>(start);
+      by_block.insert(by_block.end(), first, first + static_cast<std::ptrdiff_t>(count));
+    }
+  }
+  return by_block;
 }
 
 void MeshShards::any(std::span<std::uint8_t> flags) const {

@@ -21,6 +21,7 @@ BlockPool<TensorImpl>& header_pool() {
 }
 
 std::byte* data_of(const TensorImpl& impl) {
+  if (impl.storage->on_demand) impl.storage->on_demand->need(*impl.storage);
   // Device addresses are numbers to us: nothing says they may be reached from here.
   return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(impl.storage->data) +
                                       static_cast<std::uintptr_t>(impl.offset) *
@@ -244,7 +245,17 @@ tv_view Tensor::view() const {
 }
 
 tv_view Tensor::mutable_view() {
+  check_mutable();
   return view();
+}
+
+// A write to memory that is there on demand would be lost.
+void Tensor::check_mutable() const {
+  const TensorImpl& impl = behind(impl_);
+  if (impl.storage == nullptr || !impl.storage->on_demand) return;
+  throw Error(
+      to_string() + " is a weight of which each process has a part, and cannot be written to",
+      {.hint = "use Parameter::assign"});
 }
 
 std::string Tensor::to_string() const {
@@ -303,6 +314,11 @@ float Tensor::item() const {
   }
 }
 
+void* Tensor::mutable_host_pointer(DType expected) {
+  check_mutable();
+  return host_pointer(expected);
+}
+
 void* Tensor::host_pointer(DType expected) const {
   const bool match = dtype() == expected || (expected == DType::u8 && dtype() == DType::boolean);
   if (!match) throw Error(mismatch(*this, expected));
@@ -320,6 +336,10 @@ void Tensor::assign_bytes(std::span<const std::byte> values) {
                 std::to_string(values.size()));
   }
   if (!contiguous()) throw Error(to_string() + " is not contiguous, so it cannot be assigned to");
+  if (impl_->storage->on_demand) {
+    const std::uint64_t offset = static_cast<std::uint64_t>(impl_->offset) * size_of(dtype());
+    return impl_->storage->on_demand->assign(offset, values);
+  }
   if (on_host()) {
     std::memcpy(view().data, values.data(), values.size());
   } else {

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "trivet/tensor.h"
 #include "trivet/tensor/device.h"
@@ -20,6 +22,19 @@ enum class MemoryKind : std::uint8_t {
   persistent,  // a device's cache, outside steps
   step,        // a device's cache, counted in the step record
   arena,       // a planned position
+  on_demand,   // of an OnDemand
+};
+
+struct Storage;
+
+// Memory that is there only where something reads it, such as weights that processes have in parts.
+class OnDemand {
+ public:
+  virtual ~OnDemand() = default;
+  // Sets the storage's data. It remains for as long as an op can have its inputs.
+  virtual void need(Storage& storage) = 0;
+  // What is at `offset` bytes becomes `values`.
+  virtual void assign(std::uint64_t offset, std::span<const std::byte> values) = 0;
 };
 
 struct Storage {
@@ -36,7 +51,8 @@ struct Storage {
   const char* made_by = "";
   Shape shape;
   DType dtype = DType::f32;
-  Storage* previous = nullptr;  // list of the device's live storages
+  std::shared_ptr<OnDemand> on_demand;  // null: the data are always there
+  Storage* previous = nullptr;          // list of the device's live storages
   Storage* next = nullptr;
 
   void retain() { references.fetch_add(1, std::memory_order_relaxed); }

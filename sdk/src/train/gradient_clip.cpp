@@ -6,19 +6,11 @@
 #include <numeric>
 
 #include "layer/block_layout.h"
+#include "ops/op_support.h"
 #include "trivet/ops.h"
 #include "trivet/train/optim_update.h"
 
 namespace trivet::detail {
-
-void apply_scalar(tv_binary_op op, Tensor& x, const Tensor& scalar) {
-  if (x.size() == 0) return;
-  Device& device = x.device();
-  const tv_view out = x.mutable_view();
-  const tv_view in = x.view();
-  const tv_view number = ops::expand(scalar, x.shape()).view();
-  device.call("binary", &tv_backend::binary, op, &out, &in, &number);
-}
 
 GradientClip::GradientClip(ParameterStore& store, const GradientClipConfig& config,
                            const SharedBlock& block)
@@ -31,9 +23,11 @@ GradientClip::GradientClip(ParameterStore& store, const GradientClipConfig& conf
   for (Variable& variable : variables_) {
     const std::int64_t begin = store.offset_of(*variable.parameter);
     const std::int64_t end = begin + variable.parameter->shape().size();
-    const MeshShards::Range own = block.own_part_of(*variable.parameter);
-    variable.gradient = part_of(store.trainable_gradients(), begin, end);
-    variable.own = part_of(store.trainable_gradients(), own.begin, own.end);
+    const OwnParts::Overlap own = block.own_part_of(*variable.parameter);
+    if (store.gradient_parts() == nullptr) {
+      variable.gradient = part_of(store.trainable_gradients(), begin, end);
+    }
+    variable.own = part_of(block.gradients(), own.position, own.end());
     variable.square = part_of(squares_, index, index + 1);
     ++index;
   }
@@ -80,21 +74,33 @@ GradientClip::Norms GradientClip::clip_variables() {
 }
 
 double GradientClip::norm_of_all(Of of) {
-  if (of == Of::update && block_.shards().pieces() > 1) return norm_of_pieces();
+  const bool has_pieces = block_.shards().pieces() > 1 || store_.is_in_parts();
+  if (of == Of::update && has_pieces) return norm_of_pieces();
   sum_of_squares(total_square_, store_.trainable_gradients());
   return std::sqrt(static_cast<double>(total_square_.to_host<float>().front()));
 }
 
+// In the order of units, and of a unit's pieces.
 double GradientClip::norm_of_pieces() {
   const MeshShards& shards = block_.shards();
   const std::int64_t first = block_.is_shared() ? shards.first_piece() : 0;
   const std::int64_t count = block_.is_shared() ? shards.piece_count() : shards.pieces();
-  if (!piece_squares_.defined()) piece_squares_ = Tensor::zeros(store_.device(), {count});
-  for (std::int64_t i = 0; i < count; ++i) {
-    const MeshShards::Range piece = shards.piece(block_.size(), first + i);
-    if (piece.size() == 0) continue;
-    Tensor square = part_of(piece_squares_, i, i + 1);
-    sum_of_squares(square, part_of(store_.trainable_gradients(), piece.begin, piece.end));
+  const std::size_t units = block_.units().count();
+  if (!piece_squares_.defined()) {
+    piece_squares_ = Tensor::zeros(store_.device(), {static_cast<std::int64_t>(units) * count});
+  }
+  std::int64_t index = 0;
+  for (std::size_t unit = 0; unit < units; ++unit) {
+    const std::int64_t elements = block_.units()[unit].size();
+    const auto& [own, position] = block_.parts().part(unit);
+    const std::int64_t before = shards.piece(elements, first).begin;
+    for (std::int64_t i = 0; i < count; ++i, ++index) {
+      const MeshShards::Range piece = shards.piece(elements, first + i);
+      if (piece.size() == 0) continue;
+      Tensor square = part_of(piece_squares_, index, index + 1);
+      const std::int64_t begin = position + piece.begin - before;
+      sum_of_squares(square, part_of(block_.gradients(), begin, begin + piece.size()));
+    }
   }
   std::vector<double> squares;
   for (const float square : piece_squares_.to_host<float>()) squares.push_back(square);

@@ -15,9 +15,6 @@
 
 namespace trivet::detail {
 
-// x = op(x, scalar) in place.
-void apply_scalar(tv_binary_op op, Tensor& x, const Tensor& scalar);
-
 class GradientClip {
  public:
   GradientClip(ParameterStore& store, const GradientClipConfig& config, const SharedBlock& block);

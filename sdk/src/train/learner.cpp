@@ -3,12 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
+#include <span>
 
+#include "layer/gradient_parts.h"
+#include "ops/op_support.h"
 #include "train/gradient_clip.h"
 #include "train/noise.h"
 #include "train/optimizer_runner.h"
 #include "train/weight_average.h"
+#include "trivet/backend/process_group.h"
 #include "trivet/error.h"
 #include "trivet/tensor/canonical_sum.h"
 #include "trivet/train/optim_update.h"
@@ -60,13 +65,6 @@ std::vector<std::vector<Parameter*>> shares(const ParameterStore& store,
                          "those that no learner matches"});
 }
 
-// Whether an element of a weight has its update whatever the others are, but for the global norm.
-bool is_elementwise(const std::vector<LearnerRule>& rules, const LearnerOptions& options) {
-  return options.clip.per_variable_norm <= 0 && options.gradient_noise.stddev <= 0 &&
-         std::ranges::none_of(
-             rules, [](const LearnerRule& rule) { return rule.optimizer->per_variable(); });
-}
-
 }  // namespace
 
 struct Learner::Impl {
@@ -105,8 +103,8 @@ struct Learner::Impl {
 Learner::Impl::Impl(ParameterStore& parameters, std::vector<LearnerRule> rules,
                     const LearnerOptions& options, const MeshShards& shards)
     : store(parameters),
-      can_share(is_elementwise(rules, options) &&
-                MeshShards::is_cut(parameters.trainable_values().size())),
+      can_share(has_element_updates(rules, options) &&
+                MeshShards::is_cut(parameters.trainable_size())),
       block(parameters, shards,
             can_share && shards.all() != nullptr ? detail::SharedBlock::Kind::shared
                                                  : detail::SharedBlock::Kind::whole),
@@ -132,6 +130,10 @@ Learner::Impl::Impl(ParameterStore& parameters, std::vector<LearnerRule> rules,
 void Learner::Impl::begin_sum(std::int64_t parts) {
   const MeshShards& shards = block.shards();
   had_gradient.assign(store.parameters().size(), false);
+  if (store.gradient_parts() != nullptr) {
+    if (parts > 1) throw Error("gradients in parts are of one pass, not of several micro-batches");
+    return;
+  }
   sum.gradient = store.trainable_gradients();
   if (shards.count() == 1 && parts == 1) {
     all.reset();
@@ -208,6 +210,13 @@ Learner::Learner(ParameterStore& store, std::vector<LearnerRule> rules, LearnerO
   impl_ = std::make_unique<Impl>(store, std::move(rules), options, shards);
 }
 
+bool Learner::has_element_updates(const std::vector<LearnerRule>& rules,
+                                  const LearnerOptions& options) {
+  return options.clip.per_variable_norm <= 0 && options.gradient_noise.stddev <= 0 &&
+         std::ranges::none_of(
+             rules, [](const LearnerRule& rule) { return rule.optimizer->per_variable(); });
+}
+
 bool Learner::can_share() const {
   return impl_->can_share;
 }
@@ -252,18 +261,26 @@ void Learner::Step::begin_part(RngKey key) {
   if (learner_.impl_->noise) learner_.impl_->noise->add(key, learner_.step_);
 }
 
+void Learner::Step::begin_gradients(double weight, const Tape& tape) {
+  detail::GradientParts* const gradients = learner_.store_.gradient_parts();
+  if (gradients != nullptr) gradients->begin(static_cast<float>(weight), tape.slot_groups());
+}
+
 bool Learner::Step::add_up(double weight, float scale, double loss) {
   if (passes_done_++ % options_.parts == 0) {
     sums_.weights.push_back(0);
     sums_.losses.push_back(0);
   }
+  Impl& impl = *learner_.impl_;
+  detail::GradientParts* const gradients = impl.store.gradient_parts();
+  const float factor_of_part = static_cast<float>(weight) * scale;
+  if (gradients != nullptr) gradients->finish(factor_of_part);
   if (!adds_up()) {
     check_loss(loss);
     return true;
   }
-  Impl& impl = *learner_.impl_;
   impl.note_gradients();
-  impl.add(static_cast<float>(weight) * scale);
+  if (gradients == nullptr) impl.add(factor_of_part);
   sums_.weights.back() += weight;
   sums_.losses.back() += weight * loss;
   const bool ends_shard = passes_done_ % options_.parts == 0;
@@ -277,21 +294,16 @@ bool Learner::Step::add_up(double weight, float scale, double loss) {
   const double weights = canonical_sum(tree, sums.weights);
   if (weights > 0) check_loss(canonical_sum(tree, sums.losses) / weights);
   const auto factor = static_cast<float>(weights > 0 ? 1 / weights : 0);
-  Tensor gradients = impl.block.gradients();
-  detail::apply_scalar(TV_MUL, gradients, Tensor::scalar(impl.store.device(), factor));
+  Tensor own = impl.block.gradients();
+  detail::apply_scalar(TV_MUL, own, Tensor::scalar(impl.store.device(), factor));
   return true;
 }
 
 Learner::Step::ShardSums Learner::Step::exchange() {
   Impl& impl = *learner_.impl_;
   const MeshShards& shards = impl.block.shards();
-  if (impl.block.is_shared()) {
-    shards.sum_part(impl.total(), impl.sum.gradient);
-  } else {
-    Tensor& total = impl.total();
-    shards.sum(total);
-    if (&total != &impl.sum.gradient) assign(impl.sum.gradient, total);
-  }
+  if (impl.store.gradient_parts() == nullptr) impl.block.sum_gradients(impl.total());
+  impl.block.check_gathers();
   if (shards.group() == nullptr) return sums_;
   std::vector<std::uint8_t> flags(impl.had_gradient.begin(), impl.had_gradient.end());
   flags.push_back(bad_ ? 1 : 0);
@@ -355,7 +367,7 @@ Learner::Update Learner::Step::apply_gradients(double weight, const Tensor& loss
   if (impl.average && step == 0) impl.average->start();
   if (impl.average && impl.average->before_update()) impl.average->update(step);
   for (auto& runner : impl.runners) runner.update(step, clipped.scale);
-  if (impl.block.is_shared()) impl.block.shards().gather_parts(impl.store.trainable_values());
+  impl.block.share_values();
   ++step;
   if (impl.average && !impl.average->before_update()) impl.average->update(step);
   return last_;
@@ -379,6 +391,19 @@ std::vector<detail::SharedTensor> Learner::Impl::slots() const {
 
 std::vector<detail::SharedTensor> Learner::Impl::averages() const {
   return average ? average->tensors() : std::vector<detail::SharedTensor>();
+}
+
+double Learner::square_of_weights() const {
+  NoGrad no_grad;
+  const detail::SharedBlock& block = impl_->block;
+  Tensor square = Tensor::zeros(store_.device(), {1});
+  if (block.values().size() > 0) sum_of_squares(square, block.values());
+  const double own = square.to_host<float>().front();
+  if (!block.is_shared()) return own;
+  ProcessGroup& group = *block.shards().all();
+  std::vector<double> all(static_cast<std::size_t>(group.size()));
+  group.all_gather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
+  return std::accumulate(all.begin(), all.end(), 0.0);
 }
 
 Learner::NamedTensors Learner::slots(Gets gets) const {

@@ -67,7 +67,7 @@ OptimizerRunner::Slot OptimizerRunner::make_slot(const std::string& name) const 
     std::int64_t& end = ends[dtype];
     const Shape shape =
         optimizer.per_variable() ? optimizer.slot_shape(name, variable) : variable.shape();
-    const std::int64_t size = optimizer.per_variable() ? shape.size() : own_[i].size();
+    const std::int64_t size = optimizer.per_variable() ? shape.size() : own_[i].range.size();
     slot.parts.push_back({.shape = shape, .dtype = dtype, .offset = end, .size = size});
     end += padded(size);
   }
@@ -88,9 +88,9 @@ bool OptimizerRunner::continues(std::size_t variable) const {
 }
 
 OptimizerSegment OptimizerRunner::segment(std::size_t first, std::size_t last) const {
-  const std::int64_t begin = own_[first].begin, end = own_[last].end;
-  OptimizerSegment segment{part_of(store_.trainable_values(), begin, end),
-                           part_of(store_.trainable_gradients(), begin, end),
+  const std::int64_t begin = own_[first].position, end = own_[last].end();
+  OptimizerSegment segment{part_of(block_.values(), begin, end),
+                           part_of(block_.gradients(), begin, end),
                            {},
                            rule_.optimizer->group_of(*variables_[first]),
                            rule_.optimizer->per_variable() ? variables_[first] : nullptr};
@@ -104,7 +104,18 @@ OptimizerSegment OptimizerRunner::segment(std::size_t first, std::size_t last) c
 // A variable without elements has an update, too, as the optimizer sees it.
 bool OptimizerRunner::takes_part(std::size_t variable) const {
   return in_segments_[variable] &&
-         (own_[variable].size() > 0 || variables_[variable]->shape().size() == 0);
+         (own_[variable].range.size() > 0 || variables_[variable]->shape().size() == 0);
+}
+
+// The last variable of the segment that begins with one. In between may be some of which other
+// processes have all elements.
+std::size_t OptimizerRunner::last_of_segment(std::size_t first) const {
+  std::size_t last = first;
+  for (std::size_t i = first + 1; i < variables_.size(); ++i) {
+    if (!in_segments_[i] || !continues(i)) break;
+    if (takes_part(i)) last = i;
+  }
+  return last;
 }
 
 bool OptimizerRunner::have_changed() const {
@@ -119,10 +130,11 @@ void OptimizerRunner::make_segments() {
   segments_.clear();
   in_segments_.clear();
   for (const Parameter* variable : variables_) in_segments_.push_back(variable->has_gradient());
-  for (std::size_t first = 0, i = 0; i < variables_.size(); first = ++i) {
-    if (!takes_part(first)) continue;
-    while (i + 1 < variables_.size() && takes_part(i + 1) && continues(i + 1)) ++i;
-    segments_.push_back(segment(first, i));
+  for (std::size_t i = 0; i < variables_.size(); ++i) {
+    if (!takes_part(i)) continue;
+    const std::size_t last = last_of_segment(i);
+    segments_.push_back(segment(i, last));
+    i = last;
   }
 }
 

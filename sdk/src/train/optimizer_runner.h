@@ -56,6 +56,7 @@ class OptimizerRunner {
   bool have_changed() const;  // other variables have a gradient than those in the segments
   OptimizerSegment segment(std::size_t first, std::size_t last) const;
   void make_segments();  // of the variables that have a gradient
+  std::size_t last_of_segment(std::size_t first) const;
 
   ParameterStore& store_;
   const SharedBlock& block_;
@@ -63,7 +64,7 @@ class OptimizerRunner {
   const RegistryItem* optimizer_item_;
   const RegistryItem* schedule_item_;
   std::vector<Parameter*> variables_;
-  std::vector<MeshShards::Range> own_;  // of each variable, in the store's block
+  std::vector<OwnParts::Overlap> own_;  // of each variable
   std::vector<Slot> slots_;
   std::vector<OptimizerSegment> segments_;
   std::vector<bool> in_segments_;  // of each variable

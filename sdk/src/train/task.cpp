@@ -171,6 +171,7 @@ StepOutput Task::train_step(const Batch& batch, StepState& state) {
   {
     const ProfileSpan span("backward");
     state.store.begin_gradients();
+    state.step->begin_gradients(out.weight, tape_);
     tape_.backward(out.loss);
     state.store.end_gradients();
   }

@@ -51,6 +51,9 @@ void Trainer::recover(const CheckpointReader& reader) {
 bool Trainer::shares_updates() const {
   return false;
 }
+bool Trainer::shares_weights() const {
+  return false;
+}
 
 bool Trainer::trains_shards() const {
   return false;

@@ -60,7 +60,7 @@ void WeightAverage::swap() {
     assign(block.gradient, block.value);
     assign(block.value, kept);
   }
-  if (shared_.is_shared()) shared_.shards().gather_parts(store_.trainable_values());
+  shared_.share_values();
 }
 
 std::vector<SharedTensor> WeightAverage::tensors() const {
@@ -70,9 +70,9 @@ std::vector<SharedTensor> WeightAverage::tensors() const {
     if (block >= blocks_.size()) continue;
     std::int64_t begin = store_.offset_of(*parameter), end = begin + parameter->shape().size();
     if (parameter->trainable()) {
-      const MeshShards::Range own = shared_.own_part_of(*parameter);
-      begin = own.begin - shared_.own().begin;
-      end = begin + own.size();
+      const OwnParts::Overlap own = shared_.own_part_of(*parameter);
+      begin = own.position;
+      end = own.end();
     }
     out.push_back({.name = parameter->path(),
                    .shape = parameter->shape(),

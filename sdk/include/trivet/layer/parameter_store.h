@@ -21,6 +21,14 @@
 
 namespace trivet {
 
+class MeshShards;  // trivet/tensor/mesh_shards.h
+
+namespace detail {
+class BlockUnits;
+class GradientParts;
+class WeightParts;
+}  // namespace detail
+
 // A named tensor that a layer owns. Trainable ones have a gradient and are updated by the
 // optimizer; the others are states (running means) that the layer itself assigns. Both are saved.
 class TRIVET_API Parameter {
@@ -30,7 +38,9 @@ class TRIVET_API Parameter {
   bool trainable() const { return trainable_; }
   // ParameterOptions::blocks. The value is whole wherever it is computed with in blocks.
   std::int64_t blocks() const { return blocks_; }
-  // Requires a gradient when trainable. Throws Error before the model is built.
+  // Requires a gradient when trainable. Throws Error before the model is built. Where processes
+  // have parts of the weights (ParameterStore::build_in_parts), reading it is an exchange of all of
+  // them, and it cannot be changed in place.
   const Tensor& value() const;
   // What backward accumulated; its contents count only where slot().written.
   Tensor& gradient() { return slot_.gradient; }
@@ -55,6 +65,7 @@ class TRIVET_API Parameter {
   Tensor value_;
   GradientSlot slot_;
   bool has_gradient_ = true;
+  bool is_in_parts_ = false;
 };
 
 struct ParameterOptions {
@@ -84,6 +95,31 @@ class TRIVET_API ParameterStore {
   // one optimizer call can run over the whole block) and draws the starting values with
   // key.fold("params").fold(path).
   void build();
+  // The same for a mesh whose processes share the weights: this one has its part of each alone
+  // (MeshShards::own_part, of units of some variables). A value is whole while an op reads it,
+  // outside of ops the processes read the same values in the same order. Where one process has all
+  // shards, its memory is that of build(), unless it is that of a meta device, which has the memory
+  // of one of several processes.
+  //
+  // Gradients in parts are for processes of one shard each whose updates are of one pass: a
+  // parameter has its gradient from the backward pass until Learner::Step::apply_gradients, or,
+  // with Learner::Step::begin_gradients, until it is complete.
+  enum class Gradients { whole, in_parts };
+  void build_in_parts(const MeshShards& shards, Gradients gradients);
+  // Whether this process has a part of the trainable weights alone.
+  bool is_in_parts() const { return parts_ != nullptr; }
+  // While it lives, this process has all weights: for what processes do not do alike, such as
+  // evaluations. All processes make one at the same time. Nothing unless is_in_parts().
+  class TRIVET_API Whole {
+   public:
+    explicit Whole(ParameterStore& store);
+    ~Whole();
+    Whole(const Whole&) = delete;
+    Whole& operator=(const Whole&) = delete;
+
+   private:
+    detail::WeightParts* parts_;
+  };
 
   Device& device() const { return device_; }
   RngKey key() const { return key_; }
@@ -96,21 +132,35 @@ class TRIVET_API ParameterStore {
   void end_gradients();    // zeroes what no op wrote, and notes that it has no gradient
 
   // The flat blocks (f32 [n], padding between segments is zero) and where a parameter lies in them.
+  // Of what is in parts there is no block: throws Error.
   Tensor& trainable_values();
   Tensor& trainable_gradients();
   Tensor& states();
   std::int64_t offset_of(const Parameter& parameter) const;  // elements
+  std::int64_t trainable_size() const;                       // elements of the trainable blocks
+
+  // Internal: how the trainable blocks are shared, and what holds the weights in parts (or null).
+  const detail::BlockUnits& units() const { return *units_; }
+  detail::WeightParts* parts() const { return parts_.get(); }
+  detail::GradientParts* gradient_parts() const { return gradient_parts_.get(); }
 
  private:
   friend class Scope;
   struct Shared;  // taken paths, layers with a shared name
+  void build(const MeshShards* shards, Gradients gradients);
+  void make_gradient_parts(const MeshShards& shards);
   void place(Parameter& parameter);
+  Tensor memory_of(const Parameter& parameter) const;
   Device& device_;
   RngKey key_;
   std::vector<std::unique_ptr<Parameter>> parameters_;
   std::map<std::string, Parameter*, std::less<>> by_path_;
   std::unique_ptr<Shared> shared_;
+  std::unique_ptr<detail::BlockUnits> units_;   // null before the model is built
+  std::unique_ptr<detail::WeightParts> parts_;  // null: trainable_values_ has the weights
+  std::unique_ptr<detail::GradientParts> gradient_parts_;  // null: trainable_gradients_ has them
   Tensor trainable_values_, trainable_gradients_, states_;
+  std::int64_t trainable_size_ = 0;
   bool built_ = false;
 };
 

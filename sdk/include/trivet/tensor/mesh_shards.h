@@ -57,6 +57,8 @@ class TRIVET_API MeshShards {
   // Of this process: the pieces first_piece(), first_piece() + 1, ...
   std::int64_t first_piece() const { return first_piece_; }
   std::int64_t piece_count() const { return piece_count_; }
+  // Of this process in all().
+  std::int64_t own_rank() const { return first_piece_ / piece_count_; }
   // A piece of a block of so many elements.
   Range piece(std::int64_t elements, std::int64_t index) const;
   // All pieces of this process, or of the process of a rank of all().
@@ -67,16 +69,21 @@ class TRIVET_API MeshShards {
   static bool is_cut(std::int64_t elements);
 
   // `own`, f32 and contiguous, is the sum of this process's shards by own_tree(), and becomes that
-  // of all by tree(). Every process makes this call and the next five. [run-thread]
+  // of all by tree(). Every process makes this call and those that follow. [run-thread]
   void sum(Tensor& own) const;
   // The same sum; `out`, a block as long as `own`, gets own_part() of it. [run-thread]
   void sum_part(const Tensor& own, Tensor& out) const;
+  // The same; `part`, as long as own_part(), gets it. [run-thread]
+  void sum_to_part(const Tensor& own, Tensor& part) const;
   // `block` gets the own_part() of each other process of all(). [run-thread]
   void gather_parts(Tensor& block) const;
+  // `block` gets the own_part() of each process, of which this one has `own`. [run-thread]
+  void gather_parts(const Tensor& own, Tensor& block) const;
   // From a number for each shard of this process those of all shards, in their order.
   // [run-thread]
   std::vector<double> gather(std::span<const double> own) const;
-  // The same for pieces.
+  // The same for the pieces of one block, or of several: those of this process block by block
+  // become those of all block by block. [run-thread]
   std::vector<double> gather_pieces(std::span<const double> own) const;
   // Elements that each of so many processes has in an exchange of sum, sum_part or gather_parts, of
   // which longer blocks take several.
@@ -88,8 +95,7 @@ class TRIVET_API MeshShards {
   void any(std::span<std::uint8_t> flags) const;
 
  private:
-  std::int64_t own_rank() const { return first_piece_ / piece_count_; }
-
+  void sum_part(const Tensor& own, std::span<float> part) const;
   SumTree tree_, own_tree_;
   std::int64_t first_ = 0;
   std::int64_t pieces_ = 1, first_piece_ = 0, piece_count_ = 1;

@@ -50,9 +50,12 @@ class TRIVET_API Learner {
           const MeshShards& shards = {});
   ~Learner();
 
-  // Whether processes, where there are several, each make a part of an update: no optimizer and no
-  // limit works per variable, gradients get no noise, and there are enough elements.
+  // Whether processes, where there are several, each make a part of an update: updates are those
+  // of elements (has_element_updates), and there are enough of them.
   bool can_share() const;
+  // Whether no optimizer and no limit works per variable, and gradients get no noise.
+  static bool has_element_updates(const std::vector<LearnerRule>& rules,
+                                  const LearnerOptions& options);
 
   struct Update {
     double learning_rate = 0;  // of the first rule
@@ -74,6 +77,12 @@ class TRIVET_API Learner {
     // apply_gradients takes off again, bit for bit. `key` is that of the pass; noise on the
     // gradients is drawn from that of the first part. [run-thread]
     void begin_part(RngKey key);
+
+    // Between ParameterStore::begin_gradients and the backward pass of a tape, whose gradients
+    // nobody reads before apply_gradients, which gets the same `weight`: gradients in parts
+    // (ParameterStore::build_in_parts) are then summed while the pass runs. Else it does nothing.
+    // [run-thread]
+    void begin_gradients(double weight, const Tape& tape);
 
     // Uses the gradients in the store: value, then per-variable, then global clipping over all of
     // them, then noise, then the optimizers, then the average. Gradients that are not finite (seen
@@ -144,6 +153,9 @@ class TRIVET_API Learner {
   // `filled` is from slots_to_fill(), in its order. [run-thread]
   void take_slots(const NamedTensors& filled);
   ParameterStore& store() const { return store_; }
+  // The sum of the squares of all trainable weights, in no certain order: whether they are finite.
+  // All processes make this call. [run-thread]
+  double square_of_weights() const;
 
   // The averaged weights by parameter path, as slots(); empty without ema. [run-thread]
   NamedTensors averages(Gets gets = Gets::all) const;

@@ -68,6 +68,7 @@ class TRIVET_API TrainerDecorator : public Trainer {
   void recover(const CheckpointReader& reader) override { inner_->recover(reader); }
   bool trains_shards() const override { return inner_->trains_shards(); }
   bool shares_updates() const override { return inner_->shares_updates(); }
+  bool shares_weights() const override { return inner_->shares_weights(); }
   std::vector<TrainingStage> stages() const override { return inner_->stages(); }
   std::size_t stage() const override { return inner_->stage(); }
   void next_stage() override { inner_->next_stage(); }

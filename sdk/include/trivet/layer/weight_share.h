@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a process has of weights in parts (ParameterStore::build_in_parts), for its memory.
+#pragma once
+
+#include <cstdint>
+
+#include "trivet/base/export.h"
+
+namespace trivet {
+
+class ParameterStore;  // trivet/layer/parameter_store.h
+struct MeshConfig;     // trivet/backend/mesh.h
+
+// Elements, with the padding between variables.
+struct WeightShare {
+  std::int64_t all = 0;      // the block of trainable variables
+  std::int64_t own = 0;      // the parts of rank 0, which has most
+  std::int64_t whole = 0;    // the most that is whole at once while ops read it
+  std::int64_t largest = 0;  // what is exchanged at once
+};
+
+// Of a model that is built, on any device, for mesh.processes.
+TRIVET_API WeightShare weight_share(const ParameterStore& store, const MeshConfig& mesh);
+
+}  // namespace trivet

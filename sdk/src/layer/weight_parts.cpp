@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layer/weight_parts.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "layer/block_layout.h"
+#include "tensor/device_impl.h"
+#include "tensor/device_memory.h"
+#include "tensor/packing.h"
+#include "tensor/tensor_impl.h"
+#include "trivet/error.h"
+#include "trivet/tensor/profile.h"
+
+namespace trivet::detail {
+namespace {
+
+// An op may have so many weights at once: a vjp reads 8 saved tensors at most, and an op has 6
+// inputs.
+constexpr std::size_t kMostUnitsOfAnOp = 8;
+
+// Apart from the memory of a step: a unit that was gathered in one may still be whole in the next.
+Tensor memory_for(Device& device, std::int64_t elements) {
+  Storage* storage = device.impl().memory->allocate_apart({elements}, DType::f32);
+  return Tensor(TensorImpl::over(storage, &device, {elements}, DType::f32));
+}
+
+}  // namespace
+
+// Tensors may outlive the parts.
+class WeightParts::Source final : public OnDemand {
+ public:
+  Source(WeightParts& parts, std::size_t unit) : parts_(&parts), unit_(unit) {}
+
+  void need(Storage& storage) override { storage.data = parts().need(unit_); }
+  void assign(std::uint64_t offset, std::span<const std::byte> values) override {
+    parts().assign(unit_, offset, values);
+  }
+  void end() { parts_ = nullptr; }
+
+ private:
+  WeightParts& parts() const {
+    if (parts_ == nullptr) throw Error("a weight was read after its ParameterStore was gone");
+    return *parts_;
+  }
+
+  WeightParts* parts_;
+  std::size_t unit_;
+};
+
+WeightParts::WeightParts(Device& device, const MeshShards& shards, const BlockUnits& units)
+    : device_(device),
+      shards_(shards),
+      parts_(units, &shards_),
+      most_(most_elements(units)),
+      own_(Tensor::zeros(device, {parts_.size()})) {
+  for (std::size_t i = 0; i < units.count(); ++i) {
+    Unit& unit = units_.emplace_back();
+    unit.source = std::make_shared<Source>(*this, i);
+    const std::int64_t elements = units[i].size();
+    Storage* storage = make_storage();
+    storage->kind = MemoryKind::on_demand;
+    storage->bytes = static_cast<std::uint64_t>(elements) * sizeof(float);
+    storage->on_demand = unit.source;
+    unit.value = Tensor(TensorImpl::over(storage, &device, {elements}, DType::f32));
+  }
+}
+
+WeightParts::~WeightParts() {
+  for (Unit& unit : units_) unit.source->end();
+}
+
+std::int64_t WeightParts::most_elements(const BlockUnits& units) {
+  std::vector<std::int64_t> sizes;
+  for (std::size_t i = 0; i < units.count(); ++i) sizes.push_back(units[i].size());
+  std::ranges::sort(sizes, std::greater());
+  std::int64_t elements = 0;
+  for (std::size_t i = 0; i < std::min(sizes.size(), kMostUnitsOfAnOp); ++i) elements += sizes[i];
+  return elements;
+}
+
+void WeightParts::changed() {
+  for (std::size_t i = 0; i < units_.size(); ++i) {
+    if (holds_ > 0) {
+      gather(units_[i], i);
+    } else {
+      units_[i].memory = {};
+    }
+  }
+  if (holds_ == 0) whole_ = 0;
+}
+
+void* WeightParts::need(std::size_t unit) {
+  Unit& needed = units_[unit];
+  needed.read = ++reads_;
+  if (!needed.memory.defined()) {
+    make_room(needed.value.size());
+    gather(needed, unit);
+  }
+  return needed.memory.view().data;
+}
+
+// Those that were read longest ago make room for others. The limit has room for all that an op
+// reads.
+void WeightParts::make_room(std::int64_t elements) {
+  while (holds_ == 0 && whole_ > 0 && whole_ + elements > most_) {
+    Unit* oldest = nullptr;
+    for (Unit& unit : units_) {
+      const bool is_older = oldest == nullptr || unit.read < oldest->read;
+      if (unit.memory.defined() && is_older) oldest = &unit;
+    }
+    whole_ -= oldest->value.size();
+    oldest->memory = {};
+  }
+}
+
+void WeightParts::gather(Unit& unit, std::size_t index) {
+  const ProfileSpan span("gather weights");
+  Tensor memory = unit.memory;
+  if (!memory.defined()) memory = memory_for(device_, unit.value.size());
+  const OwnParts::Overlap& part = parts_.part(index);
+  shards_.gather_parts(part_of(own_, part.position, part.end()), memory);
+  order_ = (order_ ^ (index + 1)) * 0x100000001b3;
+  if (!unit.memory.defined()) whole_ += unit.value.size();
+  unit.memory = memory;
+}
+
+// All processes assign the same.
+void WeightParts::assign(std::size_t unit, std::uint64_t offset,
+                         std::span<const std::byte> values) {
+  const std::int64_t start = parts_.units()[unit].begin;
+  const auto first = static_cast<std::int64_t>(offset / sizeof(float));
+  const auto count = static_cast<std::int64_t>(values.size() / sizeof(float));
+  const OwnParts::Overlap own = parts_.overlap({start + first, start + first + count});
+  if (own.range.size() > 0) {
+    Tensor mine = part_of(own_, own.position, own.end());
+    const auto skipped = static_cast<std::size_t>(own.range.begin - start - first);
+    mine.assign_bytes(values.subspan(skipped * sizeof(float), mine.bytes()));
+  }
+  const Tensor& memory = units_[unit].memory;
+  if (memory.defined()) part_of(memory, first, first + count).assign_bytes(values);
+}
+
+void WeightParts::hold() {
+  ++holds_;
+  for (std::size_t i = 0; i < units_.size(); ++i) need(i);
+}
+
+void WeightParts::release() {
+  if (--holds_ == 0) changed();
+}
+
+}  // namespace trivet::detail

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trivet/layer/weight_share.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "layer/block_layout.h"
+#include "layer/block_units.h"
+#include "layer/weight_parts.h"
+#include "trivet/backend/mesh.h"
+#include "trivet/layer/parameter_store.h"
+
+namespace trivet {
+
+WeightShare weight_share(const ParameterStore& store, const MeshConfig& mesh) {
+  std::vector<std::int64_t> ends;
+  for (const auto& parameter : store.parameters()) {
+    if (!parameter->trainable()) continue;
+    ends.push_back(store.offset_of(*parameter) + detail::padded(parameter->shape().size()));
+  }
+  const detail::BlockUnits units(ends);
+  const MeshShards whole(mesh, nullptr);
+  const std::int64_t last = whole.pieces() / mesh.processes - 1;
+  WeightShare share{.all = units.size(), .whole = detail::WeightParts::most_elements(units)};
+  for (std::size_t i = 0; i < units.count(); ++i) {
+    share.own += whole.piece(units[i].size(), last).end;
+    share.largest = std::max(share.largest, units[i].size());
+  }
+  return share;
+}
+
+}  // namespace trivet
