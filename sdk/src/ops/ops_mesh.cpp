@@ -82,16 +82,24 @@ Exchange exchange_of(const char* op, const Tensor& x, int dim, std::int64_t bloc
   return exchange;
 }
 
+// This and gather_into are the only ways to the other processes, and count what goes there: also on
+// a meta device, which has none.
 Tensor summed(const Exchange& exchange, const Tensor& own) {
+  detail::count_exchange(AxisExchange::Kind::sum, own);
   if (exchange.processes == nullptr) return Tensor::empty(own.device(), own.shape());
   return exchange.processes->sum(detail::packed(own));
+}
+
+void gather_into(Tensor& whole, const Exchange& exchange, const Tensor& own) {
+  detail::count_exchange(AxisExchange::Kind::gather, own);
+  if (exchange.processes != nullptr) exchange.processes->gather(own, exchange.dim, whole);
 }
 
 Tensor gathered(const Exchange& exchange, const Tensor& own) {
   Shape shape = own.shape();
   shape.set(exchange.dim, exchange.all);
   Tensor whole = Tensor::empty(own.device(), shape, own.dtype());
-  if (exchange.processes != nullptr) exchange.processes->gather(own, exchange.dim, whole);
+  gather_into(whole, exchange, own);
   return whole;
 }
 
@@ -118,8 +126,8 @@ void process_part_vjp(Vjp& v) {
   const auto& exchange = v.attributes<Exchange>();
   // Weights are gathered into their gradient itself.
   Vjp::Target target = v.target(0);
-  if (target.beta == 0 && target.gradient.contiguous() && exchange.processes != nullptr) {
-    return exchange.processes->gather(v.grad_output(), exchange.dim, target.gradient);
+  if (target.beta == 0 && target.gradient.contiguous()) {
+    return gather_into(target.gradient, exchange, v.grad_output());
   }
   detail::accumulate(target, gathered(exchange, v.grad_output()));
 }

@@ -6,11 +6,23 @@
 #include <span>
 #include <utility>
 
+#include "tensor/device_impl.h"
 #include "tensor/host_block.h"
 #include "tensor/packing.h"
 #include "trivet/backend/process_group.h"
 
-namespace trivet::detail {
+namespace trivet {
+
+std::vector<AxisExchange> take_axis_exchanges(Device& device) {
+  std::vector<AxisExchange> all;
+  for (const auto& [exchange, calls] : device.impl().axis_exchanges) {
+    all.push_back({.kind = exchange.first, .bytes = exchange.second, .calls = calls});
+  }
+  device.impl().axis_exchanges.clear();
+  return all;
+}
+
+namespace detail {
 namespace {
 
 // Of a contiguous tensor that the host sees.
@@ -19,6 +31,10 @@ std::span<const std::byte> bytes_of(const Tensor& x) {
 }
 
 }  // namespace
+
+void count_exchange(AxisExchange::Kind kind, const Tensor& own) {
+  ++own.device().impl().axis_exchanges[{kind, own.bytes()}];
+}
 
 AxisProcesses::AxisProcesses(std::shared_ptr<ProcessGroup> group, const SumTree& tree)
     : group_(std::move(group)), sums_(*group_, tree, std::make_shared<ExchangeBuffers>()) {}
@@ -59,4 +75,5 @@ void AxisProcesses::gather(const Tensor& own, int dim, Tensor& whole) {
   if (!is_direct) whole.assign_bytes(to);
 }
 
-}  // namespace trivet::detail
+}  // namespace detail
+}  // namespace trivet

@@ -9,8 +9,12 @@
 
 #include "tensor/process_sum.h"
 #include "trivet/tensor.h"
+#include "trivet/tensor/axis_exchange.h"
 
 namespace trivet::detail {
+
+// Counts an exchange of what this process has, for take_axis_exchanges.
+void count_exchange(AxisExchange::Kind kind, const Tensor& own);
 
 class AxisProcesses {
  public:

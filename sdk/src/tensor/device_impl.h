@@ -7,11 +7,13 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tensor/device_memory.h"
 #include "trivet/backend/thread_pool.h"
 #include "trivet/tensor.h"
+#include "trivet/tensor/axis_exchange.h"
 #include "trivet/tensor/device.h"
 
 namespace trivet {
@@ -51,6 +53,8 @@ struct Device::Impl {
   Scratch scratch;
   const char* op = "";  // the op that is running, for the memory table
   FlopCount flops;
+  // Calls of each kind, by bytes.
+  std::map<std::pair<AxisExchange::Kind, std::uint64_t>, std::int64_t> axis_exchanges;
 
   struct Kernel {
     const char* name;  // as given: compared by address first

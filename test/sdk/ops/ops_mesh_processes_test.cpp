@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops over blocks of which each process has some; threads act as the processes.
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -12,6 +13,7 @@
 #include "trivet/error.h"
 #include "trivet/ops/ops_mesh.h"
 #include "trivet/tape.h"
+#include "trivet/tensor/axis_exchange.h"
 #include "trivet/tensor/meta_device.h"
 
 namespace ops_mesh_processes_test {
@@ -45,24 +47,29 @@ struct Case {
 };
 
 // The result, then the gradients of the inputs.
-std::vector<Bits> compute(const Case& of, const std::string& backend, const MeshAxis& axis) {
-  const auto device = test::open_device(backend);
+Tensors compute(const Case& of, Device& device, const MeshAxis& axis) {
   std::vector<GradientSlot> slots(of.inputs.size());
   Tensors inputs;
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    inputs.push_back(
-        make_leaf(values_of(*device, of.inputs[i], static_cast<int>(i) + 1), slots[i]));
+    inputs.push_back(make_leaf(values_of(device, of.inputs[i], static_cast<int>(i) + 1), slots[i]));
   }
   Tape tape;
   Tensor y, loss;
   {
     const Tape::Recording recording(tape);
     y = of.op(inputs, axis);
-    loss = ops::sum(ops::mul(y, values_of(*device, y.shape(), 9)));
+    loss = ops::sum(ops::mul(y, values_of(device, y.shape(), 9)));
   }
   tape.backward(loss);
-  std::vector<Bits> all = {bits_of(y)};
-  for (const GradientSlot& slot : slots) all.push_back(bits_of(slot.gradient));
+  Tensors all = {y};
+  for (const GradientSlot& slot : slots) all.push_back(slot.gradient);
+  return all;
+}
+
+std::vector<Bits> compute(const Case& of, const std::string& backend, const MeshAxis& axis) {
+  const auto device = test::open_device(backend);
+  std::vector<Bits> all;
+  for (const Tensor& x : compute(of, *device, axis)) all.push_back(bits_of(x));
   return all;
 }
 
@@ -146,17 +153,25 @@ const Case kCases[] = {
      }},
 };
 
+struct Axis {
+  std::array<std::int64_t, 2> extents;  // over slices, and within them
+  std::vector<int> processes;
+};
+const Axis kAxes[] = {{{1, 4}, {2, 4}}, {{2, 2}, {2, 4}}, {{1, 6}, {3, 6}}, {{3, 4}, {3, 6, 12}}};
+
+// In both passes of the first of so many processes, on a meta device.
+std::vector<AxisExchange> exchanges_on_paper(const Case& of, const SumTree& tree, int processes) {
+  const auto meta = open_meta_device(test::any_backend());
+  compute(of, *meta, MeshAxis::of_first_process(tree, processes));
+  return take_axis_exchanges(*meta);
+}
+
 }  // namespace
 
 TEST_CASE("processes that share an axis compute the bits of one that has all blocks", "[ops]") {
   const std::string backend = GENERATE(from_range(test::backends()));
-  struct Axis {
-    std::array<std::int64_t, 2> extents;  // over slices, and within them
-    std::vector<int> processes;
-  };
-  const Axis axes[] = {{{1, 4}, {2, 4}}, {{2, 2}, {2, 4}}, {{1, 6}, {3, 6}}, {{3, 4}, {3, 6, 12}}};
   for (const Case& of : kCases) {
-    for (const auto& [extents, counts] : axes) {
+    for (const auto& [extents, counts] : kAxes) {
       const SumTree tree(extents);
       const std::vector<Bits> whole = compute(of, backend, MeshAxis(tree));
       for (const int count : counts) {
@@ -170,6 +185,48 @@ TEST_CASE("processes that share an axis compute the bits of one that has all blo
       }
     }
   }
+}
+
+TEST_CASE("a meta device counts what each of the processes exchanges") {
+  for (const Case& of : kCases) {
+    for (const auto& [extents, counts] : kAxes) {
+      const SumTree tree(extents);
+      for (const int count : counts) {
+        std::vector<std::vector<AxisExchange>> found(static_cast<std::size_t>(count));
+        on_ranks(count, [&, &tree = tree](ProcessGroup& group) {
+          const auto device = test::open_device("tiny/Backend");
+          compute(of, *device, MeshAxis(tree, group.split(0)));
+          found[static_cast<std::size_t>(group.rank())] = take_axis_exchanges(*device);
+        });
+        CAPTURE(of.name, extents, count);
+        const std::vector<AxisExchange> on_paper = exchanges_on_paper(of, tree, count);
+        CHECK_FALSE(on_paper.empty());
+        for (const auto& exchanges : found) CHECK((exchanges == on_paper));
+      }
+    }
+  }
+}
+
+TEST_CASE("exchanges are counted by kind and size") {
+  using Kind = AxisExchange::Kind;
+  const SumTree tree(std::array<std::int64_t, 2>{1, 4});
+  const auto* of = std::ranges::find(kCases, "products in blocks", &Case::name);
+  // Sums of y [3, 2] and of the gradient of x [3, 4]; gathers of those of b [24], w2 [24, 2] and w1
+  // [4, 24], of which each process has a half.
+  const std::vector<AxisExchange> expected = {{Kind::sum, 24, 1},
+                                              {Kind::sum, 48, 1},
+                                              {Kind::gather, 48, 1},
+                                              {Kind::gather, 96, 1},
+                                              {Kind::gather, 192, 1}};
+  CHECK((exchanges_on_paper(*of, tree, 2) == expected));
+  // One process exchanges nothing.
+  CHECK(exchanges_on_paper(*of, tree, 1).empty());
+  const auto meta = open_meta_device(test::any_backend());
+  const MeshAxis axis = MeshAxis::of_first_process(tree, 2);
+  const Tensor x = Tensor::zeros(*meta, {3, 2});
+  for (int time = 0; time < 3; ++time) ops::sum_blocks(std::vector{x, x}, axis);
+  CHECK((take_axis_exchanges(*meta) == std::vector<AxisExchange>{{Kind::sum, 24, 3}}));
+  CHECK(take_axis_exchanges(*meta).empty());
 }
 
 TEST_CASE("an axis has the blocks of its process") {

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// AxisExchange: what the ops of trivet/ops/ops_mesh.h exchange between the processes that share an
+// axis (trivet/tensor/mesh_axis.h). A device counts it where the exchange is made, as it counts
+// FLOPs. A meta device (trivet/tensor/meta_device.h), which has no other processes, counts the same
+// calls: so it is known what a step sends before any process runs it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trivet/base/export.h"
+
+namespace trivet {
+
+class Device;
+
+struct AxisExchange {
+  // All processes get the sum of the f32 tensors that they have, or what each of them has.
+  enum class Kind { sum, gather };
+  Kind kind = Kind::sum;
+  std::uint64_t bytes = 0;  // of the tensor that each process has
+  std::int64_t calls = 0;
+  bool operator==(const AxisExchange&) const = default;
+};
+
+// Of tensors of this device, since the last call or since open: one for each kind and size, in
+// their order. [run-thread]
+TRIVET_API std::vector<AxisExchange> take_axis_exchanges(Device& device);
+
+}  // namespace trivet
