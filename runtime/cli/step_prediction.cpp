@@ -25,12 +25,12 @@ std::string_view axis_to_scale(const MeshConfig& mesh) {
   return has("data") && !has_replicas ? "data" : "replica";
 }
 
-// The largest number of processes each of which has whole shards.
-std::int64_t most_processes(const MeshConfig& mesh) {
-  const std::int64_t shards = MeshLayout(mesh).shards();
+// The largest number of processes, of which at most so many share a shard.
+std::int64_t most_processes(const MeshConfig& mesh, std::int64_t of_shard) {
+  const MeshLayout layout(mesh);
   std::int64_t most = 1;
-  for (const std::int64_t count : MeshLayout(mesh).process_counts()) {
-    if (count <= shards) most = std::max(most, count);
+  for (const std::int64_t count : layout.process_counts()) {
+    if (count <= layout.shards() * of_shard) most = std::max(most, count);
   }
   return most;
 }
@@ -77,10 +77,8 @@ StepPrediction row_of(std::int64_t devices, const MeshConfig& mesh, const Predic
 
 StepPrediction predict_step(const Inspection& seen, const Network& network, double flop_rate) {
   StepPrediction row{.devices = seen.mesh.devices(), .mesh = seen.mesh};
-  const std::int64_t shards = MeshLayout(seen.mesh).shards();
-  const auto own = static_cast<double>(shards / std::min(shards, seen.mesh.processes));
-  // The inspected step is that of one shard.
-  row.compute_seconds = own * seen.flops.model_flops / flop_rate;
+  const std::int64_t shards = MeshLayout(seen.mesh).shards_of(0, seen.mesh.processes).count;
+  row.compute_seconds = static_cast<double>(shards) * seen.process_flops.model_flops / flop_rate;
   row.exchange_seconds = seconds_of(seen.exchanges, network);
   for (const Exchange& one : seen.exchanges) row.sent_bytes += one.bytes;
   for (const MemoryPart& part : seen.process_memory) row.memory_bytes += part.bytes;
@@ -109,7 +107,7 @@ MeshConfig scaled_mesh(const MeshConfig& mesh, std::int64_t devices) {
     throw ConfigError(Diagnostic{.path = "mesh.mesh_axis_names",
                                  .what = "has neither data nor replica, which cut the batch"});
   }
-  out.processes = most_processes(out);
+  out.processes = most_processes(out, processes_of_shard(mesh));
   return out;
 }
 
@@ -124,13 +122,6 @@ std::vector<StepPrediction> predict_steps(const ConfigRequest& request, ConfigCa
   const MeshConfig& mesh = config.experiment.mesh;
   std::vector<StepPrediction> rows = {row_of(mesh.devices(), mesh, [&](const StepPrediction&) {
     check_mesh(config);
-    if (shares_blocks(mesh)) {
-      throw ConfigError(Diagnostic{
-          .path = "mesh.processes",
-          .what = fmt::format("is {}, and what processes exchange that share the devices along mdl "
-                              "is not predicted",
-                              mesh.processes)});
-    }
     return predict_step(own.front(), network, flop_rate);
   })};
   for (const std::int64_t count : devices) {

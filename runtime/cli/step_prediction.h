@@ -38,7 +38,8 @@ StepPrediction predict_step(const Inspection& seen, const Network& network, doub
 // The mesh with so many devices: `mdl` and `data_expert` keep their extents, `data` has the rest
 // (or `replica`, where `data` has one device and `replica` several), and there is one slice.
 // `stage` and `seq`, which no run trains, have one device. The number of processes is the largest
-// that can train it. Throws ConfigError if the extents do not divide the devices.
+// that can train it with no more of them for a shard than the mesh has: one, unless its processes
+// share blocks. Throws ConfigError if the extents do not divide the devices.
 MeshConfig scaled_mesh(const MeshConfig& mesh, std::int64_t devices);
 
 // The config's own mesh, then those of so many devices. The size of the batch is what

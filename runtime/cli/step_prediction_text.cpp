@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "cli/view/inspection_text.h"
 #include "cli/view/text_table.h"
+#include "device/step_exchanges.h"
 
 namespace trivet {
 namespace {
@@ -50,6 +51,15 @@ std::string predictions_table(const std::vector<StepPrediction>& rows) {
   return table.text(0);
 }
 
+std::string blocks_text(const MeshConfig& mesh) {
+  const std::int64_t processes = processes_of_shard(mesh);
+  if (processes == 1) {
+    return "Each process has all devices along mdl of its shards: blocks exchange nothing.\n";
+  }
+  return fmt::format("{} processes share the devices along mdl, on meshes of other sizes, too.\n",
+                     processes);
+}
+
 bool has_untrained_axes(const MeshConfig& mesh) {
   return mesh.extent("stage") > 1 || mesh.extent("seq") > 1;
 }
@@ -63,11 +73,7 @@ std::string prediction_text(const PredictedSteps& steps) {
       "Processes compute or exchange, never both at once: all of an exchange is exposed.\n",
       short_time(network.latency), format_bytes(static_cast<std::uint64_t>(network.bandwidth)),
       format_flops(flop_rate), rate_source);
-  if (rows.front().mesh.extent("mdl") > 1) {
-    text +=
-        "Each process has all devices along mdl of its shards: what blocks exchange is not "
-        "predicted.\n";
-  }
+  if (rows.front().mesh.extent("mdl") > 1) text += blocks_text(rows.front().mesh);
   if (has_untrained_axes(rows.front().mesh)) {
     text += "Runs do not train stage and seq: meshes of other sizes have one device along them.\n";
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -18,107 +19,144 @@ constexpr std::uint64_t kLongGather = std::uint64_t{512} << 10;
 class Exchanges {
  public:
   explicit Exchanges(const MeshConfig& mesh)
-      : shards_(mesh, nullptr),
-        processes_(mesh.processes),
-        own_shards_(shards_.total() / processes_),
-        own_pieces_(shards_.pieces() / processes_) {}
+      : layout_(mesh),
+        shards_(mesh, nullptr),
+        all_(mesh.processes),
+        own_shards_(layout_.shards_of(0, all_).count),
+        own_pieces_(shards_.pieces() / all_),
+        sharing_shards_(layout_.shards() / own_shards_) {}
 
   std::int64_t own_shards() const { return own_shards_; }
   std::int64_t own_pieces() const { return own_pieces_; }
+  std::int64_t all() const { return all_; }
+  // The processes with the same blocks, which have all shards between them.
+  std::int64_t sharing_shards() const { return sharing_shards_; }
+  // The processes with the same shards, which have all blocks between them.
+  std::int64_t sharing_blocks() const { return all_ / sharing_shards_; }
 
-  void gather(std::string_view name, std::uint64_t bytes) {
-    add(name, gather_messages(bytes, processes_), bytes * others());
+  void gather(std::string_view name, std::uint64_t bytes, std::int64_t processes,
+              std::int64_t times = 1) {
+    if (processes == 1) return;
+    add(name, times, gather_messages(bytes, processes),
+        bytes * static_cast<std::uint64_t>(processes - 1));
   }
-  // As MeshShards::sum.
-  void sum(std::string_view name, std::int64_t floats) {
-    if (!MeshShards::is_cut(floats)) return gather(name, bytes_of(floats));
-    const std::int64_t segment = MeshShards::segment(processes_) * processes_;
+  // As ProcessSum::whole. The last process has the shortest parts, and so sends most.
+  void sum(std::string_view name, std::int64_t floats, std::int64_t processes,
+           std::int64_t times = 1) {
+    if (processes == 1) return;
+    if (!MeshShards::is_cut(floats)) return gather(name, bytes_of(floats), processes, times);
+    const std::int64_t segment = MeshShards::segment(processes) * processes;
     for (std::int64_t begin = 0; begin < floats; begin += segment) {
       const std::int64_t count = std::min(segment, floats - begin);
-      const std::int64_t part = (count + processes_ - 1) / processes_;
-      send_parts(name, part, std::min(count, part * (processes_ - 1)));
-      gather_parts_of(name, part, part);
+      const std::int64_t part = (count + processes - 1) / processes;
+      const std::int64_t last = std::max<std::int64_t>(0, count - part * (processes - 1));
+      add(name, times, processes - 1, bytes_of(count - last));
+      // Two processes send their parts as long as they are.
+      gather(name, bytes_of(processes > 2 ? part : last), processes, times);
     }
   }
-  // The last process has the shortest part, and so sends most.
+  // As MeshShards::sum_part.
   void sum_part(std::string_view name, std::int64_t floats) {
-    send_parts(name, first_part(floats),
-               shards_.piece(floats, shards_.pieces() - own_pieces_).begin);
+    if (sharing_shards_ == 1) return;
+    std::map<std::int64_t, std::int64_t> of_all;  // with the same blocks
+    for (std::int64_t rank = 0; rank < all_; ++rank) {
+      of_all[first_block(rank)] += part_of(floats, rank).size();
+    }
+    std::int64_t most = 0;
+    for (std::int64_t rank = 0; rank < all_; ++rank) {
+      most = std::max(most, of_all[first_block(rank)] - part_of(floats, rank).size());
+    }
+    const std::int64_t segment = MeshShards::segment(sharing_shards_);
+    const std::int64_t calls = (part_of(floats, 0).size() + segment - 1) / segment;
+    add(name, calls, sharing_shards_ - 1, 0);
+    add_bytes(name, bytes_of(most));
   }
+  // As MeshShards::gather_parts.
   void gather_parts(std::string_view name, std::int64_t floats) {
     const std::int64_t length = shards_.piece(floats, 0).size() * own_pieces_;
-    gather_parts_of(name, length, first_part(floats));
+    const std::int64_t own = part_of(floats, 0).size();  // the longest
+    for (std::int64_t begin = 0; begin < length; begin += MeshShards::segment(all_)) {
+      const std::int64_t count = std::min(length - begin, MeshShards::segment(all_));
+      gather(name, bytes_of(all_ > 2 ? count : std::clamp<std::int64_t>(own - begin, 0, count)),
+             all_);
+    }
   }
-  std::vector<Exchange> take() { return std::move(all_); }
+  std::vector<Exchange> take() { return std::move(exchanges_); }
 
  private:
   static std::uint64_t bytes_of(std::int64_t floats) {
     return static_cast<std::uint64_t>(floats) * sizeof(float);
   }
-  std::uint64_t others() const { return static_cast<std::uint64_t>(processes_ - 1); }
-  std::int64_t first_part(std::int64_t floats) const {
-    return shards_.piece(floats, own_pieces_ - 1).end;
+  std::int64_t first_block(std::int64_t rank) const {
+    return layout_.coordinates_of(rank, all_, MeshLayout::kBlockAxis).first;
   }
-  // `all` floats to the others, in segments of parts, the longest of which has `part`.
-  void send_parts(std::string_view name, std::int64_t part, std::int64_t all) {
-    std::int64_t left = all;
-    for (std::int64_t begin = 0; begin < part; begin += MeshShards::segment(processes_)) {
-      const std::int64_t count = std::min(part - begin, MeshShards::segment(processes_));
-      const std::int64_t sent = std::min(left, count * (processes_ - 1));
-      add(name, static_cast<std::int64_t>(others()), bytes_of(sent));
-      left -= sent;
-    }
+  MeshShards::Range part_of(std::int64_t floats, std::int64_t rank) const {
+    return {shards_.piece(floats, rank * own_pieces_).begin,
+            shards_.piece(floats, (rank + 1) * own_pieces_ - 1).end};
   }
-  // Two processes send their parts as long as they are, of which `own` is the longest, more send
-  // `length` floats each.
-  void gather_parts_of(std::string_view name, std::int64_t length, std::int64_t own) {
-    for (std::int64_t begin = 0; begin < length; begin += MeshShards::segment(processes_)) {
-      const std::int64_t count = std::min(length - begin, MeshShards::segment(processes_));
-      gather(name,
-             bytes_of(processes_ > 2 ? count : std::clamp<std::int64_t>(own - begin, 0, count)));
-    }
+  Exchange& named(std::string_view name) {
+    const auto found = std::ranges::find(exchanges_, name, &Exchange::name);
+    if (found != exchanges_.end()) return *found;
+    return exchanges_.emplace_back(Exchange{.name = std::string(name)});
   }
-  void add(std::string_view name, std::int64_t messages, std::uint64_t bytes) {
-    auto found = std::ranges::find(all_, name, &Exchange::name);
-    if (found == all_.end()) found = all_.insert(all_.end(), {.name = std::string(name)});
-    ++found->calls;
-    found->messages += messages;
-    found->bytes += bytes;
+  // So many calls, of so many messages and bytes each.
+  void add(std::string_view name, std::int64_t calls, std::int64_t messages, std::uint64_t bytes) {
+    Exchange& exchange = named(name);
+    exchange.calls += calls;
+    exchange.messages += calls * messages;
+    exchange.bytes += static_cast<std::uint64_t>(calls) * bytes;
   }
+  void add_bytes(std::string_view name, std::uint64_t bytes) { named(name).bytes += bytes; }
 
+  MeshLayout layout_;
   MeshShards shards_;
-  std::int64_t processes_, own_shards_, own_pieces_;
-  std::vector<Exchange> all_;
+  std::int64_t all_, own_shards_, own_pieces_, sharing_shards_;
+  std::vector<Exchange> exchanges_;
 };
+
+// What layers exchange inside of the steps of a process's shards.
+void add_blocks(Exchanges& exchanges, const std::vector<AxisExchange>& of_shard) {
+  const std::int64_t processes = exchanges.sharing_blocks();
+  for (const AxisExchange& one : of_shard) {
+    const std::int64_t times = one.calls * exchanges.own_shards();
+    if (one.kind == AxisExchange::Kind::sum) {
+      exchanges.sum("block_sums", static_cast<std::int64_t>(one.bytes / sizeof(float)), processes,
+                    times);
+    } else {
+      exchanges.gather("block_gathers", one.bytes, processes, times);
+    }
+  }
+}
 
 // What DefaultTrainer and Learner exchange besides tensors.
 void add_numbers(Exchanges& exchanges, const ExchangedTensors& tensors) {
   constexpr std::string_view kName = "numbers";
+  const std::int64_t group = exchanges.sharing_shards();
   const auto of_shards = static_cast<std::uint64_t>(exchanges.own_shards()) * sizeof(double);
   const auto of_pieces = static_cast<std::uint64_t>(exchanges.own_pieces()) * sizeof(double);
-  exchanges.gather(kName, kStepRecordBytes);
+  exchanges.gather(kName, kStepRecordBytes, exchanges.all());
   if (tensors.reads_own_rows) {  // rows and examples
-    exchanges.gather(kName, sizeof(std::int64_t));
-    exchanges.gather(kName, sizeof(std::int64_t));
+    exchanges.gather(kName, sizeof(std::int64_t), group, 2);
   }
   // Which variables have a gradient, and whether a loss is bad.
-  exchanges.gather(kName, static_cast<std::uint64_t>(tensors.variables + 1));
-  exchanges.gather(kName, of_shards);  // weights of the shards
-  exchanges.gather(kName, of_shards);  // their losses
-  if (tensors.needs_norm && tensors.shares_updates) exchanges.gather(kName, of_pieces);
-  exchanges.sum(kName, 1);             // the step's loss
-  exchanges.gather(kName, of_shards);  // and the weights again
+  exchanges.gather(kName, static_cast<std::uint64_t>(tensors.variables + 1), group);
+  exchanges.gather(kName, of_shards, group, 2);  // weights of the shards, and their losses
+  if (tensors.needs_norm && tensors.shares_updates) {
+    exchanges.gather(kName, of_pieces, exchanges.all());
+  }
+  exchanges.sum(kName, 1, group);             // the step's loss
+  exchanges.gather(kName, of_shards, group);  // and the weights again
   if (tensors.reads_own_rows && tensors.counts_tokens) {
-    exchanges.gather(kName, sizeof(std::int64_t));
+    exchanges.gather(kName, sizeof(std::int64_t), group);
   }
 }
 
 }  // namespace
 
-bool shares_blocks(const MeshConfig& mesh) {
+std::int64_t processes_of_shard(const MeshConfig& mesh) {
   const MeshLayout layout(mesh);
-  return layout.coordinates_of(0, mesh.processes, MeshLayout::kBlockAxis).count <
-         mesh.extent(MeshLayout::kBlockAxis);
+  return mesh.extent(MeshLayout::kBlockAxis) /
+         layout.coordinates_of(0, mesh.processes, MeshLayout::kBlockAxis).count;
 }
 
 std::int64_t gather_messages(std::uint64_t bytes, std::int64_t processes) {
@@ -128,15 +166,16 @@ std::int64_t gather_messages(std::uint64_t bytes, std::int64_t processes) {
 }
 
 std::vector<Exchange> step_exchanges(const MeshConfig& mesh, const ExchangedTensors& tensors) {
-  if (mesh.processes == 1 || shares_blocks(mesh)) return {};
+  if (mesh.processes == 1) return {};
   Exchanges exchanges(mesh);
   if (tensors.shares_updates) {
     exchanges.sum_part("gradients", tensors.gradients);
     exchanges.gather_parts("weights", tensors.gradients);
   } else {
-    exchanges.sum("gradients", tensors.gradients);
+    exchanges.sum("gradients", tensors.gradients, exchanges.sharing_shards());
   }
-  if (tensors.states > 0) exchanges.sum("states", tensors.states);
+  if (tensors.states > 0) exchanges.sum("states", tensors.states, exchanges.sharing_shards());
+  add_blocks(exchanges, tensors.blocks);
   add_numbers(exchanges, tensors);
   return exchanges.take();
 }

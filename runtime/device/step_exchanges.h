@@ -7,6 +7,12 @@
 // and added up whole by each: N (P - 1) floats. A long block takes several exchanges
 // (MeshShards::segment).
 //
+// Processes that share the blocks of layers along mdl exchange what the ops of
+// trivet/ops/ops_mesh.h do, which a step on a meta device counts (trivet/tensor/axis_exchange.h):
+// sums as those of gradients that are not cut into pieces, and gathers. Then G processes, those
+// with the same blocks, have all shards between them: each sends to the other G - 1 their parts of
+// its gradients. The updated weights are still gathered by all P.
+//
 // An exchange is a number of messages, one after the other: P - 1 with each other process in turn,
 // or ceil(log2 P) for a short gather, whose messages double (Thakur, Rabenseifner, Gropp 2005,
 // Optimization of collective communication operations in MPICH).
@@ -18,11 +24,13 @@
 
 #include "device/network.h"
 #include "trivet/backend/mesh.h"
+#include "trivet/tensor/axis_exchange.h"
 
 namespace trivet {
 
 struct Exchange {
-  std::string name;           // "gradients", "weights", "states", "numbers"
+  // "gradients", "weights", "states", "block_sums", "block_gathers", "numbers"
+  std::string name;
   std::int64_t calls = 0;     // of all processes together
   std::int64_t messages = 0;  // of a process, one after the other
   std::uint64_t bytes = 0;    // that a process sends to others: the one that sends most
@@ -36,17 +44,17 @@ struct ExchangedTensors {
   bool needs_norm = false;      // the norm of an update's gradients
   bool reads_own_rows = false;  // each process, not the whole batch
   bool counts_tokens = false;
+  std::vector<AxisExchange> blocks{};  // of the step of one shard
 };
 
 // What a process tells each other before a step (StepRecord).
 inline constexpr std::uint64_t kStepRecordBytes = 24;
 
-// Whether processes share the blocks of layers along mdl. The exchange of these depends on the
-// layers and is not counted.
-bool shares_blocks(const MeshConfig& mesh);
+// Processes that share the blocks of a shard's layers along mdl; 1: each has all blocks of its
+// shards.
+std::int64_t processes_of_shard(const MeshConfig& mesh);
 
-// Empty for one process, and where processes share blocks. The mesh must be one that runs train
-// (check_mesh).
+// Empty for one process. The mesh must be one that runs train (check_mesh).
 std::vector<Exchange> step_exchanges(const MeshConfig& mesh, const ExchangedTensors& tensors);
 
 // The messages of an all_gather of so many bytes of each of several processes.

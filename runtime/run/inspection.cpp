@@ -19,6 +19,7 @@
 #include "trivet/backend/thread_pool.h"
 #include "trivet/error.h"
 #include "trivet/plugin/registry.h"
+#include "trivet/tensor/axis_exchange.h"
 #include "trivet/tensor/meta_device.h"
 #include "trivet/trainer.h"
 
@@ -256,10 +257,12 @@ void Inspector::train() {
     if (step > kSteps && all_have_gradients(result_.weights)) break;
     trace_->reset_calls();
     const FlopCount before = result_.device->flop_count();
+    take_axis_exchanges(*result_.device);
     trainer_->train(step);
     result_.device->sync();
     if (trainer_->stage() != result_.stage) break;  // the data has fewer steps
     result_.flops = since(before, *result_.device);
+    result_.exchanged.blocks = take_axis_exchanges(*result_.device);
     note_gradients(trainer_->parameters(), result_.weights);
     if (step == 1) result_.layers = trace_->layers();
   }
@@ -318,7 +321,8 @@ ExchangedTensors Inspector::exchanged_tensors() {
           .shares_updates = trainer_->shares_updates(),
           .needs_norm = bounds_norm || clip.each_part || clip.global_norm > 0,
           .reads_own_rows = infeed_hosts(config_.experiment) > 1,
-          .counts_tokens = observer_.tokens() > 0};
+          .counts_tokens = observer_.tokens() > 0,
+          .blocks = std::move(result_.exchanged.blocks)};
 }
 
 std::string names_of(const std::vector<std::string>& paths) {
@@ -330,14 +334,28 @@ std::string names_of(const std::vector<std::string>& paths) {
   return text;
 }
 
-// Layers are shown whole, but a run's step has their blocks, and gradients in parts.
-std::uint64_t step_bytes(const ResolvedConfig& config, const TrainerConfig& fields,
-                         const Inspection& seen) {
+// Memory, FLOPs and exchanges of each process of a run. Layers are shown whole, but the step of a
+// process has its blocks, and its parts of weights and gradients.
+void add_processes(Inspection& seen, const ResolvedConfig& config, const TrainerConfig& fields) {
   const std::int64_t shards = shards_with_parts(seen.mesh, seen.weight_share.has_value());
-  if (seen.mesh.extent("mdl") == 1 && shards == 0) return seen.memory.arena_bytes;
-  return Inspector(config, fields, seen.stage, seen.abstract, {}, mesh_of_layers(seen.mesh), shards)
-      .inspect()
-      .memory.arena_bytes;
+  seen.process_memory = process_memory(
+      seen.memory_parts, seen.mesh,
+      {.gradient_accumulation = fields.gradient_accumulation,
+       .shares_updates = seen.shares_updates,
+       .weights = seen.weight_share,
+       .has_gradients_in_parts = has_gradients_in_parts(fields, shards)});
+  std::uint64_t step_bytes = seen.memory.arena_bytes;
+  seen.process_flops = seen.flops;
+  if (seen.mesh.extent("mdl") > 1 || shards > 0) {
+    Inspection process =
+        Inspector(config, fields, seen.stage, seen.abstract, {}, mesh_of_layers(seen.mesh), shards)
+            .inspect();
+    step_bytes = process.memory.arena_bytes;
+    seen.process_flops = process.flops;
+    seen.exchanged.blocks = std::move(process.exchanged.blocks);
+  }
+  seen.process_memory.push_back({.name = "step", .bytes = step_bytes, .device_bytes = 0});
+  seen.exchanges = step_exchanges(seen.mesh, seen.exchanged);
 }
 
 }  // namespace
@@ -351,17 +369,7 @@ std::vector<Inspection> inspect(const ResolvedConfig& config, const InspectOptio
   do {
     stages.push_back(Inspector(config, fields, stages.size(), abstract, options.metrics).inspect());
     Inspection& seen = stages.back();
-    if (seen.memory_parts.empty() || !is_trained_mesh(config)) continue;
-    const std::int64_t shards = shards_with_parts(seen.mesh, seen.weight_share.has_value());
-    const bool has_parts = has_gradients_in_parts(fields, shards);
-    seen.process_memory = process_memory(seen.memory_parts, seen.mesh,
-                                         {.gradient_accumulation = fields.gradient_accumulation,
-                                          .shares_updates = seen.shares_updates,
-                                          .weights = seen.weight_share,
-                                          .has_gradients_in_parts = has_parts});
-    seen.process_memory.push_back(
-        {.name = "step", .bytes = step_bytes(config, fields, seen), .device_bytes = 0});
-    seen.exchanges = step_exchanges(seen.mesh, seen.exchanged);
+    if (!seen.memory_parts.empty() && is_trained_mesh(config)) add_processes(seen, config, fields);
   } while (stages.size() < stages.front().stages);
   return stages;
 }

@@ -66,6 +66,8 @@ struct Inspection {
   std::optional<WeightShare> weight_share;
   // Of each process, with its step; empty on a mesh that no run trains.
   std::vector<MemoryPart> process_memory;
+  // FLOPs of a process in the step of one of its shards: those of its blocks.
+  FlopCount process_flops;
   // What each of several processes sends to others in a step; empty on a mesh that no run trains.
   ExchangedTensors exchanged;
   std::vector<Exchange> exchanges;

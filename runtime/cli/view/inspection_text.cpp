@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/view/inspection_text.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "base/format.h"
@@ -235,8 +237,10 @@ std::string exchanges_text(const Inspection& seen) {
   std::string parts;
   for (const Exchange& one : seen.exchanges) {
     sum += one.bytes;
-    parts += fmt::format("{}{} {} in {}", parts.empty() ? "" : ", ", one.name,
-                         format_bytes(one.bytes), count_of(one.calls, "call"));
+    std::string name = one.name;
+    std::ranges::replace(name, '_', ' ');
+    parts += fmt::format("{}{} {} in {}", parts.empty() ? "" : ", ", name, format_bytes(one.bytes),
+                         count_of(one.calls, "call"));
   }
   return fmt::format("{} in a step from each of {} processes to the others: {}", format_bytes(sum),
                      seen.mesh.processes, parts);

@@ -10,8 +10,10 @@
 #include "tiny/backend.h"
 #include "trivet/backend/thread_pool.h"
 #include "trivet/error.h"
-#include "trivet/ops.h"
+#include "trivet/ops/ops_mesh.h"
 #include "trivet/plugin.h"
+#include "trivet/tensor/mesh.h"
+#include "trivet/tensor/meta_device.h"
 
 namespace trivet::test {
 
@@ -102,11 +104,13 @@ struct LineModelConfig : ModelConfig {
   bool curved = false;
   bool counts = false;
   bool averages = false;
+  std::int64_t hidden = 0;
 };
 TRIVET_CONFIG(LineModelConfig, ModelConfig, (slope, "Name of the slope."),
               (curved, "Adds c x^2, c = 0.25 at the start."),
               (counts, "Counts training batches in the state 'seen'."),
-              (averages, "Keeps half of the mean of x, and half of what it was, in 'mean'."))
+              (averages, "Keeps half of the mean of x, and half of what it was, in 'mean'."),
+              (hidden, "Adds 0 by so many hidden units, which are split over mdl."))
 
 class LineModel final : public Model {
  public:
@@ -117,6 +121,11 @@ class LineModel final : public Model {
     if (config.curved) c_ = &scope.parameter("c", {1}, {.init = {Init::constant, 0.25}});
     if (config.counts) seen_ = &scope.state("seen", {1}, 0);
     if (config.averages) mean_ = &scope.state("mean", {1}, 0);
+    if (config.hidden > 0) {
+      axis_ = scope.mesh().axis("mdl");
+      up_ = &scope.parameter("up", {1, config.hidden}, {.init = {Init::constant, 0.0}});
+      down_ = &scope.parameter("down", {config.hidden, 1}, {.init = {Init::constant, 0.0}});
+    }
     journal().add("model");
   }
   NestedMap fprop(const Batch& batch, FpropContext& context) override {
@@ -127,17 +136,32 @@ class LineModel final : public Model {
       const Tensor mean = ops::reshape(ops::mean(x), {1});
       mean_->assign(ops::mul(ops::add(mean_->value(), mean), 0.5F));
     }
-    const Tensor y = ops::add(ops::mul(x, w_.value()), b_.value());
+    Tensor y = ops::add(ops::mul(x, w_.value()), b_.value());
+    if (up_ != nullptr) y = ops::add(y, hidden(y));
     if (c_ == nullptr) return {{"y", y}};
     return {{"y", ops::add(y, ops::mul(ops::square(x), c_->value()))}};
   }
 
  private:
+  // Exchanges of every kind.
+  Tensor hidden(const Tensor& y) const {
+    std::vector<Tensor> blocks = ops::fan_out(ops::reshape(y, {y.size(), 1}), axis_);
+    const std::vector<Tensor> up = ops::split_blocks(up_->value(), 1, axis_);
+    const std::vector<Tensor> down = ops::split_blocks(down_->value(), 0, axis_);
+    for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = ops::matmul(blocks[i], up[i]);
+    blocks = ops::split_blocks(ops::square(ops::gather_blocks(blocks, 1, axis_)), 1, axis_);
+    for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = ops::matmul(blocks[i], down[i]);
+    return ops::reshape(ops::sum_blocks(blocks, axis_), {y.size()});
+  }
+
   Parameter& w_;
   Parameter& b_;
   Parameter* c_ = nullptr;
   Parameter* seen_ = nullptr;
   Parameter* mean_ = nullptr;
+  Parameter* up_ = nullptr;
+  Parameter* down_ = nullptr;
+  MeshAxis axis_;
 };
 
 // The largest output so far.
@@ -252,6 +276,7 @@ class Momentum final : public Optimizer {
   std::vector<std::string> slots() const override { return {"m"}; }
   void update(const OptimizerStep& step, std::span<OptimizerSegment> segments) override {
     for (OptimizerSegment& segment : segments) {
+      if (is_meta(segment.value.device())) continue;
       const auto value = segment.value.mutable_span<float>();
       const auto m = segment.slots[0].mutable_span<float>();
       const auto gradient = segment.gradient.span<float>();
