@@ -8,6 +8,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "sdk/backend/backends.h"
 #include "support/plugins.h"
 #include "support/thread_group.h"
 #include "trivet/error.h"
