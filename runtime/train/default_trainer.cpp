@@ -81,6 +81,7 @@ DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContex
   if (context.train) {
     build_learner(context.process_shards);
     note_whole_weights();
+    training_->replicas.emplace(mesh_shards_.all(), store_, context.mesh.check_interval);
   } else {
     store_.build();
   }
@@ -264,6 +265,7 @@ bool DefaultTrainer::train_one() {
   }
   training.in_doubt = false;
   ++global_step_;
+  training.replicas->end_step(global_step_);
   if (summaries.wanted()) observer_.on_summaries("train", global_step_, summaries);
   if (token_count_ != nullptr) {
     observer_.on_train_tokens(count_of_all(token_count_->tokens(*batch)));

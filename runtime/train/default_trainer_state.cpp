@@ -35,6 +35,7 @@ void DefaultTrainer::check_weights() {
 void DefaultTrainer::save(CheckpointWriter& writer) {
   Training& training = this->training();
   check_weights();
+  training.replicas->before_save(global_step_);
   const auto gets = writer.keeps() ? Learner::Gets::all : Learner::Gets::none;
   writer.write_tensors("model", whole_tensors(gets));
   writer.write_tensors("optimizer", training.learner->slots(gets));

@@ -7,6 +7,7 @@
 
 #include "train/default_trainer.h"
 #include "train/divergence_guard.h"
+#include "train/replica_check.h"
 #include "train/running_means.h"
 #include "train/shard_sums.h"
 #include "train/shards.h"
@@ -20,6 +21,7 @@ struct DefaultTrainer::Training {
   std::unique_ptr<Learner> learner;
   std::optional<Shards> shards;   // with the learner
   std::optional<ShardSums> sums;  // with the input
+  std::optional<ReplicaCheck> replicas;
   std::unique_ptr<Input> input;
   LossMean loss;
   DivergenceGuard bad_steps;

@@ -32,6 +32,7 @@ struct MeshConfig {
   std::int64_t processes = 1;
   std::string collective;
   Duration timeout = 600;
+  std::int64_t check_interval = 1000;
   double percore_batch_size = 0;
 
   // Shapes have an extent of at least 1 for each axis, axes differ and are known, processes can
@@ -63,6 +64,10 @@ TRIVET_CONFIG(
      "How long a process waits for another one inside of a step before the run ends; such as "
      "\"10m\".",
      more_than(0), adjustable),
+    (check_interval,
+     "Steps from one comparison of what the processes hold alike, weights and states, to the next; "
+     "a run whose processes differ ends. 0: never.",
+     at_least(0), adjustable),
     (percore_batch_size,
      "Examples of a global batch per device, also below 1; 0: the inputs' batch_size "
      "says.",
