@@ -21,7 +21,7 @@ namespace {
 // A transfer inside a machine takes microseconds. A longer wait leaves the core to others.
 constexpr double kSpinningSeconds = 50e-6, kYieldingSeconds = 5e-3;
 constexpr unsigned kBusyMicroseconds = 50, kIdleMicroseconds = 1000;
-constexpr std::int32_t kNoticeTag = 32'767;
+constexpr std::int32_t kNoticeTag = 32'767, kExchangeTag = 32'766;
 // Rank 0 reports a failure of all processes best, and has this time to come to it itself.
 constexpr double kNoticeSeconds = 1;
 constexpr double kLeavingSeconds = 10;
@@ -224,6 +224,36 @@ void World::all_to_all(tv_comm* comm, std::span<const std::byte> mine,
   wait(request, "all_to_all");
 }
 
+void World::exchange(tv_comm* comm, int rank, std::span<const std::span<const std::byte>> mine,
+                     std::span<const std::span<std::byte>> theirs) {
+  const int size = static_cast<int>(mine.size());
+  std::vector<tv_request*> requests;
+  const auto start = [&](std::size_t bytes, const char* function, const auto& call) {
+    if (bytes > 0) check(call(&requests.emplace_back()), function);
+  };
+  try {
+    for (int turn = 1; turn < size; ++turn) {
+      const int other = (rank + size - turn) % size;
+      const std::span<std::byte> out = theirs[static_cast<std::size_t>(other)];
+      start(out.size(), "receive", [&](tv_request** request) {
+        return engine_.receive(comm, out.data(), out.size(), other, kExchangeTag, request);
+      });
+    }
+    // Each starts with another one, so that not all send to the same rank first.
+    for (int turn = 1; turn < size; ++turn) {
+      const int other = (rank + turn) % size;
+      const std::span<const std::byte> in = mine[static_cast<std::size_t>(other)];
+      start(in.size(), "send", [&](tv_request** request) {
+        return engine_.send(comm, in.data(), in.size(), other, kExchangeTag, request);
+      });
+    }
+    for (tv_request*& request : requests) wait(std::exchange(request, nullptr), "exchange");
+  } catch (...) {
+    abandoned_.insert(abandoned_.end(), requests.begin(), requests.end());
+    throw;
+  }
+}
+
 void World::broadcast(tv_comm* comm, std::span<std::byte> data, int root) {
   tv_request* request = nullptr;
   check(engine_.broadcast(comm, data.data(), data.size(), root, &request), "broadcast");
@@ -251,6 +281,10 @@ class World::Part final : public ProcessGroup {
   void all_to_all(std::span<const std::byte> mine, std::span<const std::uint64_t> to,
                   std::span<std::byte> theirs, std::span<const std::uint64_t> from) override {
     world_.all_to_all(comm_, mine, to, theirs, from);
+  }
+  void exchange(std::span<const std::span<const std::byte>> mine,
+                std::span<const std::span<std::byte>> theirs) override {
+    world_.exchange(comm_, rank_, mine, theirs);
   }
   void broadcast(std::span<std::byte> data, int root) override {
     world_.broadcast(comm_, data, root);
@@ -285,6 +319,11 @@ void World::all_gather(std::span<const std::byte> mine, std::span<std::byte> all
 void World::all_to_all(std::span<const std::byte> mine, std::span<const std::uint64_t> to,
                        std::span<std::byte> theirs, std::span<const std::uint64_t> from) {
   all_to_all(comm_, mine, to, theirs, from);
+}
+
+void World::exchange(std::span<const std::span<const std::byte>> mine,
+                     std::span<const std::span<std::byte>> theirs) {
+  exchange(comm_, rank(), mine, theirs);
 }
 
 void World::broadcast(std::span<std::byte> data, int root) {

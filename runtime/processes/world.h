@@ -47,6 +47,8 @@ class World final : public ProcessGroup {
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override;
   void all_to_all(std::span<const std::byte> mine, std::span<const std::uint64_t> to,
                   std::span<std::byte> theirs, std::span<const std::uint64_t> from) override;
+  void exchange(std::span<const std::span<const std::byte>> mine,
+                std::span<const std::span<std::byte>> theirs) override;
   void broadcast(std::span<std::byte> data, int root) override;
   std::unique_ptr<ProcessGroup> split(int color) override;
 
@@ -77,6 +79,8 @@ class World final : public ProcessGroup {
   void all_gather(tv_comm* comm, std::span<const std::byte> mine, std::span<std::byte> all);
   void all_to_all(tv_comm* comm, std::span<const std::byte> mine, std::span<const std::uint64_t> to,
                   std::span<std::byte> theirs, std::span<const std::uint64_t> from);
+  void exchange(tv_comm* comm, int rank, std::span<const std::span<const std::byte>> mine,
+                std::span<const std::span<std::byte>> theirs);
   void broadcast(tv_comm* comm, std::span<std::byte> data, int root);
   std::unique_ptr<ProcessGroup> split(tv_comm* comm, const ProcessGroup& group, int color);
   void poll(tv_request*& request, const char* function, double start);

@@ -7,6 +7,29 @@ namespace trivet {
 
 ProcessGroup::~ProcessGroup() = default;
 
+// For groups that move only what lies together.
+void ProcessGroup::exchange(std::span<const std::span<const std::byte>> mine,
+                            std::span<const std::span<std::byte>> theirs) {
+  const auto own = static_cast<std::size_t>(rank());
+  std::vector<std::byte> sent;
+  std::vector<std::uint64_t> to, from;
+  std::size_t size = 0;
+  for (std::size_t r = 0; r < mine.size(); ++r) {
+    to.push_back(r != own ? mine[r].size() : 0);
+    from.push_back(r != own ? theirs[r].size() : 0);
+    if (r != own) sent.insert(sent.end(), mine[r].begin(), mine[r].end());
+    size += from.back();
+  }
+  std::vector<std::byte> received(size);
+  all_to_all(sent, to, received, from);
+  auto next = received.begin();
+  for (std::size_t r = 0; r < theirs.size(); ++r) {
+    const auto end = next + static_cast<std::ptrdiff_t>(from[r]);
+    std::copy(next, end, theirs[r].begin());
+    next = end;
+  }
+}
+
 // Calls take equal sizes, so that all first learn the largest.
 std::vector<std::string> all_gather_text(ProcessGroup& group, const std::string& mine) {
   const auto count = static_cast<std::size_t>(group.size());

@@ -10,8 +10,9 @@
 namespace trivet::detail {
 namespace {
 
-void add_floats(std::span<float> sum, std::span<const float> value) {
-  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += value[i];
+// `sum` may be one of the others.
+void add_floats(std::span<const float> a, std::span<const float> b, std::span<float> sum) {
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = a[i] + b[i];
 }
 
 // Floats of a row that are added at a time: those of a few processes stay in the nearest cache.
@@ -25,17 +26,25 @@ std::size_t segment_of(std::size_t processes) {
 // the others are spent.
 void add_rows(const SumTree& tree, std::span<const std::span<float>> rows, std::size_t rank,
               std::span<const float> own, std::span<float> out) {
-  std::array<float, kChunk> copy;
+  struct Term {
+    std::span<const float> values;
+    std::span<float> memory;  // of their sum with others
+  };
+  std::array<float, kChunk> own_memory;
+  TreeFold<Term> fold(tree);  // empty again after each chunk
   for (std::size_t begin = 0; begin < out.size(); begin += kChunk) {
     const std::size_t count = std::min(kChunk, out.size() - begin);
-    std::ranges::copy(own.subspan(begin, count), copy.begin());
-    TreeFold<std::span<float>> fold(tree);
+    const auto chunk_of = [&](auto row) { return row.subspan(begin, count); };
+    std::size_t sums = rows.size() - 1;
     for (std::size_t row = 0; row < rows.size(); ++row) {
-      const std::span<float> values =
-          row == rank ? std::span(copy).first(count) : rows[row].subspan(begin, count);
-      const auto total =
-          fold.add(values, [](auto& sum, const auto& value) { add_floats(sum, value); });
-      if (total) std::ranges::copy(*total, out.subspan(begin, count).begin());
+      const Term term = row == rank ? Term{chunk_of(own), std::span(own_memory).first(count)}
+                                    : Term{chunk_of(rows[row]), chunk_of(rows[row])};
+      fold.add(term, [&](Term& sum, const Term& value) {
+        // The last one needs no copy.
+        if (--sums == 0) sum.memory = chunk_of(out);
+        add_floats(sum.values, value.values, sum.memory);
+        sum.values = sum.memory;
+      });
     }
   }
 }
@@ -61,41 +70,54 @@ void PartGather::gather(std::span<const float> own, std::int64_t length, std::sp
   const auto processes = static_cast<std::size_t>(group_.size());
   const auto rank = static_cast<std::size_t>(group_.rank());
   const auto full = static_cast<std::size_t>(length);
-  const std::size_t step = segment_of(processes);
+  const std::size_t step = std::min(segment_of(processes), full);
+  const bool is_direct = sends_to_each(step, processes);
   const auto range_of = [&](std::size_t i, std::size_t begin, std::size_t count) {
     const std::size_t first = std::min(i * full + begin, all.size());
     return all.subspan(first, std::min(count, all.size() - first));
   };
   for (std::size_t begin = 0; begin < full; begin += step) {
     const std::size_t count = std::min(step, full - begin);
-    const std::span<const float> mine = own.subspan(std::min(begin, own.size()));
-    if (processes == 2) {
-      exchange(mine.first(std::min(count, mine.size())), range_of(1 - rank, begin, count));
-      continue;
-    }
-    // Equal lengths: the last parts have a rest that nobody reads.
-    const std::span<float> sent = first_of(buffers_->packed, count);
-    std::ranges::copy(mine.first(std::min(count, mine.size())), sent.begin());
-    // Ranges without a rest are received where they belong.
-    const bool is_whole = count == full && full * processes == all.size();
-    const std::span<float> rows = is_whole ? all : first_of(buffers_->rows, count * processes);
-    group_.all_gather(std::as_bytes(sent), std::as_writable_bytes(rows));
-    for (std::size_t i = 0; i < processes && !is_whole; ++i) {
-      const std::span<float> theirs = range_of(i, begin, count);
-      if (i != rank) std::ranges::copy(rows.subspan(i * count, theirs.size()), theirs.begin());
+    const std::span<const float> rest = own.subspan(std::min(begin, own.size()));
+    const std::span<const float> mine = rest.first(std::min(count, rest.size()));
+    std::vector<std::span<float>> ranges;
+    for (std::size_t i = 0; i < processes; ++i) ranges.push_back(range_of(i, begin, count));
+    if (is_direct) {
+      to_each(mine, ranges);
+    } else {
+      together(mine, count, ranges);
     }
   }
   const std::span<float> own_part = range_of(rank, 0, own.size());
   if (own_part.data() != own.data()) std::ranges::copy(own, own_part.begin());
 }
 
-// With the other one of two processes.
-void PartGather::exchange(std::span<const float> mine, std::span<float> theirs) {
-  std::array<std::uint64_t, 2> to = {mine.size_bytes(), mine.size_bytes()};
-  std::array<std::uint64_t, 2> from = {theirs.size_bytes(), theirs.size_bytes()};
-  const auto rank = static_cast<std::size_t>(group_.rank());
-  to[rank] = from[rank] = 0;
-  group_.all_to_all(std::as_bytes(mine), to, std::as_writable_bytes(theirs), from);
+bool PartGather::sends_to_each(std::size_t count, std::size_t processes) {
+  constexpr std::size_t kLong = std::size_t{1} << 17;
+  return processes == 2 || count * processes >= kLong;
+}
+
+// What is received needs no copy.
+void PartGather::to_each(std::span<const float> mine, std::span<const std::span<float>> ranges) {
+  const std::vector<std::span<const std::byte>> sent(ranges.size(), std::as_bytes(mine));
+  std::vector<std::span<std::byte>> received;
+  for (const std::span<float> range : ranges) received.push_back(std::as_writable_bytes(range));
+  group_.exchange(sent, received);
+}
+
+// Equal lengths: the last parts have a rest that nobody reads.
+void PartGather::together(std::span<const float> mine, std::size_t count,
+                          std::span<const std::span<float>> ranges) {
+  const std::span<float> sent = first_of(buffers_->packed, count);
+  std::ranges::copy(mine, sent.begin());
+  const std::span<float> rows = first_of(buffers_->rows, count * ranges.size());
+  group_.all_gather(std::as_bytes(sent), std::as_writable_bytes(rows));
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    const std::span<float> theirs = rows.subspan(i * count, ranges[i].size());
+    if (i != static_cast<std::size_t>(group_.rank())) {
+      std::ranges::copy(theirs, ranges[i].begin());
+    }
+  }
 }
 
 void ProcessSum::whole(std::span<const float> in, std::span<float> out) {
@@ -139,48 +161,37 @@ void ProcessSum::part(std::span<const float> in, std::span<const Part> parts,
       return Part{part.begin + first, std::min(step, part.size - first)};
     };
     const Part own = of(parts[rank]);
-    std::vector<std::uint64_t> to, from(parts.size(), own.size * sizeof(float));
-    from[rank] = 0;
-    std::span<const float> sent;
+    const std::vector<std::span<float>> others =
+        rows_of(first_of(buffers_->rows, own.size * (parts.size() - 1)), own.size);
+    std::vector<std::span<float>> rows(parts.size());
+    std::vector<std::span<const std::byte>> mine(parts.size());
+    std::vector<std::span<std::byte>> theirs(parts.size());
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      const Part theirs = i != rank ? of(parts[i]) : Part{};
-      to.push_back(theirs.size * sizeof(float));
-      const std::span<const float> next = in.subspan(theirs.begin, theirs.size);
-      sent = sent.empty() ? next : joined(sent, next, step * (parts.size() - 1));
+      if (i == rank) continue;
+      const Part part = of(parts[i]);
+      mine[i] = std::as_bytes(in.subspan(part.begin, part.size));
+      if (own.size > 0) rows[i] = others[i < rank ? i : i - 1];
+      theirs[i] = std::as_writable_bytes(rows[i]);
     }
-    const std::span<float> received = first_of(buffers_->rows, own.size * (parts.size() - 1));
-    group_.all_to_all(std::as_bytes(sent), to, std::as_writable_bytes(received), from);
-    std::vector<std::span<float>> rows = rows_of(received, own.size);
+    group_.exchange(mine, theirs);
     if (own.size == 0) continue;
-    rows.insert(rows.begin() + group_.rank(), std::span<float>());
     add_rows(tree_, rows, rank, in.subspan(own.begin, own.size), out.subspan(begin, own.size));
   }
 }
 
-// One after the other in a buffer of so many floats, which may have the first already.
-std::span<const float> ProcessSum::joined(std::span<const float> first, std::span<const float> next,
-                                          std::size_t capacity) {
-  if (next.empty()) return first;
-  const std::span<float> packed = first_of(buffers_->packed, capacity);
-  if (first.data() != packed.data()) std::ranges::copy(first, packed.begin());
-  std::ranges::copy(next, packed.begin() + static_cast<std::ptrdiff_t>(first.size()));
-  return packed.first(first.size() + next.size());
-}
-
 std::size_t ProcessSum::segment_of(std::size_t processes) {
-  constexpr std::size_t kOfAll = std::size_t{1} << 18, kLeast = std::size_t{1} << 16;
+  constexpr std::size_t kOfAll = std::size_t{1} << 19, kLeast = std::size_t{1} << 16;
   return std::max(kLeast, kOfAll / processes);
 }
 
 std::size_t ProcessSum::buffer_floats(std::size_t elements, std::size_t group,
                                       std::size_t processes, std::size_t part) {
   if (!is_cut(static_cast<std::int64_t>(elements))) return elements * group;
-  const std::size_t row = std::min(part, segment_of(group)), others = row * (group - 1);
-  if (processes == 2) return others;
-  // Sums send and receive as much; a gather sends a row, and receives those of all.
-  const std::size_t whole = std::min(part, segment_of(processes));
-  const std::size_t sent = group > 2 ? others : 0;
-  return std::max(sent, whole) + std::max(others, whole * processes);
+  const std::size_t others = std::min(part, segment_of(group)) * (group - 1);
+  const std::size_t count = std::min(part, segment_of(processes));
+  if (PartGather::sends_to_each(count, processes)) return others;
+  // Such a gather sends a row, and receives those of all.
+  return count + std::max(others, count * processes);
 }
 
 }  // namespace trivet::detail

@@ -32,9 +32,14 @@ class PartGather {
   // `all` gets the parts of all processes: `length` floats each, of which the last ones may have
   // fewer. That of this process may be in `all`.
   void gather(std::span<const float> own, std::int64_t length, std::span<float> all);
+  // Whether each process sends its part, of so many floats in an exchange, to each other one. Of
+  // less a gather of the engine takes fewer messages.
+  static bool sends_to_each(std::size_t count, std::size_t processes);
 
  private:
-  void exchange(std::span<const float> mine, std::span<float> theirs);
+  void to_each(std::span<const float> mine, std::span<const std::span<float>> ranges);
+  void together(std::span<const float> mine, std::size_t count,
+                std::span<const std::span<float>> ranges);
 
   ProcessGroup& group_;
   std::shared_ptr<ExchangeBuffers> buffers_;
@@ -72,8 +77,6 @@ class ProcessSum {
 
  private:
   void whole_segment(std::span<const float> in, std::span<float> out);
-  std::span<const float> joined(std::span<const float> first, std::span<const float> next,
-                                std::size_t capacity);
 
   ProcessGroup& group_;
   SumTree tree_;

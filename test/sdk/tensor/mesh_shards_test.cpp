@@ -195,6 +195,31 @@ TEST_CASE("numbers and flags of all processes come together in the order of shar
   for (const auto& any : flags) CHECK(any == std::vector<std::uint8_t>{0, 1, 1});
 }
 
+TEST_CASE("processes exchange memory that is not together") {
+  constexpr std::size_t kSize = 3;
+  std::vector<std::vector<std::string>> found(kSize);
+  on_ranks(kSize, [&](ProcessGroup& group) {
+    const auto rank = static_cast<std::size_t>(group.rank());
+    std::vector<std::string> mine, theirs;
+    for (std::size_t r = 0; r < kSize; ++r) {
+      // Nothing from 0 to 1.
+      mine.push_back(std::string(rank * 2 + r, 'a') + std::to_string(rank) + std::to_string(r));
+      theirs.push_back(std::string(r * 2 + rank + 2, '-'));
+      if (rank == 0 && r == 1) mine.back().clear();
+      if (rank == 1 && r == 0) theirs.back().clear();
+    }
+    std::vector<std::span<const std::byte>> sent;
+    std::vector<std::span<std::byte>> received;
+    for (const std::string& text : mine) sent.push_back(std::as_bytes(std::span(text)));
+    for (std::string& text : theirs) received.push_back(std::as_writable_bytes(std::span(text)));
+    group.exchange(sent, received);
+    found[rank] = theirs;
+  });
+  CHECK(found[0] == std::vector<std::string>{"--", "aa10", "aaaa20"});
+  CHECK(found[1] == std::vector<std::string>{"", "-----", "aaaaa21"});
+  CHECK(found[2] == std::vector<std::string>{"aa02", "aaaa12", "--------"});
+}
+
 TEST_CASE("texts of all lengths reach all processes") {
   std::vector<std::vector<std::string>> all(3);
   std::vector<std::string> sent(3);

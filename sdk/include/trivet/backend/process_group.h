@@ -33,6 +33,10 @@ class TRIVET_API ProcessGroup {
   // each. [run-thread]
   virtual void all_to_all(std::span<const std::byte> mine, std::span<const std::uint64_t> to,
                           std::span<std::byte> theirs, std::span<const std::uint64_t> from) = 0;
+  // The same of memory that need not be together: each other rank r gets mine[r], and theirs[r]
+  // gets what r has for this one. Those of this rank are not looked at. [run-thread]
+  virtual void exchange(std::span<const std::span<const std::byte>> mine,
+                        std::span<const std::span<std::byte>> theirs);
   // The data of the rank `root` become those of all. [run-thread]
   virtual void broadcast(std::span<std::byte> data, int root) = 0;
 
