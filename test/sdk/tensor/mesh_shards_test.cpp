@@ -85,7 +85,7 @@ TEST_CASE("a sum over processes has the bits of one process, for lengths of all 
       const auto expected = bits_of(sum_of(*device, MeshShards(mesh_of(mesh), nullptr), length));
       for (const int count : counts) {
         std::vector<std::vector<std::uint32_t>> found(static_cast<std::size_t>(count));
-        on_ranks(count, [&](ProcessGroup& group) {
+        on_ranks(count, [&, &mesh = mesh](ProcessGroup& group) {
           const auto own_device = trivet::test::open_device("tiny/Backend");
           const MeshShards shards(mesh_of(mesh), &group);
           for (int round = 0; round < 2; ++round) {
