@@ -115,15 +115,27 @@ class Exchanges {
 };
 
 // What layers exchange inside of the steps of a process's shards.
-void add_blocks(Exchanges& exchanges, const std::vector<AxisExchange>& of_shard) {
+void add_blocks(Exchanges& exchanges, const std::vector<AxisExchange>& of_shard,
+                bool units_remain) {
   const std::int64_t processes = exchanges.sharing_blocks();
   for (const AxisExchange& one : of_shard) {
     const std::int64_t times = one.calls * exchanges.own_shards();
-    if (one.kind == AxisExchange::Kind::sum) {
-      exchanges.sum("block_sums", static_cast<std::int64_t>(one.bytes / sizeof(float)), processes,
-                    times);
-    } else {
-      exchanges.gather("block_gathers", one.bytes, processes, times);
+    const auto floats = static_cast<std::int64_t>(one.bytes / sizeof(float));
+    switch (one.kind) {
+      case AxisExchange::Kind::sum:
+        exchanges.sum("block_sums", floats, processes, times);
+        break;
+      case AxisExchange::Kind::gather:
+        exchanges.gather("block_gathers", one.bytes, processes, times);
+        break;
+      case AxisExchange::Kind::sum_to_part:  // once for all shards of the process
+        for (std::int64_t i = 0; i < one.calls; ++i) exchanges.sum_part("gradients", floats);
+        break;
+      case AxisExchange::Kind::gather_parts:
+        for (std::int64_t i = 0; i < (units_remain ? one.calls : times); ++i) {
+          exchanges.gather_parts("weights", floats);
+        }
+        break;
     }
   }
 }
@@ -142,7 +154,11 @@ void add_numbers(Exchanges& exchanges, const ExchangedTensors& tensors) {
   exchanges.gather(kName, static_cast<std::uint64_t>(tensors.variables + 1), group);
   exchanges.gather(kName, of_shards, group, 2);  // weights of the shards, and their losses
   if (tensors.needs_norm && tensors.shares_updates) {
-    exchanges.gather(kName, of_pieces, exchanges.all());
+    const auto units = static_cast<std::uint64_t>(std::max<std::int64_t>(tensors.units, 1));
+    exchanges.gather(kName, units * of_pieces, exchanges.all());
+  }
+  if (tensors.units > 0) {  // which weights were read
+    exchanges.gather(kName, sizeof(std::uint64_t), exchanges.all());
   }
   exchanges.sum(kName, 1, group);             // the step's loss
   exchanges.gather(kName, of_shards, group);  // and the weights again
@@ -168,14 +184,16 @@ std::int64_t gather_messages(std::uint64_t bytes, std::int64_t processes) {
 std::vector<Exchange> step_exchanges(const MeshConfig& mesh, const ExchangedTensors& tensors) {
   if (mesh.processes == 1) return {};
   Exchanges exchanges(mesh);
-  if (tensors.shares_updates) {
+  if (tensors.units > 0) {
+    // Those of a step are among `blocks`.
+  } else if (tensors.shares_updates) {
     exchanges.sum_part("gradients", tensors.gradients);
     exchanges.gather_parts("weights", tensors.gradients);
   } else {
     exchanges.sum("gradients", tensors.gradients, exchanges.sharing_shards());
   }
   if (tensors.states > 0) exchanges.sum("states", tensors.states, exchanges.sharing_shards());
-  add_blocks(exchanges, tensors.blocks);
+  add_blocks(exchanges, tensors.blocks, tensors.units_remain);
   add_numbers(exchanges, tensors);
   return exchanges.take();
 }

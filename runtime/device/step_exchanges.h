@@ -13,6 +13,10 @@
 // with the same blocks, have all shards between them: each sends to the other G - 1 their parts of
 // its gradients. The updated weights are still gathered by all P.
 //
+// Weights in parts are gathered where ops read them, and their gradients are summed unit by unit,
+// which that step counts, too. Of a process of several shards each one may find units that the one
+// before has gathered: then fewer are sent than counted, by at most those that are whole at once.
+//
 // An exchange is a number of messages, one after the other: P - 1 with each other process in turn,
 // or ceil(log2 P) for a short gather, whose messages double (Thakur, Rabenseifner, Gropp 2005,
 // Optimization of collective communication operations in MPICH).
@@ -45,6 +49,8 @@ struct ExchangedTensors {
   bool reads_own_rows = false;  // each process, not the whole batch
   bool counts_tokens = false;
   std::vector<AxisExchange> blocks{};  // of the step of one shard
+  std::int64_t units = 0;              // of weights in parts; 0: processes have whole weights
+  bool units_remain = false;           // all of them may be whole at once
 };
 
 // What a process tells each other before a step (StepRecord).

@@ -338,12 +338,12 @@ std::string names_of(const std::vector<std::string>& paths) {
 // process has its blocks, and its parts of weights and gradients.
 void add_processes(Inspection& seen, const ResolvedConfig& config, const TrainerConfig& fields) {
   const std::int64_t shards = shards_with_parts(seen.mesh, seen.weight_share.has_value());
-  seen.process_memory = process_memory(
-      seen.memory_parts, seen.mesh,
-      {.gradient_accumulation = fields.gradient_accumulation,
-       .shares_updates = seen.shares_updates,
-       .weights = seen.weight_share,
-       .has_gradients_in_parts = has_gradients_in_parts(fields, shards)});
+  seen.process_memory =
+      process_memory(seen.memory_parts, seen.mesh,
+                     {.gradient_accumulation = fields.gradient_accumulation,
+                      .shares_updates = seen.shares_updates,
+                      .weights = seen.weight_share,
+                      .has_gradients_in_parts = has_gradients_in_parts(fields, shards)});
   std::uint64_t step_bytes = seen.memory.arena_bytes;
   seen.process_flops = seen.flops;
   if (seen.mesh.extent("mdl") > 1 || shards > 0) {
@@ -353,6 +353,10 @@ void add_processes(Inspection& seen, const ResolvedConfig& config, const Trainer
     step_bytes = process.memory.arena_bytes;
     seen.process_flops = process.flops;
     seen.exchanged.blocks = std::move(process.exchanged.blocks);
+    if (const auto& share = seen.weight_share) {
+      seen.exchanged.units = share->units;
+      seen.exchanged.units_remain = share->whole == share->all;
+    }
   }
   seen.process_memory.push_back({.name = "step", .bytes = step_bytes, .device_bytes = 0});
   seen.exchanges = step_exchanges(seen.mesh, seen.exchanged);

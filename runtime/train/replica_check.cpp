@@ -30,10 +30,13 @@ std::string digest_of(const Tensor& value) {
   return digest_of(value.to_bytes());
 }
 
-// One after the other, in the order of the store.
+// One after the other, in the order of the store. Weights in parts are on no two processes.
 std::string digests_of(const ParameterStore& store) {
   std::string all;
-  for (const auto& parameter : store.parameters()) all += digest_of(parameter->value());
+  for (const auto& parameter : store.parameters()) {
+    const bool is_whole = !parameter->trainable() || !store.is_in_parts();
+    all += is_whole ? digest_of(parameter->value()) : std::string(kDigestSize, '-');
+  }
   return all;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReplicaCheck: whether the processes of a run still hold alike what each of them has whole: the
-// weights after an update, and the states of layers. They do by construction, so a difference
-// comes from a machine that has gone wrong, or from a plugin that computes otherwise there.
+// weights after an update, unless they are in parts, and the states of layers. They do by
+// construction, so a difference comes from a machine that has gone wrong, or from a plugin that
+// computes otherwise there.
 //
 // Processes compare checksums of all variables (trivet/config/digest.h), then of each where those
 // differ. A difference that the update of the next step removes, as each process gets what the

@@ -7,6 +7,7 @@
 
 #include "layer/block_layout.h"
 #include "ops/op_support.h"
+#include "tensor/axis_processes.h"
 #include "tensor/packing.h"
 #include "trivet/backend/process_group.h"
 #include "trivet/error.h"
@@ -73,6 +74,7 @@ class GradientParts::Unit final : public SlotGroup {
     apply_scalar(TV_ADD, memory_, Tensor::scalar(all_.device_, 0));
     const OwnParts::Overlap& part = all_.parts_.part(index_);
     Tensor own = part_of(all_.own_, part.position, part.end());
+    count_exchange(AxisExchange::Kind::sum_to_part, memory_);
     all_.shards_.sum_to_part(memory_, own);
     for (const Variable& variable : variables_) variable.slot->gradient = {};
     memory_ = {};

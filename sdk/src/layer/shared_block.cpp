@@ -9,6 +9,7 @@
 #include "layer/block_layout.h"
 #include "layer/gradient_parts.h"
 #include "layer/weight_parts.h"
+#include "tensor/axis_processes.h"
 #include "tensor/packing.h"
 #include "trivet/backend/process_group.h"
 #include "trivet/error.h"
@@ -47,7 +48,7 @@ OwnParts::Overlap SharedBlock::own_part_of(const Parameter& variable) const {
 
 void SharedBlock::sum_gradients(Tensor& own) const {
   Tensor all = store_.trainable_gradients();
-  if (!is_shared_) {
+  if (!is_shared_ && !store_.is_in_parts()) {
     shards_.sum(own);
     if (!own.same_as(all)) copy_into(all.mutable_view(), own);
     return;
@@ -56,7 +57,9 @@ void SharedBlock::sum_gradients(Tensor& own) const {
     const MeshShards::Range range = units()[unit];
     const OwnParts::Overlap& part = parts_.part(unit);
     Tensor out = part_of(gradients_, part.position, part.end());
-    shards_.sum_to_part(part_of(own, range.begin, range.end), out);
+    const Tensor of_unit = part_of(own, range.begin, range.end);
+    if (store_.is_in_parts()) count_exchange(AxisExchange::Kind::sum_to_part, of_unit);
+    shards_.sum_to_part(of_unit, out);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "layer/block_layout.h"
+#include "tensor/axis_processes.h"
 #include "tensor/device_impl.h"
 #include "tensor/device_memory.h"
 #include "tensor/packing.h"
@@ -119,6 +120,7 @@ void WeightParts::gather(Unit& unit, std::size_t index) {
   Tensor memory = unit.memory;
   if (!memory.defined()) memory = memory_for(device_, unit.value.size());
   const OwnParts::Overlap& part = parts_.part(index);
+  count_exchange(AxisExchange::Kind::gather_parts, memory);
   shards_.gather_parts(part_of(own_, part.position, part.end()), memory);
   order_ = (order_ ^ (index + 1)) * 0x100000001b3;
   if (!unit.memory.defined()) whole_ += unit.value.size();

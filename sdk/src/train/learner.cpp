@@ -241,7 +241,8 @@ std::int64_t Learner::Step::passes() const {
 }
 
 bool Learner::Step::adds_up() const {
-  return passes() > 1 || learner_.impl_->block.shards().total() > 1;
+  return passes() > 1 || learner_.impl_->block.shards().total() > 1 ||
+         learner_.store_.is_in_parts();
 }
 
 Learner::Step::~Step() {

@@ -195,6 +195,19 @@ std::string record_values(const fs::path& workdir) {
   return all;
 }
 
+std::string tensors_of(const fs::path& workdir, std::int64_t step) {
+  std::string all;
+  for (const char* file : {"model.safetensors", "optimizer.safetensors", "ema.safetensors"}) {
+    const fs::path path = checkpoint_of(workdir, step) / file;
+    if (fs::exists(path)) all += read_file(path);
+  }
+  return all;
+}
+
+std::string results_of(const fs::path& workdir, std::int64_t step) {
+  return record_values(workdir) + tensors_of(workdir, step);
+}
+
 std::string state_of(const fs::path& workdir) {
   const Value status = value_from_json(read_text_file(workdir / "status.json"), "status.json");
   return status.find("state")->as_string();

@@ -78,6 +78,9 @@ bool has_unfinished_checkpoint(const std::filesystem::path& workdir);
 std::int64_t last_step(const std::filesystem::path& workdir);
 // Step, kind and values of every record, in order. They must not depend on kills.
 std::string record_values(const std::filesystem::path& workdir);
+// The tensors of a checkpoint; and with the records all that a run has computed up to its step.
+std::string tensors_of(const std::filesystem::path& workdir, std::int64_t step);
+std::string results_of(const std::filesystem::path& workdir, std::int64_t step);
 // The state in status.json: "done", "preempted" ...
 std::string state_of(const std::filesystem::path& workdir);
 

@@ -53,7 +53,10 @@ class CountingGroup final : public ProcessGroup {
     sent_.bytes += mine.size() - to[static_cast<std::size_t>(rank())];
     inner_.all_to_all(mine, to, theirs, from);
   }
-  void broadcast(std::span<std::byte>, int) override { FAIL("a step broadcasts nothing"); }
+  void broadcast(std::span<std::byte> data, int root) override {
+    ++sent_.calls;  // none is expected, but for the first step
+    inner_.broadcast(data, root);
+  }
   std::unique_ptr<ProcessGroup> split(int color) override {
     return std::make_unique<CountingGroup>(inner_.split(color), sent_);
   }
@@ -101,8 +104,8 @@ constexpr std::int64_t kBatch = 8;
 // The second step of the default trainer: the first may do more.
 template <class Before>
 void train(Device& device, const TrainerConfig& config, const MeshConfig& mesh,
-           ProcessGroup* processes, const Value& model, const Value& input,
-           const Before& before_second) {
+           ProcessGroup* processes, std::int64_t process_shards, const Value& model,
+           const Value& input, const Before& before_second) {
   TaskContext task_context{device, {}};
   Value fields = test::task_config(input).fields();
   fields.set("model", model);
@@ -115,7 +118,8 @@ void train(Device& device, const TrainerConfig& config, const MeshConfig& mesh,
                          .eval = false,
                          .observer = observer,
                          .mesh = mesh,
-                         .processes = processes};
+                         .processes = processes,
+                         .process_shards = process_shards};
   DefaultTrainer trainer(config, context);
   trainer.initialize();
   trainer.train(1);
@@ -132,18 +136,18 @@ Sent step_of_trainer(const MeshConfig& mesh, const TrainerConfig& config, const 
     const Value input = Value::table({{"batch_size", kBatch / hosts},
                                       {"num_infeed_hosts", hosts},
                                       {"infeed_host_index", group.rank() % hosts}});
-    train(*device, config, mesh, &group, model, input, [&] { group.reset(); });
+    train(*device, config, mesh, &group, 0, model, input, [&] { group.reset(); });
   });
 }
 
 // What the layers of a process exchange in the step of a shard, without any other process.
 std::vector<AxisExchange> blocks_on_paper(const MeshConfig& mesh, const TrainerConfig& config,
-                                          const Value& model) {
+                                          const Value& model, bool has_parts) {
   test::register_parts();
   const std::unique_ptr<Device> meta = open_meta_device(tiny::get(), {.key = "tiny/Backend"});
   const Value input = Value::table({{"batch_size", kBatch / MeshLayout(mesh).shards()}});
-  train(*meta, config, mesh_of_layers(mesh), nullptr, model, input,
-        [&] { take_axis_exchanges(*meta); });
+  train(*meta, config, mesh_of_layers(mesh), nullptr, shards_with_parts(mesh, has_parts), model,
+        input, [&] { take_axis_exchanges(*meta); });
   return take_axis_exchanges(*meta);
 }
 
@@ -172,12 +176,14 @@ TEST_CASE("the numbers that a step exchanges are those of the trainer") {
   }
 }
 
-TEST_CASE("a step of processes that share blocks sends what is counted without them") {
+TEST_CASE("a step of processes that share blocks or weights sends what is counted without them") {
   // Of mdl, replica and data.
   MeshConfig blocks_first = mesh_of({2, 2, 1}, 2);
   blocks_first.mesh_axis_names = {"mdl", "replica", "data"};
   const MeshConfig meshes[] = {mesh_of({1, 1, 4}, 2), mesh_of({1, 1, 4}, 4), mesh_of({2, 1, 2}, 2),
-                               mesh_of({2, 1, 2}, 4), mesh_of({2, 1, 4}, 4), blocks_first};
+                               mesh_of({2, 1, 2}, 4), mesh_of({2, 1, 4}, 4), blocks_first,
+                               // Weights over data, where there are enough of them.
+                               mesh_of({1, 4, 1}, 2), mesh_of({1, 4, 1}, 4), mesh_of({1, 2, 2}, 4)};
   // "w", "b", "up" and "down", of which the first two have 16 elements in the block: 64 n in all,
   // so that all processes send equal parts. Only the larger block is shared.
   for (const std::int64_t hidden : {48, 16'400}) {
@@ -189,13 +195,17 @@ TEST_CASE("a step of processes that share blocks sends what is counted without t
         config.gradient_accumulation = parts;
         config.gradient_clip.global_norm = 1;
         CAPTURE(hidden, mesh.shape(), mesh.processes, parts);
+        const bool is_large = hidden > 48;
+        const bool has_parts = is_large && mesh.extent("data") > 1;
         const ExchangedTensors tensors{.gradients = 32 + 2 * hidden,
                                        .states = 16,
                                        .variables = 5,
-                                       .shares_updates = hidden > 48,
+                                       .shares_updates = is_large,
                                        .needs_norm = true,
-                                       .blocks = blocks_on_paper(mesh, config, model)};
-        CHECK(tensors.blocks.empty() == (processes_of_shard(mesh) == 1));
+                                       .blocks = blocks_on_paper(mesh, config, model, is_large),
+                                       .units = has_parts ? 1 : 0,
+                                       .units_remain = true};
+        CHECK(tensors.blocks.empty() == (processes_of_shard(mesh) == 1 && !has_parts));
         const Sent counted = total(step_exchanges(mesh, tensors));
         const Sent sent = step_of_trainer(mesh, config, model, 1);
         CHECK(counted.calls == sent.calls + 1);

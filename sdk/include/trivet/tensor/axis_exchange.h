@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // AxisExchange: what the ops of trivet/ops/ops_mesh.h exchange between the processes that share an
-// axis (trivet/tensor/mesh_axis.h). A device counts it where the exchange is made, as it counts
+// axis (trivet/tensor/mesh_axis.h), and what weights and gradients in parts take
+// (ParameterStore::build_in_parts). A device counts it where the exchange is made, as it counts
 // FLOPs. A meta device (trivet/tensor/meta_device.h), which has no other processes, counts the same
 // calls: so it is known what a step sends before any process runs it.
 #pragma once
@@ -15,10 +16,12 @@ namespace trivet {
 class Device;
 
 struct AxisExchange {
-  // All processes get the sum of the f32 tensors that they have, or what each of them has.
-  enum class Kind { sum, gather };
+  // All processes get the sum of the f32 tensors that they have, or what each of them has; their
+  // part of such a sum (MeshShards::sum_to_part); or a tensor of which each has a part
+  // (MeshShards::gather_parts).
+  enum class Kind { sum, gather, sum_to_part, gather_parts };
   Kind kind = Kind::sum;
-  std::uint64_t bytes = 0;  // of the tensor that each process has
+  std::uint64_t bytes = 0;  // of the tensor that each process has, or of the whole one
   std::int64_t calls = 0;
   bool operator==(const AxisExchange&) const = default;
 };
