@@ -61,13 +61,28 @@ void obey(Trainer& trainer, std::string_view call, const Value& argument) {
   }
 }
 
+// While it lives, the other processes make the call of rank 0.
+class Together {
+ public:
+  explicit Together(World& world) : world_(world) { world_.set_alone(false); }
+  ~Together() { world_.set_alone(true); }
+  Together(const Together&) = delete;
+  Together& operator=(const Together&) = delete;
+
+ private:
+  World& world_;
+};
+
 }  // namespace
 
 LeadTrainer::LeadTrainer(std::unique_ptr<Trainer> inner, World& world)
-    : TrainerDecorator(std::move(inner)), world_(world) {}
+    : TrainerDecorator(std::move(inner)), world_(world) {
+  world_.set_alone(true);
+}
 
 template <class Call>
 auto LeadTrainer::with_all(const Value& order, const Call& call) {
+  const Together together(world_);
   broadcast_text(world_, to_json(order));
   try {
     return call();
@@ -121,6 +136,7 @@ void LeadTrainer::next_stage() {
 }
 
 void LeadTrainer::end() {
+  const Together together(world_);
   broadcast_text(world_, to_json(order_of("end")));
 }
 

@@ -209,7 +209,16 @@ void World::take_failures() {
   }
 }
 
+void World::check_together() const {
+  if (!alone_) return;
+  throw Error(
+      "process 0 needs something of the other processes while they wait for a call of their "
+      "trainers, such as weights of which each process has a part",
+      {.hint = "Trainer::export_tensors gives whole weights"});
+}
+
 void World::all_gather(tv_comm* comm, std::span<const std::byte> mine, std::span<std::byte> all) {
+  check_together();
   tv_request* request = nullptr;
   check(engine_.all_gather(comm, mine.data(), all.data(), mine.size(), &request), "all_gather");
   wait(request, "all_gather");
@@ -218,6 +227,7 @@ void World::all_gather(tv_comm* comm, std::span<const std::byte> mine, std::span
 void World::all_to_all(tv_comm* comm, std::span<const std::byte> mine,
                        std::span<const std::uint64_t> to, std::span<std::byte> theirs,
                        std::span<const std::uint64_t> from) {
+  check_together();
   tv_request* request = nullptr;
   check(engine_.all_to_all(comm, mine.data(), to.data(), theirs.data(), from.data(), &request),
         "all_to_all");
@@ -226,6 +236,7 @@ void World::all_to_all(tv_comm* comm, std::span<const std::byte> mine,
 
 void World::exchange(tv_comm* comm, int rank, std::span<const std::span<const std::byte>> mine,
                      std::span<const std::span<std::byte>> theirs) {
+  check_together();
   const int size = static_cast<int>(mine.size());
   std::vector<tv_request*> requests;
   const auto start = [&](std::size_t bytes, const char* function, const auto& call) {
@@ -255,6 +266,7 @@ void World::exchange(tv_comm* comm, int rank, std::span<const std::span<const st
 }
 
 void World::broadcast(tv_comm* comm, std::span<std::byte> data, int root) {
+  check_together();
   tv_request* request = nullptr;
   check(engine_.broadcast(comm, data.data(), data.size(), root, &request), "broadcast");
   wait(request, "broadcast");

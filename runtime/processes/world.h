@@ -41,6 +41,9 @@ class World final : public ProcessGroup {
   // How long calls wait for other processes. Without a limit they also leave the core to others.
   static constexpr double kNoLimit = 0;
   void set_timeout(double seconds) { timeout_ = seconds; }
+  // On rank 0: whether the others wait for an order, so that calls would wait forever. Such calls
+  // throw Error.
+  void set_alone(bool alone) { alone_ = alone; }
   // So far, in calls with a limit.
   double waited_seconds() const { return waited_; }
 
@@ -84,6 +87,7 @@ class World final : public ProcessGroup {
   void broadcast(tv_comm* comm, std::span<std::byte> data, int root);
   std::unique_ptr<ProcessGroup> split(tv_comm* comm, const ProcessGroup& group, int color);
   void poll(tv_request*& request, const char* function, double start);
+  void check_together() const;
   void check_notices();
   void expect_notice(int rank);
   void end();
@@ -103,6 +107,7 @@ class World final : public ProcessGroup {
   double timeout_ = kNoLimit;
   double waited_ = 0;
   bool failed_ = false;
+  bool alone_ = false;
   const int exceptions_;                        // on their way when this was made
   std::vector<Notice> notices_{};               // of rank 0: by rank
   std::vector<tv_request*> notice_requests_{};  // null: it has come

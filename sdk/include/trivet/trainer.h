@@ -344,7 +344,9 @@ class TRIVET_API Trainer : public Object {
   // evaluations are that stage's. Default: throws Error. [run-thread]
   virtual void next_stage();
 
-  // All variables of the model that is trained. [run-thread]
+  // All variables of the model that is trained. Outside of calls of the trainer a process cannot
+  // read weights of which it has a part alone (ParameterStore::is_in_parts): export_tensors gives
+  // them. [run-thread]
   virtual ParameterStore& parameters() = 0;
   // The weights to use outside of training, by path. Default: the parameters as they are; a trainer
   // that averages weights gives the averages. [run-thread]

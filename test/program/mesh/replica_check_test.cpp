@@ -163,4 +163,16 @@ TEST_CASE("an interval that is no number of steps is refused before anything is 
   }
 }
 
+TEST_CASE("an action reads weights that all processes have, and fails where they have parts") {
+  const Runs runs;
+  const std::string words =
+      "--processes 2 trainer.train_steps=1 task.model.dims=20000 "
+      "'trainer.train_actions=[{ type = \"faulty/Peek\" }]' mesh.ici_mesh_shape=";
+  CHECK(runs.run("whole", words + "[4,1,1]").exit_code == 0);
+  const ShellResult parts = runs.run("parts", words + "[1,4,1]");
+  CHECK(parts.exit_code == 1);
+  CHECK_THAT(parts.output, Contains("process 0 needs something of the other processes") &&
+                               Contains("Trainer::export_tensors"));
+}
+
 }  // namespace replica_check_test

@@ -26,7 +26,7 @@ constexpr const char* kWide =
 class Runs {
  public:
   fs::path workdir(const std::string& name) const { return dir_.path() / name; }
-  // What the run has computed after so many steps.
+  // Runs so many steps, and gives what they have computed.
   std::string results(const std::string& name, const std::string& words, std::int64_t steps) {
     const ShellResult ran = run(config("lm/local.toml"), workdir(name),
                                 kWide + words + " trainer.train_steps=" + std::to_string(steps));
