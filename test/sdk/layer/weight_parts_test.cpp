@@ -101,7 +101,9 @@ class Trainee {
       const auto term = [this, i, scale](std::span<const Tensor> inputs, trivet::RematPass) {
         const Tensor before = ops::expand(inputs[0], {kElements});
         const Tensor mixed = ops::add(ops::mul(value(wide(i)), scale), before);
-        return std::vector<Tensor>{ops::mean(ops::square(mixed))};
+        const Tensor mean = ops::mean(ops::square(mixed));
+        // This weight is used again, outside of what runs again.
+        return std::vector<Tensor>{i == 0 ? ops::add(mean, ops::mean(value(wide(1)))) : mean};
       };
       const Tensor inputs[] = {x};
       x = i % 3 == 0 ? trivet::remat(term, inputs, trivet::RematKeeps{}).front()
