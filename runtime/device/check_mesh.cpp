@@ -52,12 +52,11 @@ void check_mesh(const ResolvedConfig& config) {
   const ExperimentConfig& experiment = config.experiment;
   const MeshConfig& mesh = experiment.mesh;
   if (!trains(experiment.mode) || mesh.devices() <= 1) return;
-  for (const char* axis : {"stage", "seq"}) {
-    if (mesh.extent(axis) == 1) continue;
+  if (mesh.extent("seq") > 1) {
     refuse(config, "mesh",
-           fmt::format("has {} devices along {}, but a run trains meshes of replica, data, "
-                       "data_expert and mdl only",
-                       mesh.extent(axis), axis),
+           fmt::format("has {} devices along seq, but a run trains meshes of replica, data, "
+                       "data_expert, mdl and stage only",
+                       mesh.extent("seq")),
            "trivet summary prints the compute and memory of each device; for a run, set the "
            "extents of other axes to 1 in mesh.ici_mesh_shape and mesh.dcn_mesh_shape");
   }
@@ -71,7 +70,7 @@ void check_mesh(const ResolvedConfig& config) {
 }
 
 void check_split(Task& task, const MeshConfig& mesh) {
-  if (mesh.extent("mdl") == 1) return;
+  if (mesh.extent("mdl") == 1 && mesh.extent("stage") == 1) return;
   const LayerTrace apart;  // from that of the model that is trained
   const Mesh axes(mesh);
   ParameterStore store(task.device(), RngKey(0));
@@ -83,12 +82,13 @@ void check_trainer(const ResolvedConfig& config, const Trainer& trainer) {
   const ExperimentConfig& experiment = config.experiment;
   if (!trains(experiment.mode)) return;
   const std::int64_t shards = MeshLayout(experiment.mesh).shards();
-  const std::int64_t blocks = experiment.mesh.extent("mdl");
-  if ((shards == 1 && blocks == 1) || trainer.trains_shards()) return;
-  if (shards == 1) {
+  if (experiment.mesh.devices() == 1 || trainer.trains_shards()) return;
+  for (const char* axis : {"mdl", "stage"}) {
+    const std::int64_t devices = experiment.mesh.extent(axis);
+    if (shards > 1 || devices == 1) continue;
     refuse(config, "trainer",
-           fmt::format("{} trains no mesh, and this one has {} devices along mdl",
-                       experiment.trainer.key(), blocks),
+           fmt::format("{} trains no mesh, and this one has {} devices along {}",
+                       experiment.trainer.key(), devices, axis),
            "remove [mesh], or use trivet/Trainer");
   }
   refuse(

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "device/step_exchanges.h"
 #include "trivet/backend/mesh_layout.h"
 #include "trivet/tensor/mesh_shards.h"
 
@@ -89,13 +90,12 @@ std::int64_t shards_with_parts(const MeshConfig& mesh, bool shares_weights) {
 MeshConfig mesh_of_layers(const MeshConfig& whole) {
   MeshConfig mesh = whole;
   for (std::size_t i = 0; i < mesh.mesh_axis_names.size(); ++i) {
-    if (mesh.mesh_axis_names[i] == "mdl") continue;
+    const std::string& axis = mesh.mesh_axis_names[i];
+    if (axis == MeshLayout::kBlockAxis || axis == MeshLayout::kStageAxis) continue;
     if (i < mesh.ici_mesh_shape.size()) mesh.ici_mesh_shape[i] = 1;
     if (i < mesh.dcn_mesh_shape.size()) mesh.dcn_mesh_shape[i] = 1;
   }
-  const MeshLayout layout(whole);
-  const std::int64_t own = layout.coordinates_of(0, whole.processes, MeshLayout::kBlockAxis).count;
-  mesh.processes = whole.extent(MeshLayout::kBlockAxis) / own;
+  mesh.processes = processes_of_shard(whole);
   return mesh;
 }
 

@@ -24,15 +24,19 @@ class Exchanges {
         all_(mesh.processes),
         own_shards_(layout_.shards_of(0, all_).count),
         own_pieces_(shards_.pieces() / all_),
-        sharing_shards_(layout_.shards() / own_shards_) {}
+        sharing_shards_(layout_.shards() / own_shards_),
+        sharing_blocks_(sharing(mesh, MeshLayout::kBlockAxis)),
+        sharing_stages_(sharing(mesh, MeshLayout::kStageAxis)) {}
 
   std::int64_t own_shards() const { return own_shards_; }
   std::int64_t own_pieces() const { return own_pieces_; }
   std::int64_t all() const { return all_; }
-  // The processes with the same blocks, which have all shards between them.
+  // The processes with the same blocks and stages, which have all shards between them.
   std::int64_t sharing_shards() const { return sharing_shards_; }
-  // The processes with the same shards, which have all blocks between them.
-  std::int64_t sharing_blocks() const { return all_ / sharing_shards_; }
+  // The processes with the same shards and stages, or shards and blocks, which have all blocks, or
+  // stages, between them.
+  std::int64_t sharing_blocks() const { return sharing_blocks_; }
+  std::int64_t sharing_stages() const { return sharing_stages_; }
 
   void gather(std::string_view name, std::uint64_t bytes, std::int64_t processes,
               std::int64_t times = 1) {
@@ -58,13 +62,13 @@ class Exchanges {
   // As MeshShards::sum_part.
   void sum_part(std::string_view name, std::int64_t floats) {
     if (sharing_shards_ == 1) return;
-    std::map<std::int64_t, std::int64_t> of_all;  // with the same blocks
+    std::map<Work, std::int64_t> of_all;  // with the same blocks and stages
     for (std::int64_t rank = 0; rank < all_; ++rank) {
-      of_all[first_block(rank)] += part_of(floats, rank).size();
+      of_all[work_of(rank)] += part_of(floats, rank).size();
     }
     std::int64_t most = 0;
     for (std::int64_t rank = 0; rank < all_; ++rank) {
-      most = std::max(most, of_all[first_block(rank)] - part_of(floats, rank).size());
+      most = std::max(most, of_all[work_of(rank)] - part_of(floats, rank).size());
     }
     const std::int64_t segment = MeshShards::segment(sharing_shards_);
     const std::int64_t calls = (part_of(floats, 0).size() + segment - 1) / segment;
@@ -81,14 +85,22 @@ class Exchanges {
              all_);
     }
   }
+  void send(std::string_view name, std::uint64_t bytes, std::int64_t to, std::int64_t times) {
+    add(name, times, to, bytes * static_cast<std::uint64_t>(to));
+  }
   std::vector<Exchange> take() { return std::move(exchanges_); }
 
  private:
   static std::uint64_t bytes_of(std::int64_t floats) {
     return static_cast<std::uint64_t>(floats) * sizeof(float);
   }
-  std::int64_t first_block(std::int64_t rank) const {
-    return layout_.coordinates_of(rank, all_, MeshLayout::kBlockAxis).first;
+  using Work = std::pair<std::int64_t, std::int64_t>;  // the first block and the first stage
+  Work work_of(std::int64_t rank) const {
+    return {layout_.coordinates_of(rank, all_, MeshLayout::kBlockAxis).first,
+            layout_.coordinates_of(rank, all_, MeshLayout::kStageAxis).first};
+  }
+  static std::int64_t sharing(const MeshConfig& mesh, std::string_view axis) {
+    return mesh.extent(axis) / MeshLayout(mesh).coordinates_of(0, mesh.processes, axis).count;
   }
   MeshShards::Range part_of(std::int64_t floats, std::int64_t rank) const {
     return {shards_.piece(floats, rank * own_pieces_).begin,
@@ -110,7 +122,7 @@ class Exchanges {
 
   MeshLayout layout_;
   MeshShards shards_;
-  std::int64_t all_, own_shards_, own_pieces_, sharing_shards_;
+  std::int64_t all_, own_shards_, own_pieces_, sharing_shards_, sharing_blocks_, sharing_stages_;
   std::vector<Exchange> exchanges_;
 };
 
@@ -130,6 +142,12 @@ void add_blocks(Exchanges& exchanges, const std::vector<AxisExchange>& of_shard,
         break;
       case AxisExchange::Kind::sum_to_part:  // once for all shards of the process
         for (std::int64_t i = 0; i < one.calls; ++i) exchanges.sum_part("gradients", floats);
+        break;
+      case AxisExchange::Kind::send:
+        exchanges.send("stages", one.bytes, 1, times);
+        break;
+      case AxisExchange::Kind::broadcast:
+        exchanges.send("stages", one.bytes, exchanges.sharing_stages() - 1, times);
         break;
       case AxisExchange::Kind::gather_parts:
         for (std::int64_t i = 0; i < (units_remain ? one.calls : times); ++i) {
@@ -153,6 +171,8 @@ void add_numbers(Exchanges& exchanges, const ExchangedTensors& tensors) {
   // Which variables have a gradient, and whether a loss is bad.
   exchanges.gather(kName, static_cast<std::uint64_t>(tensors.variables + 1), group);
   exchanges.gather(kName, of_shards, group, 2);  // weights of the shards, and their losses
+  exchanges.gather(kName, static_cast<std::uint64_t>(tensors.variables),
+                   exchanges.sharing_stages());
   if (tensors.needs_norm && tensors.shares_updates) {
     const auto units = static_cast<std::uint64_t>(std::max<std::int64_t>(tensors.units, 1));
     exchanges.gather(kName, units * of_pieces, exchanges.all());
@@ -171,8 +191,11 @@ void add_numbers(Exchanges& exchanges, const ExchangedTensors& tensors) {
 
 std::int64_t processes_of_shard(const MeshConfig& mesh) {
   const MeshLayout layout(mesh);
-  return mesh.extent(MeshLayout::kBlockAxis) /
-         layout.coordinates_of(0, mesh.processes, MeshLayout::kBlockAxis).count;
+  std::int64_t processes = 1;
+  for (const std::string_view axis : {MeshLayout::kBlockAxis, MeshLayout::kStageAxis}) {
+    processes *= mesh.extent(axis) / layout.coordinates_of(0, mesh.processes, axis).count;
+  }
+  return processes;
 }
 
 std::int64_t gather_messages(std::uint64_t bytes, std::int64_t processes) {

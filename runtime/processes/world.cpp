@@ -21,7 +21,7 @@ namespace {
 // A transfer inside a machine takes microseconds. A longer wait leaves the core to others.
 constexpr double kSpinningSeconds = 50e-6, kYieldingSeconds = 5e-3;
 constexpr unsigned kBusyMicroseconds = 50, kIdleMicroseconds = 1000;
-constexpr std::int32_t kNoticeTag = 32'767, kExchangeTag = 32'766;
+constexpr std::int32_t kNoticeTag = 32'767, kExchangeTag = 32'766, kSentTag = 32'765;
 // Rank 0 reports a failure of all processes best, and has this time to come to it itself.
 constexpr double kNoticeSeconds = 1;
 constexpr double kLeavingSeconds = 10;
@@ -72,8 +72,8 @@ World::~World() {
   // and their buffers until the process ends.
   if (failed_ || std::uncaught_exceptions() > exceptions_) {
     static auto* const unfinished = new std::vector<Unfinished>();
-    unfinished->push_back(
-        {comm_, std::move(notices_), std::move(notice_requests_), std::move(abandoned_)});
+    unfinished->push_back({comm_, std::move(notices_), std::move(notice_requests_),
+                           std::move(abandoned_), std::move(sent_)});
     return;
   }
   try {
@@ -86,6 +86,7 @@ World::~World() {
 
 // No request may be outstanding when the engine finishes.
 void World::end() {
+  while (progress()) ::sched_yield();
   if (rank() != 0) return tell({});
   for (int other = 1; other < size(); ++other) {
     tv_request*& request = notice_requests_[static_cast<std::size_t>(other)];
@@ -272,6 +273,26 @@ void World::broadcast(tv_comm* comm, std::span<std::byte> data, int root) {
   wait(request, "broadcast");
 }
 
+void World::send(tv_comm* comm, std::vector<std::byte> data, int to) {
+  check_together();
+  progress();
+  Sent& sent = sent_.emplace_back(Sent{.data = std::move(data)});
+  check(engine_.send(comm, sent.data.data(), sent.data.size(), to, kSentTag, &sent.request),
+        "send");
+}
+
+void World::receive(tv_comm* comm, std::span<std::byte> data, int from) {
+  check_together();
+  tv_request* request = nullptr;
+  check(engine_.receive(comm, data.data(), data.size(), from, kSentTag, &request), "receive");
+  wait(request, "receive");
+}
+
+bool World::progress() {
+  std::erase_if(sent_, [this](Sent& sent) { return has_ended(sent.request, "send"); });
+  return !sent_.empty();
+}
+
 // Waits for requests as the world does: with its time limit, and its ear for failures.
 class World::Part final : public ProcessGroup {
  public:
@@ -301,6 +322,11 @@ class World::Part final : public ProcessGroup {
   void broadcast(std::span<std::byte> data, int root) override {
     world_.broadcast(comm_, data, root);
   }
+  void send(std::vector<std::byte> data, int to) override {
+    world_.send(comm_, std::move(data), to);
+  }
+  void receive(std::span<std::byte> data, int from) override { world_.receive(comm_, data, from); }
+  bool progress() override { return world_.progress(); }
   std::unique_ptr<ProcessGroup> split(int color) override {
     return world_.split(comm_, *this, color);
   }
@@ -340,6 +366,14 @@ void World::exchange(std::span<const std::span<const std::byte>> mine,
 
 void World::broadcast(std::span<std::byte> data, int root) {
   broadcast(comm_, data, root);
+}
+
+void World::send(std::vector<std::byte> data, int to) {
+  send(comm_, std::move(data), to);
+}
+
+void World::receive(std::span<std::byte> data, int from) {
+  receive(comm_, data, from);
 }
 
 std::unique_ptr<ProcessGroup> World::split(int color) {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <span>
 #include <string>
@@ -53,6 +54,9 @@ class World final : public ProcessGroup {
   void exchange(std::span<const std::span<const std::byte>> mine,
                 std::span<const std::span<std::byte>> theirs) override;
   void broadcast(std::span<std::byte> data, int root) override;
+  void send(std::vector<std::byte> data, int to) override;
+  void receive(std::span<std::byte> data, int from) override;
+  bool progress() override;
   std::unique_ptr<ProcessGroup> split(int color) override;
 
   struct Failure {
@@ -85,6 +89,8 @@ class World final : public ProcessGroup {
   void exchange(tv_comm* comm, int rank, std::span<const std::span<const std::byte>> mine,
                 std::span<const std::span<std::byte>> theirs);
   void broadcast(tv_comm* comm, std::span<std::byte> data, int root);
+  void send(tv_comm* comm, std::vector<std::byte> data, int to);
+  void receive(tv_comm* comm, std::span<std::byte> data, int from);
   std::unique_ptr<ProcessGroup> split(tv_comm* comm, const ProcessGroup& group, int color);
   void poll(tv_request*& request, const char* function, double start);
   void check_together() const;
@@ -92,10 +98,17 @@ class World final : public ProcessGroup {
   void expect_notice(int rank);
   void end();
 
+  // Data under way, which the engine reads.
+  struct Sent {
+    std::vector<std::byte> data;
+    tv_request* request = nullptr;
+  };
+
   struct Unfinished {
     tv_comm* comm;
     std::vector<Notice> notices;
     std::vector<tv_request*> requests, abandoned;
+    std::list<Sent> sent;
   };
 
   const tv_collective& engine_;
@@ -112,6 +125,7 @@ class World final : public ProcessGroup {
   std::vector<Notice> notices_{};               // of rank 0: by rank
   std::vector<tv_request*> notice_requests_{};  // null: it has come
   std::vector<tv_request*> abandoned_{};        // whose waits have failed
+  std::list<Sent> sent_{};
 };
 
 }  // namespace trivet

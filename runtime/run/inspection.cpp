@@ -346,7 +346,7 @@ void add_processes(Inspection& seen, const ResolvedConfig& config, const Trainer
                       .has_gradients_in_parts = has_gradients_in_parts(fields, shards)});
   std::uint64_t step_bytes = seen.memory.arena_bytes;
   seen.process_flops = seen.flops;
-  if (seen.mesh.extent("mdl") > 1 || shards > 0) {
+  if (seen.mesh.extent("mdl") > 1 || seen.mesh.extent("stage") > 1 || shards > 0) {
     Inspection process =
         Inspector(config, fields, seen.stage, seen.abstract, {}, mesh_of_layers(seen.mesh), shards)
             .inspect();

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "step/step_parts.h"
 
+#include <algorithm>
 #include <utility>
+
+#include <fmt/core.h>
 
 #include "step/config_faults.h"
 #include "step/prefetch_input.h"
+#include "trivet/backend/mesh_layout.h"
+#include "trivet/error.h"
+#include "trivet/tensor/mesh.h"
 
 namespace trivet {
 
@@ -28,10 +34,27 @@ void for_each(const Metrics& metrics, const char* method, Body&& body) {
   }
 }
 
+void check_stages(const Scope& scope) {
+  const MeshAxis& stages = scope.mesh().axis(MeshLayout::kStageAxis);
+  const auto is_of_stage = [](const auto& parameter) {
+    return parameter->stage() != Parameter::kEveryStage;
+  };
+  if (!stages.is_split() || std::ranges::any_of(scope.store().parameters(), is_of_stage)) return;
+  throw ConfigError(
+      Diagnostic{.path = "mesh",
+                 .what = fmt::format("has {} devices along stage, and no layer of this model is "
+                                     "in a stage",
+                                     stages.extent()),
+                 .hint = "nn/StackedTransformer has its blocks in stages; for other models use "
+                         "the axes replica and data"});
+}
+
 }  // namespace
 
 std::unique_ptr<Model> build_model(Task& task, const ConfigOf<Model>& config, Scope& scope) {
-  return build_with(task, "build_model", [&] { return task.build_model(config, scope); });
+  auto model = build_with(task, "build_model", [&] { return task.build_model(config, scope); });
+  check_stages(scope);
+  return model;
 }
 
 std::unique_ptr<Optimizer> create_optimizer(Task& task, const ConfigOf<Optimizer>& config) {

@@ -21,6 +21,7 @@
 #include "train/default_trainer_training.h"
 #include "train/learner_setup.h"
 #include "train/weight_summaries.h"
+#include "trivet/backend/mesh_layout.h"
 #include "trivet/backend/thread_pool.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
@@ -121,7 +122,8 @@ void DefaultTrainer::build_learner(std::int64_t process_shards) {
   LearnerParts learner = learner_parts(config_, task_);
   shares_weights_ = Learner::has_element_updates(learner.rules, learner.options) &&
                     learner.options.variational_noise.scale <= 0 &&
-                    MeshShards::is_cut(store_.trainable_count());
+                    MeshShards::is_cut(store_.trainable_count()) &&
+                    !mesh_.axis(MeshLayout::kStageAxis).is_split();
   if (shares_weights_ && (mesh_.axis("data").extent() > 1 || process_shards > 0)) {
     const std::int64_t shards = std::max(mesh_shards_.count(), process_shards);
     store_.build_in_parts(mesh_shards_, has_gradients_in_parts(config_, shards)
@@ -143,9 +145,12 @@ void DefaultTrainer::note_weights_over_data() {
   const std::int64_t devices = mesh_.axis("data").extent();
   if (devices == 1 || mesh_shards_.all() == nullptr) return;
   const bool is_small = !MeshShards::is_cut(store_.trainable_count());
+  const bool has_stages = mesh_.axis(MeshLayout::kStageAxis).is_split();
   observer_.note(fmt::format(
       "the mesh has {} devices along data, and each process has all weights: {}", devices,
-      is_small ? "they are few" : "their updates or their noise are per variable"));
+      is_small     ? "they are few"
+      : has_stages ? "the mesh has stages"
+                   : "their updates or their noise are per variable"));
 }
 
 bool DefaultTrainer::shares_updates() const {

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <barrier>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,6 +19,7 @@
 #include <vector>
 
 #include "trivet/backend/process_group.h"
+#include "trivet/error.h"
 
 namespace trivet::test {
 
@@ -28,6 +31,8 @@ struct SharedRanks {
   std::vector<std::span<const std::byte>> shown;
   std::vector<std::span<const std::uint64_t>> counts;
   std::mutex mutex;
+  std::condition_variable has_sent;
+  std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>> sent;  // from, to
   std::map<int, std::shared_ptr<SharedRanks>> parts;  // by color, while the ranks split
 };
 
@@ -66,6 +71,21 @@ class ThreadGroup final : public ProcessGroup {
       if (rank_ != root) copy(shared_.shown[static_cast<std::size_t>(root)], data);
     });
   }
+
+  void send(std::vector<std::byte> data, int to) override {
+    const std::lock_guard lock(shared_.mutex);
+    shared_.sent[{rank_, to}].push_back(std::move(data));
+    shared_.has_sent.notify_all();
+  }
+  void receive(std::span<std::byte> data, int from) override {
+    std::unique_lock lock(shared_.mutex);
+    std::deque<std::vector<std::byte>>& sent = shared_.sent[{from, rank_}];
+    shared_.has_sent.wait(lock, [&] { return !sent.empty(); });
+    if (sent.front().size() != data.size()) throw Error("a message of another size");
+    copy(sent.front(), data);
+    sent.pop_front();
+  }
+  bool progress() override { return false; }
 
   std::unique_ptr<ProcessGroup> split(int color) override {
     std::vector<int> colors(shared_.shown.size());

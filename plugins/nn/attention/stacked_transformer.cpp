@@ -6,6 +6,10 @@
 #include <utility>
 
 #include "nn/basic/templates.h"
+#include "nn/split/axis_split.h"
+#include "trivet/error.h"
+#include "trivet/ops.h"
+#include "trivet/tensor/mesh.h"
 
 namespace trivet::nn {
 namespace {
@@ -18,7 +22,36 @@ ConfigOf<Layer> without_mlp(const ConfigOf<Layer>& block) {
   return {std::string(block.key()), std::move(fields)};
 }
 
+[[noreturn]] void refuse(const std::string& layer, const std::string& subject,
+                         const std::string& what, const std::string& hint) {
+  throw ConfigError(Diagnostic{
+      .path = "task.model", .what = "'" + layer + "': " + subject + " " + what, .hint = hint});
+}
+
+// Of the rows of a micro-batch. Layers draw other random numbers for each.
+FpropContext microbatch_context(const FpropContext& whole, std::int64_t batch, std::int64_t index,
+                                std::int64_t count) {
+  FpropContext context = whole;
+  context.key = whole.key.fold("microbatch").fold(static_cast<std::uint64_t>(index));
+  context.aux_losses = {};
+  context.summaries = {};
+  const std::int64_t rows = batch / count;
+  for (Tensor* each : {&context.positions, &context.segment_ids, &context.paddings,
+                       &context.inputs_indicator, &context.task_ids, &context.cross_inputs,
+                       &context.cross_paddings, &context.cross_segment_ids}) {
+    if (each->defined() && each->rank() > 0 && each->dim(0) == batch) {
+      *each = ops::slice(*each, 0, index * rows, (index + 1) * rows);
+    }
+  }
+  return context;
+}
+
 }  // namespace
+
+void PipelineConfig::validate(Diagnostics& diagnostics) const {
+  if (num_microbatches == 0 || microbatch_size == 0) return;
+  diagnostics.add("microbatch_size", "is set, and num_microbatches, too", "remove one of them");
+}
 
 void StackedTransformerConfig::validate(Diagnostics& diagnostics) const {
   if (num_layers > 0 && !transformer_layer_params_tpl) {
@@ -44,8 +77,23 @@ void StackedTransformerConfig::validate(Diagnostics& diagnostics) const {
 }
 
 StackedTransformer::StackedTransformer(const Config& config, Scope& scope)
-    : InTurn(config.checkpoint_policy, "transformer_layer_out") {
+    : InTurn(config.checkpoint_policy, "transformer_layer_out"),
+      path_(scope.path()),
+      pipeline_(config.pipeline),
+      stages_(scope.mesh().axis("stage")) {
+  const std::int64_t parts = stages_.extent() * config.pipeline.circular_repeat;
+  if (stages_.is_split() && config.num_layers % parts != 0) {
+    refuse_mapping("has num_layers = " + std::to_string(config.num_layers) + ", and " +
+                       std::to_string(stages_.extent()) + " stages with circular_repeat = " +
+                       std::to_string(config.pipeline.circular_repeat) + " make " +
+                       std::to_string(parts) + " parts",
+                   "each part has as many layers: change num_layers, circular_repeat or the "
+                   "mesh",
+                   scope, "pipeline");
+  }
+  blocks_of_part_ = static_cast<std::size_t>(config.num_layers / parts);
   add(scope, "input_dropout", dropout(config.input_dropout_prob));
+  first_block_ = size();
   ConfigOf<Layer> block = config.transformer_layer_params_tpl;
   const Value* own = block.fields().find("dropout");
   const bool has_own = own != nullptr && own->is_float() && own->as_float() != 0;
@@ -70,8 +118,52 @@ StackedTransformer::StackedTransformer(const Config& config, Scope& scope)
       if (has_mlp) layer = without_mlp(layer);
       complete(layer, "ffn_tpl", config.moe_layer_tpl.to_value(), Value());
     }
-    add(scope, "layer_" + std::to_string(i), layer);
+    const std::string name = "layer_" + std::to_string(i);
+    if (!stages_.is_split()) {
+      add(scope, name, layer);
+      continue;
+    }
+    const auto part = i / static_cast<std::int64_t>(blocks_of_part_);
+    add(scope.at_stage(part % stages_.extent()), name, layer);
   }
+}
+
+PipelineShape StackedTransformer::shape_of(const Tensor& x) const {
+  const std::int64_t batch = x.dim(0), size = pipeline_.microbatch_size;
+  const std::int64_t chosen =
+      pipeline_.num_microbatches > 0 ? pipeline_.num_microbatches : stages_.extent();
+  const std::int64_t count = size > 0 ? batch / size : chosen;
+  if (count < 1 || batch % count != 0 || (size > 0 && batch % size != 0)) {
+    refuse(path_,
+           size > 0 ? "pipeline.microbatch_size = " + std::to_string(size)
+                    : "a pipeline of " + std::to_string(count) + " micro-batches",
+           "does not divide a batch of " + std::to_string(batch) + " examples",
+           "set pipeline.num_microbatches to a divisor of the examples of a shard");
+  }
+  return {.num_microbatches = count, .circular_repeat = pipeline_.circular_repeat};
+}
+
+Tensor StackedTransformer::fprop(const Tensor& x, FpropContext& context) {
+  if (!stages_.is_split() || !context.train) return InTurn::fprop(x, context);
+  if (context.cross_inputs.defined() && context.cross_inputs.requires_grad()) {
+    refuse(path_, "its cross-attention", "has inputs with gradients of all stages",
+           "use a mesh without stage");
+  }
+  const Tensor input = fprop_range(x, context, 0, first_block_);
+  const PipelineShape shape = shape_of(input);
+  std::vector<FpropContext> contexts;
+  for (std::int64_t m = 0; m < shape.num_microbatches; ++m) {
+    contexts.push_back(microbatch_context(context, input.dim(0), m, shape.num_microbatches));
+  }
+  const PipelinePart part = [&](const Tensor& rows, std::int64_t index, std::int64_t m) {
+    const std::size_t first = first_block_ + static_cast<std::size_t>(index) * blocks_of_part_;
+    FpropContext& inside = contexts[static_cast<std::size_t>(m)];
+    Tensor y = fprop_range(rows, inside, first, first + blocks_of_part_);
+    if (inside.aux_losses.empty()) return y;
+    refuse(path_, "the loss '" + inside.aux_losses.begin()->first + "' of a layer",
+           "would not leave its stage", "use a mesh without stage");
+  };
+  return trivet::pipeline(input, stages_, shape, part);
 }
 
 }  // namespace trivet::nn

@@ -9,14 +9,38 @@
 // positions in other ways below and attends at the top (Lee-Thorp and Ainslie 2022, "Sparse
 // Mixers").
 //
+// On a mesh with devices along stage, the blocks of training steps are a pipeline
+// (trivet/layer/pipeline.h), with Praxis' names: `pipeline.num_microbatches` parts of the batch,
+// or parts of `pipeline.microbatch_size` examples, go through the stages one after another. The
+// blocks of a stage are neighbors, or with pipeline.circular_repeat V neighbors in V places.
+//
 // Decodes with a cache if the blocks do (trivet/layer/extend_step.h).
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "nn/basic/containers.h"
+#include "trivet/layer/pipeline.h"
 
 namespace trivet::nn {
+
+struct PipelineConfig {
+  std::int64_t num_microbatches = 0;
+  std::int64_t microbatch_size = 0;
+  std::int64_t circular_repeat = 1;
+
+  void validate(Diagnostics& diagnostics) const;
+};
+TRIVET_CONFIG(PipelineConfig, trivet::NoBase,
+              (num_microbatches,
+               "Parts of a shard's batch that follow one another through the stages; 0: as many as "
+               "stages, unless microbatch_size is set.",
+               at_least(0)),
+              (microbatch_size, "Examples of each part; 0: num_microbatches says.", at_least(0)),
+              (circular_repeat, "Times that a part goes through all stages.", at_least(1)))
 
 struct StackedTransformerConfig : LayerConfig {
   std::int64_t num_layers = 0;
@@ -28,6 +52,7 @@ struct StackedTransformerConfig : LayerConfig {
   std::vector<std::int64_t> attention_layers;
   ConfigOf<Layer> attention_layer_tpl = "nn/MultiHeadAttention";
   CheckpointPolicy checkpoint_policy = CheckpointPolicy::save_everything;
+  PipelineConfig pipeline;
 
   void validate(Diagnostics& diagnostics) const;
 };
@@ -45,12 +70,23 @@ TRIVET_CONFIG(
     (attention_layers, "Numbers of the blocks with another attention than the template's, from 0.",
      at_least(0)),
     (attention_layer_tpl, "Attention of the blocks in attention_layers."),
-    (checkpoint_policy, "Activations of each block that are kept for its gradients.", adjustable))
+    (checkpoint_policy, "Activations of each block that are kept for its gradients.", adjustable),
+    (pipeline, "How a batch goes through the stages of a mesh that has devices along stage."))
 
 class StackedTransformer final : public InTurn {
  public:
   using Config = StackedTransformerConfig;
   StackedTransformer(const Config& config, Scope& scope);
+  Tensor fprop(const Tensor& x, FpropContext& context) override;
+
+ private:
+  PipelineShape shape_of(const Tensor& x) const;
+
+  std::string path_;
+  PipelineConfig pipeline_;
+  MeshAxis stages_;
+  std::size_t first_block_ = 0;
+  std::size_t blocks_of_part_ = 0;
 };
 
 }  // namespace trivet::nn

@@ -13,19 +13,24 @@ InTurn::InTurn(CheckpointPolicy policy, std::string_view output_name)
       keeps_(kept_by(policy)),
       output_name_(output_name) {}
 
-void InTurn::add(Scope& scope, const std::string& name, const ConfigOf<Layer>& config) {
+void InTurn::add(const Scope& scope, const std::string& name, const ConfigOf<Layer>& config) {
   auto layer = scope.layer(name, config);
   if (layer) layers_.push_back({scope.path() + "/" + name, std::move(layer)});
 }
 
 Tensor InTurn::fprop(const Tensor& x, FpropContext& context) {
+  return fprop_range(x, context, 0, size());
+}
+
+Tensor InTurn::fprop_range(const Tensor& x, FpropContext& context, std::size_t first,
+                           std::size_t end) {
   Tensor y = x;
-  for (const Named& each : layers_) {
+  for (std::size_t i = first; i < end; ++i) {
     if (remat_) {
       const CheckpointName name(output_name_);
-      y = remat(*each.layer, y, context, keeps_);
+      y = remat(*layers_[i].layer, y, context, keeps_);
     } else {
-      y = each.layer->fprop(y, context);
+      y = layers_[i].layer->fprop(y, context);
     }
   }
   return y;

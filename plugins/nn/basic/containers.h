@@ -11,6 +11,7 @@
 // All three decode with a cache if their layers do (trivet/layer/extend_step.h).
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -25,7 +26,7 @@ namespace trivet::nn {
 // Layers one after the other.
 class InTurn : public DecodingLayer {
  public:
-  Tensor fprop(const Tensor& x, FpropContext& context) final;
+  Tensor fprop(const Tensor& x, FpropContext& context) override;
   std::unique_ptr<LayerCache> make_cache(std::int64_t batch, std::int64_t max_length) const final;
   Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) final;
 
@@ -34,7 +35,10 @@ class InTurn : public DecodingLayer {
   explicit InTurn(CheckpointPolicy policy = CheckpointPolicy::save_everything,
                   std::string_view output_name = {});
   // Does nothing for an empty template.
-  void add(Scope& scope, const std::string& name, const ConfigOf<Layer>& config);
+  void add(const Scope& scope, const std::string& name, const ConfigOf<Layer>& config);
+  std::size_t size() const { return layers_.size(); }
+  // The layers [first, end) in turn.
+  Tensor fprop_range(const Tensor& x, FpropContext& context, std::size_t first, std::size_t end);
 
  private:
   struct Named {

@@ -12,6 +12,7 @@
 #include <trivet/extensions/activation.h>
 #include <trivet/layer.h>
 #include <trivet/layer/layer_template.h>
+#include <trivet/layer/pipeline.h>
 #include <trivet/ops.h>
 #include <trivet/ops/ops_mesh.h>
 
@@ -98,6 +99,16 @@ Tensor two_products(const Tensor& x, const Tensor& up, const Tensor& down, const
   // [/blocks]
 }
 
+Tensor staged(const std::vector<std::shared_ptr<Layer>>& layers, const Tensor& x,
+              FpropContext& context, const MeshAxis& axis) {
+  // [pipeline]
+  return pipeline(x, axis, {.num_microbatches = 4},
+                  [&](const Tensor& rows, std::int64_t part, std::int64_t) {
+                    return layers[static_cast<std::size_t>(part)]->fprop(rows, context);
+                  });
+  // [/pipeline]
+}
+
 }  // namespace
 
 TEST_CASE("example: a layer makes its parameters and children, and shows its scores") {
@@ -141,6 +152,18 @@ TEST_CASE("example: two products are split over two devices") {
   const Tensor down = Tensor::from<float>(*device, Floats{1, 2}, {2, 1});
   CHECK(two_products(x, up, down, MeshAxis()).item() == 140);
   CHECK(two_products(x, up, down, MeshAxis(2)).item() == 140);
+}
+
+TEST_CASE("example: layers are the stages of a pipeline") {
+  const auto device = snippets::open_device();
+  snippets::use_plugin("nn");
+  ParameterStore store(*device, RngKey(1));
+  Scope scope(store);
+  const std::vector layers{scope.layer("first", "nn/Relu"), scope.layer("second", "nn/Relu")};
+  store.build();
+  FpropContext context;
+  const Tensor x = Tensor::from<float>(*device, Floats{1, -2, 3, -4}, {4, 1});
+  CHECK(staged(layers, x, context, MeshAxis(2)).to_host<float>() == Floats{1, 0, 3, 0});
 }
 
 TEST_CASE("example: a layer says that it is a plain activation") {

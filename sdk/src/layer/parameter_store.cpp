@@ -7,6 +7,7 @@
 #include "trivet/layer/parameter_store.h"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "layer/block_layout.h"
@@ -15,6 +16,8 @@
 #include "layer/orthogonal.h"
 #include "layer/shared_layers.h"
 #include "layer/weight_parts.h"
+#include "tensor/axis_processes.h"
+#include "trivet/backend/process_group.h"
 #include "trivet/error.h"
 #include "trivet/layer.h"
 #include "trivet/ops.h"
@@ -196,6 +199,40 @@ void ParameterStore::end_gradients() {
     const tv_view view = slot.gradient.mutable_view();
     device_.call("fill", &tv_backend::fill, &view, 0);
     slot.written = true;
+  }
+}
+
+void ParameterStore::share_stages(Tensor& gradients) {
+  if (!stages_.is_shared()) return;
+  detail::AxisProcesses* const processes = stages_.processes().get();  // null on a meta device
+  const std::size_t count = parameters_.size();
+  const std::int64_t own = stages_.first() / stages_.count();
+  // Neighboring variables of one stage lie in one range.
+  for (std::size_t first = 0, end = 0; first < count; first = end) {
+    const Parameter& start = *parameters_[first];
+    for (end = first + 1; end < count && parameters_[end]->stage_ == start.stage_ &&
+                          parameters_[end]->trainable_ == start.trainable_;) {
+      ++end;
+    }
+    if (start.stage_ == Parameter::kEveryStage || !start.trainable_) continue;
+    const Parameter& last = *parameters_[end - 1];
+    Tensor range = detail::part_of(gradients, start.offset_,
+                                   last.offset_ + detail::padded(last.shape_.size()));
+    const std::int64_t root = start.stage_ / stages_.count();
+    if (root == own) detail::count_exchange(AxisExchange::Kind::broadcast, range);
+    if (processes != nullptr) processes->broadcast(range, static_cast<int>(root));
+  }
+  if (processes == nullptr) return;
+  std::vector<std::uint8_t> flags(count),
+      all(count * static_cast<std::size_t>(stages_.extent() / stages_.count()));
+  for (std::size_t i = 0; i < count; ++i) flags[i] = parameters_[i]->has_gradient_ ? 1 : 0;
+  processes->group().all_gather(std::as_bytes(std::span(flags)),
+                                std::as_writable_bytes(std::span(all)));
+  for (std::size_t i = 0; i < count; ++i) {
+    Parameter& parameter = *parameters_[i];
+    if (parameter.stage_ == Parameter::kEveryStage) continue;
+    const auto root = static_cast<std::size_t>(parameter.stage_ / stages_.count());
+    parameter.has_gradient_ = all[root * count + i] != 0;
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "layer/anchor.h"
 #include "ops/op_support.h"
 #include "ops/saved_activations.h"
 
@@ -99,13 +100,6 @@ void remat_vjp(Vjp& v) {
 }
 constexpr OpDef kRemat{"remat", remat_vjp};
 
-// An input that always wants a gradient, for a function whose parameters alone do. Nothing is ever
-// added to it.
-Tensor anchor(const Tensor& x) {
-  static thread_local GradientSlot never_written;
-  return make_leaf(x, never_written);
-}
-
 // What fn gives now, and whether any of it needs a gradient.
 struct FirstRun {
   std::vector<Tensor> outputs;
@@ -155,7 +149,7 @@ std::vector<Tensor> rematerialized(Rematerialized fn, std::span<const Tensor> in
   again->fn = std::move(fn);
   again->inputs.assign(inputs.begin(), inputs.end());
   std::vector<Tensor> all(inputs.begin(), inputs.end());
-  all.push_back(anchor(inputs.front()));
+  all.push_back(detail::anchor(inputs.front()));  // a function may have parameters alone
   Again* raw = again.get();
   record(kRemat, all, outputs, {}, &raw, sizeof raw);
   Tape::current()->add_slot_groups(groups);

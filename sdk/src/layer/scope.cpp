@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "layer/shared_layers.h"
+#include "trivet/backend/mesh_layout.h"
 #include "trivet/error.h"
 #include "trivet/layer.h"
 #include "trivet/layer/layer_trace.h"
@@ -35,12 +36,14 @@ std::string shared_name(const ConfigOf<Layer>& config) {
 
 }  // namespace
 
-Scope::Scope(ParameterStore& store, std::string path) : Scope(store, std::move(path), nullptr) {}
+Scope::Scope(ParameterStore& store, std::string path)
+    : Scope(store, std::move(path), nullptr, Parameter::kEveryStage) {}
 
-Scope::Scope(ParameterStore& store, const Mesh& mesh) : Scope(store, "", &mesh) {}
+Scope::Scope(ParameterStore& store, const Mesh& mesh)
+    : Scope(store, "", &mesh, Parameter::kEveryStage) {}
 
-Scope::Scope(ParameterStore& store, std::string path, const Mesh* mesh)
-    : store_(store), path_(std::move(path)), mesh_(mesh) {}
+Scope::Scope(ParameterStore& store, std::string path, const Mesh* mesh, std::int64_t stage)
+    : store_(store), path_(std::move(path)), mesh_(mesh), stage_(stage) {}
 
 const Mesh& Scope::mesh() const {
   static const Mesh one;
@@ -48,15 +51,31 @@ const Mesh& Scope::mesh() const {
 }
 
 Scope Scope::child(std::string_view name) const {
-  return Scope(store_, joined(path_, name), mesh_);
+  return Scope(store_, joined(path_, name), mesh_, stage_);
+}
+
+Scope Scope::at_stage(std::int64_t stage) const {
+  store_.stages_ = mesh().axis(MeshLayout::kStageAxis);
+  if (stage < 0 || stage >= store_.stages_.extent()) {
+    throw Error("'" + path_ + "' has layers of stage " + std::to_string(stage) +
+                ", and the mesh has " + std::to_string(store_.stages_.extent()) + " stages");
+  }
+  return Scope(store_, path_, mesh_, stage);
 }
 
 Parameter& Scope::parameter(std::string_view name, const Shape& shape,
                             const ParameterOptions& options) {
-  return store_.add(joined(path_, name), shape, options);
+  Parameter& made = store_.add(joined(path_, name), shape, options);
+  made.stage_ = stage_;
+  return made;
 }
 
 Parameter& Scope::state(std::string_view name, const Shape& shape, double value) {
+  if (stage_ != Parameter::kEveryStage) {
+    throw Error("'" + joined(path_, name) +
+                    "' is a state, which changes in one stage of the pipeline alone",
+                {.hint = "use layers without running statistics, or a mesh without stage"});
+  }
   return parameter(name, shape, {.init = {Init::constant, value}, .trainable = false});
 }
 
@@ -72,6 +91,10 @@ std::shared_ptr<Layer> Scope::layer(std::string_view name, const ConfigOf<Layer>
   };
   const std::string shared = shared_name(config);
   if (shared.empty()) return make_here();
+  if (stage_ != Parameter::kEveryStage) {
+    throw Error("the layer '" + inner.path() + "' of a pipeline is shared as '" + shared + "'",
+                {.hint = "each stage has weights of its own; use a mesh without stage"});
+  }
 
   auto [entry, is_new] = store_.shared_->layers.try_emplace(shared);
   if (is_new) {

@@ -30,6 +30,10 @@ std::span<const std::byte> bytes_of(const Tensor& x) {
   return {static_cast<const std::byte*>(x.view().data), x.bytes()};
 }
 
+std::span<std::byte> writable_bytes_of(Tensor& x) {
+  return {static_cast<std::byte*>(x.mutable_view().data), x.bytes()};
+}
+
 }  // namespace
 
 void count_exchange(AxisExchange::Kind kind, const Tensor& own) {
@@ -58,9 +62,7 @@ void AxisProcesses::gather(const Tensor& own, int dim, Tensor& whole) {
   const std::vector<std::byte> copy = is_direct ? std::vector<std::byte>() : mine.to_bytes();
   const std::span<const std::byte> from = is_direct ? bytes_of(mine) : std::span(copy);
   std::vector<std::byte> to_copy(is_direct ? 0 : whole.bytes());
-  const std::span<std::byte> to =
-      is_direct ? std::span(static_cast<std::byte*>(whole.mutable_view().data), whole.bytes())
-                : std::span(to_copy);
+  const std::span<std::byte> to = is_direct ? writable_bytes_of(whole) : std::span(to_copy);
   if (outer == 1) {
     group_->all_gather(from, to);
   } else {
@@ -73,6 +75,25 @@ void AxisProcesses::gather(const Tensor& own, int dim, Tensor& whole) {
     }
   }
   if (!is_direct) whole.assign_bytes(to);
+}
+
+void AxisProcesses::send(const Tensor& x, int to) {
+  group_->send(packed(x).to_bytes(), to);
+  x.device().impl().sending = group_;
+}
+
+void AxisProcesses::receive(Tensor& x, int from) {
+  if (x.device().host_visible()) return group_->receive(writable_bytes_of(x), from);
+  std::vector<std::byte> bytes(x.bytes());
+  group_->receive(bytes, from);
+  x.assign_bytes(bytes);
+}
+
+void AxisProcesses::broadcast(Tensor& x, int root) {
+  if (x.device().host_visible()) return group_->broadcast(writable_bytes_of(x), root);
+  std::vector<std::byte> bytes = x.to_bytes();
+  group_->broadcast(bytes, root);
+  if (group_->rank() != root) x.assign_bytes(bytes);
 }
 
 }  // namespace detail

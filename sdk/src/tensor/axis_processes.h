@@ -27,6 +27,14 @@ class AxisProcesses {
   // It is contiguous. [run-thread]
   void gather(const Tensor& own, int dim, Tensor& whole);
 
+  ProcessGroup& group() const { return *group_; }
+  // To the process of a rank, while this one continues. [run-thread]
+  void send(const Tensor& x, int to);
+  // Contiguous, as all below. [run-thread]
+  void receive(Tensor& x, int from);
+  // Those of the rank `root` become those of all. [run-thread]
+  void broadcast(Tensor& x, int root);
+
  private:
   std::shared_ptr<ProcessGroup> group_;
   ProcessSum sums_;

@@ -193,6 +193,7 @@ void Device::end_step() {
 
 void Device::check(tv_status status, const char* what) {
   impl_->scratch.end_call(*impl_->memory);
+  impl_->move_sent();
   if (status == TV_OK) return;
   std::string text = std::exchange(impl_->error_text, {});
   const bool told = !text.empty();
@@ -268,6 +269,12 @@ void Device::set_flop_count(const FlopCount& count) {
 }
 
 // ---- moving bytes, constants
+
+// A long computation would hold up who waits for what this process has sent.
+void Device::Impl::move_sent() {
+  const std::shared_ptr<ProcessGroup> group = sending.lock();
+  if (group != nullptr && !group->progress()) sending.reset();
+}
 
 void Device::Impl::upload(void* destination, const void* source, std::uint64_t bytes) {
   if (bytes == 0) return;

@@ -18,6 +18,8 @@
 
 namespace trivet {
 
+class ProcessGroup;  // trivet/backend/process_group.h
+
 // Scratch of the current backend call: pieces of one block, which grows to what the largest call
 // needed.
 class Scratch {
@@ -53,6 +55,7 @@ struct Device::Impl {
   Scratch scratch;
   const char* op = "";  // the op that is running, for the memory table
   FlopCount flops;
+  std::weak_ptr<ProcessGroup> sending;  // what it sends moves between the calls of kernels
   // Calls of each kind, by bytes.
   std::map<std::pair<AxisExchange::Kind, std::uint64_t>, std::int64_t> axis_exchanges;
 
@@ -67,6 +70,7 @@ struct Device::Impl {
   std::map<std::uint32_t, Tensor> constants;  // by bits
   Tensor numbers;                             // i32 0, 1, 2, ...
 
+  void move_sent();
   void upload(void* destination, const void* source, std::uint64_t bytes);
   void download(void* destination, const void* source, std::uint64_t bytes);
   Tensor constant(float value);  // f32, rank 0

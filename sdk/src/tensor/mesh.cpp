@@ -34,6 +34,11 @@ std::pair<SumTree, SumTree> parts_of(const SumTree& tree, std::int64_t processes
               std::to_string(tree.size()) + " devices along an axis");
 }
 
+// Nothing is summed over stages, so any run of them may be of one process.
+SumTree tree_for(std::string_view axis, const SumTree& tree, std::int64_t own) {
+  return axis == MeshLayout::kStageAxis ? axis_tree(tree.size() / own, own) : tree;
+}
+
 }  // namespace
 
 MeshAxis::MeshAxis(std::int64_t extent) : MeshAxis(axis_tree(1, extent)) {}
@@ -77,20 +82,29 @@ Mesh::Mesh(const MeshConfig& mesh, ProcessGroup* group) : Mesh(mesh) {
   if (group == nullptr || group->size() == 1) return;
   const MeshLayout layout(mesh);
   const std::int64_t rank = group->rank(), processes = group->size();
-  const MeshLayout::Run own = layout.coordinates_of(rank, processes, MeshLayout::kBlockAxis);
-  MeshAxis* const blocks = find(MeshLayout::kBlockAxis);
-  if (blocks == nullptr || own.count == blocks->extent()) return;
   const MeshLayout::Run shards = layout.shards_of(rank, processes);
-  *blocks = MeshAxis(blocks->tree(), group->split(static_cast<int>(shards.first)));
+  const MeshLayout::Run blocks = layout.coordinates_of(rank, processes, MeshLayout::kBlockAxis);
+  const MeshLayout::Run stages = layout.coordinates_of(rank, processes, MeshLayout::kStageAxis);
+  const auto share = [&](std::string_view name, const MeshLayout::Run& own, std::int64_t others) {
+    MeshAxis* const axis = find(name);
+    if (axis == nullptr || own.count == axis->extent()) return;
+    const SumTree tree = tree_for(name, axis->tree(), own.count);
+    *axis = MeshAxis(tree, group->split(static_cast<int>(others)));
+  };
+  share(MeshLayout::kBlockAxis, blocks,
+        shards.first * mesh.extent(MeshLayout::kStageAxis) + stages.first);
+  share(MeshLayout::kStageAxis, stages,
+        shards.first * mesh.extent(MeshLayout::kBlockAxis) + blocks.first);
 }
 
 Mesh Mesh::of_first_process(const MeshConfig& mesh) {
   Mesh paper(mesh);
-  const MeshLayout::Run own =
-      MeshLayout(mesh).coordinates_of(0, mesh.processes, MeshLayout::kBlockAxis);
-  MeshAxis* const blocks = paper.find(MeshLayout::kBlockAxis);
-  if (blocks != nullptr) {
-    *blocks = MeshAxis::of_first_process(blocks->tree(), blocks->extent() / own.count);
+  const MeshLayout layout(mesh);
+  for (const std::string_view name : {MeshLayout::kBlockAxis, MeshLayout::kStageAxis}) {
+    const std::int64_t own = layout.coordinates_of(0, mesh.processes, name).count;
+    MeshAxis* const axis = paper.find(name);
+    if (axis == nullptr || own == axis->extent()) continue;
+    *axis = MeshAxis::of_first_process(tree_for(name, axis->tree(), own), axis->extent() / own);
   }
   return paper;
 }

@@ -54,15 +54,20 @@ MeshShards::MeshShards(const MeshConfig& mesh, ProcessGroup* group) {
   if (own.count == total()) return;
   const auto parts = tree_.split(own.count);
   if (!parts) throw Error("the shards of a process are no part of the sum");
-  const auto first_block = [&](std::int64_t rank) {
-    return layout.coordinates_of(rank, processes, MeshLayout::kBlockAxis).first;
+  const auto computes = [&](std::int64_t rank) {
+    const auto first = [&](std::string_view axis) {
+      return layout.coordinates_of(rank, processes, axis).first;
+    };
+    return first(MeshLayout::kStageAxis) * mesh.extent(MeshLayout::kBlockAxis) +
+           first(MeshLayout::kBlockAxis);
   };
+  const std::int64_t own_work = computes(group->rank());
   for (std::int64_t rank = 0; rank < processes; ++rank) {
-    if (first_block(rank) == first_block(group->rank())) group_ranks_.push_back(rank);
+    if (computes(rank) == own_work) group_ranks_.push_back(rank);
   }
   group_ = std::ssize(group_ranks_) == processes
                ? std::shared_ptr<ProcessGroup>(std::shared_ptr<void>(), group)
-               : group->split(static_cast<int>(first_block(group->rank())));
+               : group->split(static_cast<int>(own_work));
   own_tree_ = parts->first;
   first_ = own.first;
   sums_ = std::make_shared<detail::ProcessSum>(*group_, parts->second, buffers);

@@ -93,6 +93,7 @@ struct Learner::Impl {
   void begin_shard();
   void add(float factor);
   void note_gradients();
+  void share_stages();
   std::vector<detail::SharedTensor> slots() const;
   std::vector<detail::SharedTensor> averages() const;
   // Of this process's parts: the sum of weighted gradients.
@@ -187,6 +188,15 @@ void Learner::Impl::note_gradients() {
   }
 }
 
+// Those of the update, between the processes of a pipeline.
+void Learner::Impl::share_stages() {
+  if (store.gradient_parts() != nullptr) return;
+  store.share_stages(total());
+  for (std::size_t i = 0; i < had_gradient.size(); ++i) {
+    had_gradient[i] = store.parameters()[i]->has_gradient();
+  }
+}
+
 void Learner::Impl::throw_not_finite(Of of, std::int64_t step) {
   const std::string first = clip.first_not_finite(of);
   throw RunError("the gradients of update " + std::to_string(step) + " are not finite" +
@@ -277,6 +287,7 @@ bool Learner::Step::add_up(double weight, float scale, double loss) {
   const float factor_of_part = static_cast<float>(weight) * scale;
   if (gradients != nullptr) gradients->finish(factor_of_part);
   if (!adds_up()) {
+    impl.store.share_stages(impl.store.trainable_gradients());
     check_loss(loss);
     return true;
   }
@@ -303,6 +314,7 @@ bool Learner::Step::add_up(double weight, float scale, double loss) {
 Learner::Step::ShardSums Learner::Step::exchange() {
   Impl& impl = *learner_.impl_;
   const MeshShards& shards = impl.block.shards();
+  if (!impl.clips_parts) impl.share_stages();
   if (impl.store.gradient_parts() == nullptr) impl.block.sum_gradients(impl.total());
   impl.block.check_gathers();
   if (shards.group() == nullptr) return sums_;
@@ -352,6 +364,7 @@ Learner::Update Learner::Step::apply_gradients(double weight, const Tensor& loss
   const bool clips_part = impl.clips_parts && adds_up();
   float part_scale = 1;
   if (clips_part) {
+    impl.store.share_stages(impl.store.trainable_gradients());
     const detail::GradientClip::Result part = impl.clip.apply(Of::part, impl.skips);
     if (!accepts_norm(part.norm)) impl.throw_not_finite(Of::part, step);
     part_scale = part.scale;

@@ -57,6 +57,13 @@ class CountingGroup final : public ProcessGroup {
     ++sent_.calls;  // none is expected, but for the first step
     inner_.broadcast(data, root);
   }
+  void send(std::vector<std::byte> data, int to) override {
+    ++sent_.calls;
+    sent_.bytes += data.size();
+    inner_.send(std::move(data), to);
+  }
+  void receive(std::span<std::byte> data, int from) override { inner_.receive(data, from); }
+  bool progress() override { return inner_.progress(); }
   std::unique_ptr<ProcessGroup> split(int color) override {
     return std::make_unique<CountingGroup>(inner_.split(color), sent_);
   }

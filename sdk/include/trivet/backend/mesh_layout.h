@@ -25,6 +25,8 @@ class TRIVET_API MeshLayout {
   // Along this axis devices have the same shard, and blocks of what layers compute
   // (trivet/tensor/mesh_axis.h).
   static constexpr std::string_view kBlockAxis = "mdl";
+  // Along this one they have the same shard, and layers of their own (trivet/layer/pipeline.h).
+  static constexpr std::string_view kStageAxis = "stage";
 
   // Shapes and axes of the mesh must be valid (MeshConfig::validate).
   explicit MeshLayout(const MeshConfig& mesh);

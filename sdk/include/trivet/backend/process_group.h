@@ -2,8 +2,9 @@
 // ProcessGroup: this process among those that train one model together. The program makes it from
 // a communication engine (trivet/backend/collective.h).
 //
-// All processes make the same calls in the same order; each call waits for its end. A call throws
-// RunError when another process is gone or has failed, or does not come within mesh.timeout.
+// All processes make the same calls in the same order, send() and receive() excepted; each call
+// waits for its end, but for send(). A call throws RunError when another process is gone or has
+// failed, or does not come within mesh.timeout.
 #pragma once
 
 #include <cstddef>
@@ -39,6 +40,14 @@ class TRIVET_API ProcessGroup {
                         std::span<const std::span<std::byte>> theirs);
   // The data of the rank `root` become those of all. [run-thread]
   virtual void broadcast(std::span<std::byte> data, int root) = 0;
+
+  // These go to the rank `to`, which receives them in the order of such calls. Does not wait: they
+  // move while this process waits in other calls, or calls progress(). [run-thread]
+  virtual void send(std::vector<std::byte> data, int to) = 0;
+  // The next data that the rank `from` sends here, of which there are as many. [run-thread]
+  virtual void receive(std::span<std::byte> data, int from) = 0;
+  // Moves what is sent, without waiting. Returns whether some is left. [run-thread]
+  virtual bool progress() = 0;
 
   // The group of those that give the same color, which is at least 0, in the order of their ranks.
   // It ends before this one. [run-thread]

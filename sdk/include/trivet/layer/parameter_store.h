@@ -17,6 +17,7 @@
 #include "trivet/tape.h"
 #include "trivet/tensor.h"
 #include "trivet/tensor/device.h"
+#include "trivet/tensor/mesh_axis.h"
 #include "trivet/tensor/random.h"
 
 namespace trivet {
@@ -38,6 +39,9 @@ class TRIVET_API Parameter {
   bool trainable() const { return trainable_; }
   // ParameterOptions::blocks. The value is whole wherever it is computed with in blocks.
   std::int64_t blocks() const { return blocks_; }
+  // The stage of a pipeline that computes with it (Scope::at_stage), or kEveryStage.
+  static constexpr std::int64_t kEveryStage = -1;
+  std::int64_t stage() const { return stage_; }
   // Requires a gradient when trainable. Throws Error before the model is built. Where processes
   // have parts of the weights (ParameterStore::build_in_parts), reading it is an exchange of all of
   // them, and it cannot be changed in place.
@@ -55,12 +59,14 @@ class TRIVET_API Parameter {
 
  private:
   friend class ParameterStore;
+  friend class Scope;
   std::string path_;
   Shape shape_;
   bool trainable_ = true;
   InitConfig init_;
   std::int64_t fan_in_ = 0, fan_out_ = 0;
   std::int64_t blocks_ = 1;
+  std::int64_t stage_ = kEveryStage;
   std::int64_t offset_ = 0;  // elements from the start of its block
   Tensor value_;
   GradientSlot slot_;
@@ -131,6 +137,11 @@ class TRIVET_API ParameterStore {
   void begin_gradients();  // nothing is written yet: the first contribution overwrites
   void end_gradients();    // zeroes what no op wrote, and notes that it has no gradient
 
+  // Of a pipeline whose stages are of several processes: `gradients`, as long as the trainable
+  // block, and has_gradient() of each variable become those of the processes that have its stage.
+  // All processes make this call. [run-thread]
+  void share_stages(Tensor& gradients);
+
   // The flat blocks (f32 [n], padding between segments is zero) and where a parameter lies in them.
   // Of what is in parts there is no block: throws Error.
   Tensor& trainable_values();
@@ -160,6 +171,7 @@ class TRIVET_API ParameterStore {
   std::unique_ptr<detail::WeightParts> parts_;  // null: trainable_values_ has the weights
   std::unique_ptr<detail::GradientParts> gradient_parts_;  // null: trainable_gradients_ has them
   Tensor trainable_values_, trainable_gradients_, states_;
+  MeshAxis stages_;  // one, unless layers are of several
   std::int64_t trainable_size_ = 0;
   bool built_ = false;
 };

@@ -42,6 +42,11 @@ class TRIVET_API Scope {
   // For randomness of this layer: fold in the step and what it is for (see FpropContext::key_for).
   RngKey key() const { return store_.key().fold(path_); }
 
+  // The same place, for layers of one stage of a pipeline (trivet/layer/pipeline.h): processes of
+  // other stages do not compute them. They have no states and share no layers with others: throws
+  // Error where they are made.
+  Scope at_stage(std::int64_t stage) const;
+
   // Names are made of letters, digits, '_', '-' and '.'; anything else throws Error.
   Scope child(std::string_view name) const;
   Parameter& parameter(std::string_view name, const Shape& shape,
@@ -56,11 +61,12 @@ class TRIVET_API Scope {
   std::shared_ptr<Layer> layer(std::string_view name, const ConfigOf<Layer>& config) const;
 
  private:
-  Scope(ParameterStore& store, std::string path, const Mesh* mesh);
+  Scope(ParameterStore& store, std::string path, const Mesh* mesh, std::int64_t stage);
 
   ParameterStore& store_;
   std::string path_;
   const Mesh* mesh_ = nullptr;  // null: one device
+  std::int64_t stage_ = Parameter::kEveryStage;
 };
 
 }  // namespace trivet

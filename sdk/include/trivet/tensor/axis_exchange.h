@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// AxisExchange: what the ops of trivet/ops/ops_mesh.h exchange between the processes that share an
-// axis (trivet/tensor/mesh_axis.h), and what weights and gradients in parts take
-// (ParameterStore::build_in_parts). A device counts it where the exchange is made, as it counts
-// FLOPs. A meta device (trivet/tensor/meta_device.h), which has no other processes, counts the same
-// calls: so it is known what a step sends before any process runs it.
+// AxisExchange: what the ops of trivet/ops/ops_mesh.h and pipelines (trivet/layer/pipeline.h)
+// exchange between the processes that share an axis (trivet/tensor/mesh_axis.h), and what weights
+// and gradients in parts take (ParameterStore::build_in_parts). A device counts it where the
+// exchange is made, as it counts FLOPs. A meta device (trivet/tensor/meta_device.h), which has no
+// other processes, counts the same calls: so it is known what a step sends before any process runs
+// it.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@ class Device;
 struct AxisExchange {
   // All processes get the sum of the f32 tensors that they have, or what each of them has; their
   // part of such a sum (MeshShards::sum_to_part); or a tensor of which each has a part
-  // (MeshShards::gather_parts).
-  enum class Kind { sum, gather, sum_to_part, gather_parts };
+  // (MeshShards::gather_parts). Or one process sends a tensor to the next one, or to all.
+  enum class Kind { sum, gather, sum_to_part, gather_parts, send, broadcast };
   Kind kind = Kind::sum;
   std::uint64_t bytes = 0;  // of the tensor that each process has, or of the whole one
   std::int64_t calls = 0;

@@ -44,8 +44,8 @@ class TRIVET_API MeshShards {
   const SumTree& own_tree() const { return own_tree_; }
   // All processes that share the mesh; null: this one is alone.
   ProcessGroup* all() const { return all_; }
-  // Of them those with the same blocks (trivet/tensor/mesh_axis.h) as this one, which have all
-  // shards between them; null: this process has all shards.
+  // Of them those with the same blocks (trivet/tensor/mesh_axis.h) and stages as this one, which
+  // have all shards between them; null: this process has all shards.
   ProcessGroup* group() const { return group_.get(); }
 
   struct Range {

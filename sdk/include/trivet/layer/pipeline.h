@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pipelines: layers in stages, each computed by the devices of one coordinate along an axis of the
+// mesh. The batch goes through them in micro-batches, so that all stages compute at the same time:
+// first all forward, then all backward (Huang et al. 2019, GPipe). Of (M V + S - 1) times that a
+// micro-batch takes in a stage, for M micro-batches, V repeats and S stages, S - 1 are idle.
+//
+// With circular_repeat V the layers are in S V parts, of which part p is of stage p % S: less idle
+// time for more transfers (Narayanan et al. 2021, "interleaved"; Praxis' circular_repeat).
+//
+// Where several processes share the axis, each computes its stages alone; all compute the layers
+// before and after the pipeline, as with Pax. The bits are the same for any number of processes.
+//
+// Example (sdk/examples/snippets/layer.cpp#pipeline):
+//
+//   return pipeline(x, axis, {.num_microbatches = 4},
+//                   [&](const Tensor& rows, std::int64_t part, std::int64_t) {
+//                     return layers[static_cast<std::size_t>(part)]->fprop(rows, context);
+//                   });
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "trivet/base/export.h"
+#include "trivet/tensor.h"
+#include "trivet/tensor/mesh_axis.h"
+
+namespace trivet {
+
+struct PipelineShape {
+  std::int64_t num_microbatches = 1;
+  std::int64_t circular_repeat = 1;
+
+  // Of the time of a pass of so many stages: (S - 1) / (M V + S - 1).
+  double idle_share(std::int64_t stages) const {
+    const std::int64_t steps = num_microbatches * circular_repeat + stages - 1;
+    return static_cast<double>(stages - 1) / static_cast<double>(steps);
+  }
+};
+
+// What a part of the layers makes of a micro-batch: a tensor of the shape and type of `x`. Its
+// parameters are of scopes of the part's stage (Scope::at_stage). `x` and they are all that
+// gradients flow to.
+using PipelinePart =
+    std::function<Tensor(const Tensor& x, std::int64_t part, std::int64_t microbatch)>;
+
+// x, of which micro-batch m has the m-th rows, after all parts of the layers. Each process of the
+// axis has the same x and gets the same result; gradients likewise. All of them make this call.
+// Throws Error for a batch that the micro-batches do not divide, RunError where another process is
+// gone. [run-thread]
+TRIVET_API Tensor pipeline(const Tensor& x, const MeshAxis& stages, const PipelineShape& shape,
+                           const PipelinePart& part);
+
+}  // namespace trivet

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs on meshes with devices along stage: pipelines have the bytes of one process, and the losses
+// of a run without stages.
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include "program/run/run_fixture.h"
+#include "program/run/watched_run.h"
+#include "support/paths.h"
+
+using namespace trivet::test;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace stages_test {
+namespace {
+
+constexpr const char* kAxes = "\"mesh.mesh_axis_names=['stage','replica','data','mdl']\" ";
+constexpr const char* kRun =
+    "mode=train trainer.validation_interval=0 runtime.threads=1 "
+    "trainer.gradient_clip.global_norm=0.5 trainer.ema.decay=0.9 ";
+const std::string kPipeline = "task.model.stacked_transformer_tpl.pipeline.";
+
+std::string layers(int count) {
+  return " task.model.num_layers=" + std::to_string(count) + " ";
+}
+
+class Runs {
+ public:
+  fs::path workdir(const std::string& name) const { return dir_.path() / name; }
+  std::string train(const std::string& name, const std::string& words, std::int64_t steps) {
+    const ShellResult ran = run(config("lm/local.toml"), workdir(name),
+                                kRun + words + " trainer.train_steps=" + std::to_string(steps));
+    INFO(ran.output);
+    REQUIRE(ran.exit_code == 0);
+    return ran.output;
+  }
+  std::string results(const std::string& name, const std::string& words, std::int64_t steps) {
+    train(name, words, steps);
+    return results_of(workdir(name), steps);
+  }
+
+ private:
+  TempDir dir_;
+};
+
+double last_loss(const fs::path& workdir) {
+  return records(workdir, "train").back().at("values").at("training_loss").get<double>();
+}
+
+}  // namespace
+
+TEST_CASE("pipelines have the bytes of one process", "[slow]") {
+  struct Case {
+    std::string words;
+    std::vector<std::string> processes;
+  };
+  const std::string dropout = "task.model.dropout=0.1 ", axes = dropout + kAxes;
+  const Case of = GENERATE_COPY(
+      Case{axes + "mesh.ici_mesh_shape=[2,1,1,1]" + layers(2), {"2"}},
+      Case{axes + "mesh.ici_mesh_shape=[4,1,1,1]" + layers(8) + kPipeline + "circular_repeat=2",
+           {"2", "4"}},
+      Case{axes + "mesh.ici_mesh_shape=[2,1,2,1]" + layers(4) + kPipeline +
+               "microbatch_size=1 trainer.gradient_accumulation=2 "
+               "task.model.stacked_transformer_tpl.checkpoint_policy=save_nothing",
+           {"2", "4"}},
+      Case{axes + "mesh.ici_mesh_shape=[2,1,2,2]" + layers(2), {"2", "4", "8"}},
+      Case{axes + "mesh.ici_mesh_shape=[2,1,1,1] mesh.dcn_mesh_shape=[2,2,1,1]" + layers(4) +
+               "trainer.optimizer.type=optim/Lamb trainer.gradient_accumulation=2 "
+               "trainer.gradient_clip.each_part=true",
+           {"2", "8"}},
+      Case{dropout + "\"mesh.mesh_axis_names=['data','stage']\" mesh.ici_mesh_shape=[2,3]" +
+               layers(3) + kPipeline + "num_microbatches=4",
+           {"2", "6"}});
+  CAPTURE(of.words);
+  Runs runs;
+  const std::string one = runs.results("one", of.words, 3);
+  for (const std::string& count : of.processes) {
+    CAPTURE(count);
+    CHECK((runs.results(count, of.words + " --processes " + count, 3) == one));
+  }
+}
+
+TEST_CASE("stages change the rounding of a run, not its losses") {
+  Runs runs;
+  runs.train("plain", layers(4), 20);
+  runs.train("parts", layers(4) + "trainer.gradient_accumulation=4", 20);
+  const double plain = last_loss(runs.workdir("plain"));
+  CHECK(last_loss(runs.workdir("parts")) == Approx(plain).epsilon(1e-4));
+  for (const char* repeat : {"1", "2"}) {
+    for (const char* stages : {"2", "4"}) {
+      if (std::string(repeat) == "2" && std::string(stages) == "4") continue;
+      CAPTURE(stages, repeat);
+      const std::string name = std::string(stages) + "_" + repeat;
+      runs.train(name,
+                 kAxes + layers(4) + "mesh.ici_mesh_shape=[" + stages + ",1,1,1] " + kPipeline +
+                     "num_microbatches=4 " + kPipeline + "circular_repeat=" + repeat,
+                 20);
+      CHECK(last_loss(runs.workdir(name)) == Approx(plain).epsilon(1e-4));
+    }
+  }
+}
+
+TEST_CASE("a run with stages evaluates, and continues with other processes and another mesh",
+          "[slow]") {
+  Runs runs;
+  const std::string words = kAxes + layers(4) + "mode=train_and_eval trainer.validation_steps=2 ";
+  const std::string stages = words + "mesh.ici_mesh_shape=[4,1,1,1] ";
+  const auto of = [&](const std::string& name, const std::string& more, std::int64_t steps) {
+    const ShellResult ran = run(config("lm/local.toml"), runs.workdir(name),
+                                "runtime.threads=1 trainer.validation_interval=2 " + more +
+                                    " trainer.train_steps=" + std::to_string(steps));
+    INFO(ran.output);
+    REQUIRE(ran.exit_code == 0);
+  };
+  of("whole", stages, 6);
+  of("parts", stages + "--processes 4", 2);
+  of("parts", stages + "--processes 2", 4);
+  of("parts", stages, 6);
+  CHECK((tensors_of(runs.workdir("parts"), 6) == tensors_of(runs.workdir("whole"), 6)));
+  CHECK(record_values(runs.workdir("parts")) == record_values(runs.workdir("whole")));
+  // Checkpoints are whole.
+  of("parts", words + "mesh.ici_mesh_shape=[1,2,1,1] --processes 2", 8);
+  CHECK(records(runs.workdir("parts"), "train").back().at("step") == 8);
+}
+
+TEST_CASE("what a mesh with stages refuses makes no run") {
+  const TempDir dir;
+  const fs::path workdir = dir.path() / "run";
+  const auto refused = [&](const std::string& file, const std::string& words) {
+    const ShellResult ran = run(config(file), workdir,
+                                std::string(kAxes) + "mesh.ici_mesh_shape=[2,1,1,1] mode=train " +
+                                    "trainer.validation_interval=0 trainer.train_steps=2 " + words);
+    CHECK(ran.exit_code == 2);
+    CHECK_FALSE(fs::exists(workdir));
+    return ran.output;
+  };
+  for (const std::string processes : {"", " --processes 2"}) {
+    CAPTURE(processes);
+    CHECK_THAT(refused("lm/local.toml", layers(3) + processes),
+               Contains("'transformer': pipeline has num_layers = 3, and 2 stages with "
+                        "circular_repeat = 1 make 2 parts"));
+    CHECK_THAT(refused("lm/local.toml", kPipeline + "num_microbatches=3" + processes),
+               Contains("a pipeline of 3 micro-batches does not divide a batch of 8 examples"));
+    CHECK_THAT(refused("lm/local.toml", kPipeline + "microbatch_size=3" + processes),
+               Contains("pipeline.microbatch_size = 3 does not divide a batch of 8 examples"));
+    CHECK_THAT(refused("lm/local.toml",
+                       layers(2) +
+                           "task.model.stacked_transformer_tpl.moe_layers=[1] "
+                           "task.model.stacked_transformer_tpl.moe_layer_tpl.type=nn/"
+                           "MoeFeedForward "
+                           "task.model.stacked_transformer_tpl.moe_layer_tpl.num_experts=2" +
+                           processes),
+               Contains("the loss 'transformer/layer_1/feed_forward' of a layer would not leave "
+                        "its stage"));
+    CHECK_THAT(refused("vision/local.toml", processes),
+               Contains("mesh: has 2 devices along stage, and no layer of this model is in a "
+                        "stage"));
+  }
+  CHECK_THAT(
+      refused("lm/local.toml", kPipeline + "num_microbatches=2 " + kPipeline + "microbatch_size=2"),
+      Contains("is set, and num_microbatches, too"));
+  CHECK_THAT(refused("lm/local.toml",
+                     "task.model.stacked_transformer_tpl.transformer_layer_params_tpl.norm_tpl="
+                     "\"{ type = 'nn/LayerNorm', shared = 'norm' }\""),
+             Contains("of a pipeline is shared as 'norm'"));
+}
+
+}  // namespace stages_test
