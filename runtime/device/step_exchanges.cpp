@@ -59,7 +59,7 @@ class Exchanges {
       gather(name, bytes_of(processes > 2 ? part : last), processes, times);
     }
   }
-  // As MeshShards::sum_part.
+  // As MeshShards::sum_to_part.
   void sum_part(std::string_view name, std::int64_t floats) {
     if (sharing_shards_ == 1) return;
     std::map<Work, std::int64_t> of_all;  // with the same blocks and stages

@@ -26,24 +26,37 @@ std::size_t BlockUnits::unit_at(std::int64_t element) const {
   return static_cast<std::size_t>(std::min(found, ends_.end() - 1) - ends_.begin());
 }
 
-BlockUnits::Range BlockUnits::part(std::size_t unit, const MeshShards& shards,
-                                   std::int64_t rank) const {
-  const Range whole = (*this)[unit];
-  const Range part = shards.part_of(whole.size(), rank);
-  return {whole.begin + part.begin, whole.begin + part.end};
+UnitParts::Range UnitParts::of_device(std::size_t unit, std::int64_t device) const {
+  const Range whole = units_[unit];
+  const Range piece = shards_.piece(whole.size(), device);
+  return {whole.begin + piece.begin, whole.begin + piece.end};
 }
 
-OwnParts::OwnParts(BlockUnits units, const MeshShards* shards) : units_(std::move(units)) {
-  for (std::size_t unit = 0; unit < units_.count(); ++unit) {
-    const Range range =
-        shards != nullptr ? units_.part(unit, *shards, shards->own_rank()) : units_[unit];
+UnitParts::Range UnitParts::of_rank(std::size_t unit, std::int64_t rank) const {
+  const std::int64_t devices = shards_.piece_count();
+  return {of_device(unit, rank * devices).begin, of_device(unit, (rank + 1) * devices - 1).end};
+}
+
+std::vector<UnitParts::Range> UnitParts::in_unit(std::size_t unit) const {
+  const std::int64_t start = units_[unit].begin;
+  std::vector<Range> parts;
+  for (std::int64_t rank = 0; rank < shards_.pieces() / shards_.piece_count(); ++rank) {
+    const Range part = of_rank(unit, rank);
+    parts.push_back({part.begin - start, part.end - start});
+  }
+  return parts;
+}
+
+OwnParts::OwnParts(std::shared_ptr<const UnitParts> all, Has has) : all_(std::move(all)) {
+  for (std::size_t unit = 0; unit < units().count(); ++unit) {
+    const Range range = has == Has::own ? all_->own(unit) : units()[unit];
     parts_.push_back({range, size_});
     size_ += range.size();
   }
 }
 
 OwnParts::Overlap OwnParts::overlap(Range range) const {
-  const auto& [own, position] = parts_[units_.unit_at(range.begin)];
+  const auto& [own, position] = parts_[units().unit_at(range.begin)];
   const Range common{std::clamp(range.begin, own.begin, own.end),
                      std::clamp(range.end, own.begin, own.end)};
   return {common, position + common.begin - own.begin};

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // BlockUnits: a flat block of variables, cut into units: ranges that are shared by the processes of
 // a mesh (MeshShards) one by one. No variable is in two units.
+//
+// UnitParts: which elements of each unit belong to each device of the mesh, and so to the process
+// that has the device. All that exchange or update parts ask it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -27,13 +31,32 @@ class BlockUnits {
   Range operator[](std::size_t unit) const { return {begin_of(unit), ends_[unit]}; }
   // The unit that has an element of the block.
   std::size_t unit_at(std::int64_t element) const;
-  // The part of a process in a unit.
-  Range part(std::size_t unit, const MeshShards& shards, std::int64_t rank) const;
 
  private:
   std::int64_t begin_of(std::size_t unit) const { return unit == 0 ? 0 : ends_[unit - 1]; }
 
   std::vector<std::int64_t> ends_;
+};
+
+// Equal pieces (MeshShards::piece). Those of a device in a unit are one range, and so are those of
+// a process, whose devices are neighbors.
+class UnitParts {
+ public:
+  using Range = BlockUnits::Range;
+  UnitParts(BlockUnits units, const MeshShards& shards)
+      : units_(std::move(units)), shards_(shards) {}
+
+  const BlockUnits& units() const { return units_; }
+  // Elements of the block.
+  Range of_device(std::size_t unit, std::int64_t device) const;
+  Range of_rank(std::size_t unit, std::int64_t rank) const;
+  Range own(std::size_t unit) const { return of_rank(unit, shards_.own_rank()); }
+  // Of each rank, as elements of the unit: what MeshShards exchanges.
+  std::vector<Range> in_unit(std::size_t unit) const;
+
+ private:
+  BlockUnits units_;
+  MeshShards shards_;
 };
 
 // The parts of one process in all units, in their order, one part after another.
@@ -46,18 +69,19 @@ class OwnParts {
     std::int64_t end() const { return position + range.size(); }
   };
 
-  explicit OwnParts(BlockUnits units) : OwnParts(std::move(units), nullptr) {}
-  // shards null: it has all of them.
-  OwnParts(BlockUnits units, const MeshShards* shards);
+  // Whether it has its parts, or all of them.
+  enum class Has { own, all };
+  OwnParts(std::shared_ptr<const UnitParts> all, Has has);
 
-  const BlockUnits& units() const { return units_; }
+  const UnitParts& all() const { return *all_; }
+  const BlockUnits& units() const { return all_->units(); }
   std::int64_t size() const { return size_; }
   const Overlap& part(std::size_t unit) const { return parts_[unit]; }
   // The part of the process in a range, which is in one unit.
   Overlap overlap(Range range) const;
 
  private:
-  BlockUnits units_;
+  std::shared_ptr<const UnitParts> all_;
   std::vector<Overlap> parts_;
   std::int64_t size_ = 0;
 };

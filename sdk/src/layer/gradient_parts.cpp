@@ -75,7 +75,7 @@ class GradientParts::Unit final : public SlotGroup {
     const OwnParts::Overlap& part = all_.parts_.part(index_);
     Tensor own = part_of(all_.own_, part.position, part.end());
     count_exchange(AxisExchange::Kind::sum_to_part, memory_);
-    all_.shards_.sum_to_part(memory_, own);
+    all_.shards_.sum_to_part(memory_, all_.parts_.all().in_unit(index_), own);
     for (const Variable& variable : variables_) variable.slot->gradient = {};
     memory_ = {};
     state_ = State::summed;

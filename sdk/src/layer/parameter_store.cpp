@@ -110,7 +110,8 @@ void ParameterStore::build(const MeshShards* shards, Gradients gradients) {
   units_ = shards != nullptr ? std::make_unique<detail::BlockUnits>(ends)
                              : std::make_unique<detail::BlockUnits>(trainable);
   if (shards != nullptr && (shards->all() != nullptr || is_meta(device_))) {
-    parts_ = std::make_unique<detail::WeightParts>(device_, *shards, *units_);
+    parts_ = std::make_unique<detail::WeightParts>(
+        device_, *shards, std::make_shared<detail::UnitParts>(*units_, *shards));
   } else {
     trainable_values_ = Tensor::zeros(device_, {trainable});
   }

@@ -20,7 +20,8 @@ SharedBlock::SharedBlock(ParameterStore& store, const MeshShards& shards, Kind k
     : store_(store),
       shards_(shards),
       is_shared_(kind == Kind::shared),
-      parts_(store.units(), is_shared_ ? &shards_ : nullptr) {
+      parts_(std::make_shared<UnitParts>(store.units(), shards_),
+             is_shared_ ? OwnParts::Has::own : OwnParts::Has::all) {
   if (store.is_in_parts()) {
     if (!is_shared_ && shards.all() != nullptr) {
       throw Error("weights in parts have updates that processes share");
@@ -59,7 +60,7 @@ void SharedBlock::sum_gradients(Tensor& own) const {
     Tensor out = part_of(gradients_, part.position, part.end());
     const Tensor of_unit = part_of(own, range.begin, range.end);
     if (store_.is_in_parts()) count_exchange(AxisExchange::Kind::sum_to_part, of_unit);
-    shards_.sum_to_part(of_unit, out);
+    shards_.sum_to_part(of_unit, unit_parts().in_unit(unit), out);
   }
 }
 
@@ -83,7 +84,7 @@ void SharedBlock::share_values() const {
   if (store_.is_in_parts()) {
     store_.parts()->changed();
   } else if (is_shared_) {
-    shards_.gather_parts(store_.trainable_values());
+    shards_.gather_parts(store_.trainable_values(), unit_parts().in_unit(0));
   }
 }
 
@@ -122,7 +123,7 @@ Tensor SharedBlock::gathered(const SharedTensor& tensor,
     const bool gets = wants[static_cast<std::size_t>(rank)] != 0;
     if (gets) mine.insert(mine.end(), own.begin(), own.end());
     to.push_back(gets ? own.size() : 0);
-    const MeshShards::Range theirs = units().part(unit, shards_, rank);
+    const MeshShards::Range theirs = unit_parts().of_rank(unit, rank);
     const std::int64_t begin = std::max(range.begin, theirs.begin);
     const std::int64_t end = std::max(begin, std::min(range.end, theirs.end));
     from.push_back(wanted ? static_cast<std::size_t>(end - begin) * bytes : 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SharedBlock: the block of the trainable variables, of which each process of an update owns a part
-// (MeshShards::own_part) of each unit. Where the processes share it, each of them updates its parts
+// of each unit (UnitParts). Where the processes share it, each of them updates its parts
 // alone, and has slots and averages of these alone.
 #pragma once
 
@@ -31,6 +31,8 @@ class SharedBlock {
 
   bool is_shared() const { return is_shared_; }
   const MeshShards& shards() const { return shards_; }
+  // Which elements of a unit a device owns, also where processes do not share it.
+  const UnitParts& unit_parts() const { return parts_.all(); }
   const BlockUnits& units() const { return parts_.units(); }
   // What this process updates, one part after another: all, unless it is shared.
   const OwnParts& parts() const { return parts_; }

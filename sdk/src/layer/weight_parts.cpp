@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "layer/block_layout.h"
 #include "tensor/axis_processes.h"
@@ -49,12 +50,14 @@ class WeightParts::Source final : public OnDemand {
   std::size_t unit_;
 };
 
-WeightParts::WeightParts(Device& device, const MeshShards& shards, const BlockUnits& units)
+WeightParts::WeightParts(Device& device, const MeshShards& shards,
+                         std::shared_ptr<const UnitParts> parts)
     : device_(device),
       shards_(shards),
-      parts_(units, &shards_),
-      most_(most_elements(units)),
+      parts_(std::move(parts), OwnParts::Has::own),
+      most_(most_elements(parts_.units())),
       own_(Tensor::zeros(device, {parts_.size()})) {
+  const BlockUnits& units = parts_.units();
   for (std::size_t i = 0; i < units.count(); ++i) {
     Unit& unit = units_.emplace_back();
     unit.source = std::make_shared<Source>(*this, i);
@@ -121,7 +124,8 @@ void WeightParts::gather(Unit& unit, std::size_t index) {
   if (!memory.defined()) memory = memory_for(device_, unit.value.size());
   const OwnParts::Overlap& part = parts_.part(index);
   count_exchange(AxisExchange::Kind::gather_parts, memory);
-  shards_.gather_parts(part_of(own_, part.position, part.end()), memory);
+  shards_.gather_parts(part_of(own_, part.position, part.end()), parts_.all().in_unit(index),
+                       memory);
   order_ = (order_ ^ (index + 1)) * 0x100000001b3;
   if (!unit.memory.defined()) whole_ += unit.value.size();
   unit.memory = memory;

@@ -24,7 +24,7 @@ namespace trivet::detail {
 class WeightParts {
  public:
   // Zeros. Shards of several processes.
-  WeightParts(Device& device, const MeshShards& shards, const BlockUnits& units);
+  WeightParts(Device& device, const MeshShards& shards, std::shared_ptr<const UnitParts> parts);
   ~WeightParts();
   WeightParts(const WeightParts&) = delete;
   WeightParts& operator=(const WeightParts&) = delete;

@@ -20,12 +20,13 @@ WeightShare weight_share(const ParameterStore& store, const MeshConfig& mesh) {
   }
   const detail::BlockUnits units(ends);
   const MeshShards whole(mesh, nullptr);
-  const std::int64_t last = whole.pieces() / mesh.processes - 1;
+  const detail::UnitParts parts(units, whole);
+  const std::int64_t devices = whole.pieces() / mesh.processes;
   WeightShare share{.all = units.size(),
                     .whole = detail::WeightParts::most_elements(units),
                     .units = static_cast<std::int64_t>(units.count())};
   for (std::size_t i = 0; i < units.count(); ++i) {
-    share.own += whole.piece(units[i].size(), last).end;
+    share.own += parts.of_device(i, devices - 1).end - units[i].begin;
     share.largest = std::max(share.largest, units[i].size());
   }
   return share;

@@ -25,6 +25,16 @@ std::int64_t piece_length(std::int64_t elements, std::int64_t pieces) {
   return (length + kMultiple - 1) / kMultiple * kMultiple;
 }
 
+detail::BlockPart block_part(const MeshShards::Range& range) {
+  return {static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.size())};
+}
+
+std::vector<detail::BlockPart> block_parts(std::span<const MeshShards::Range> ranges) {
+  std::vector<detail::BlockPart> parts;
+  for (const MeshShards::Range& range : ranges) parts.push_back(block_part(range));
+  return parts;
+}
+
 std::vector<double> gathered(std::span<const double> own, ProcessGroup* group) {
   if (group == nullptr) return {own.begin(), own.end()};
   std::vector<double> values(own.size() * static_cast<std::size_t>(group->size()));
@@ -83,6 +93,18 @@ MeshShards::Range MeshShards::part_of(std::int64_t elements, std::int64_t rank) 
           piece(elements, (rank + 1) * piece_count_ - 1).end};
 }
 
+std::vector<MeshShards::Range> MeshShards::parts_of(std::int64_t elements) const {
+  std::vector<Range> parts;
+  for (std::int64_t rank = 0; rank < pieces_ / piece_count_; ++rank) {
+    parts.push_back(part_of(elements, rank));
+  }
+  return parts;
+}
+
+MeshShards::Range MeshShards::own_of(std::span<const Range> parts) const {
+  return parts[static_cast<std::size_t>(own_rank())];
+}
+
 bool MeshShards::is_cut(std::int64_t elements) {
   return detail::ProcessSum::is_cut(elements);
 }
@@ -94,21 +116,9 @@ void MeshShards::sum(Tensor& own) const {
   block.assign();
 }
 
-void MeshShards::sum_part(const Tensor& own, Tensor& out) const {
-  const Range mine = own_part(own.size());
+void MeshShards::sum_to_part(const Tensor& own, std::span<const Range> parts, Tensor& part) const {
   if (group_ == nullptr) {
-    if (&out != &own) detail::copy_into(out.mutable_view(), own);
-    return;
-  }
-  detail::HostBlock block(out);
-  sum_part(own, block.values().subspan(static_cast<std::size_t>(mine.begin),
-                                       static_cast<std::size_t>(mine.size())));
-  block.assign();
-}
-
-void MeshShards::sum_to_part(const Tensor& own, Tensor& part) const {
-  const Range mine = own_part(own.size());
-  if (group_ == nullptr) {
+    const Range mine = own_of(parts);
     if (mine.size() == 0) return;
     const std::int64_t stride = 1;
     const Tensor from = view_of(own, {mine.size()}, &stride, mine.begin);
@@ -116,42 +126,34 @@ void MeshShards::sum_to_part(const Tensor& own, Tensor& part) const {
     if (to.data != from.view().data) detail::copy_into(to, from);
     return;
   }
-  detail::HostBlock block(part);
-  sum_part(own, block.values());
-  block.assign();
-}
-
-void MeshShards::sum_part(const Tensor& own, std::span<float> part) const {
   const bool is_direct = own.device().host_visible();
   const std::vector<float> copy = is_direct ? std::vector<float>() : own.to_host<float>();
   const std::span<const float> values = is_direct ? own.span<float>() : std::span(copy);
-  std::vector<detail::ProcessSum::Part> parts;
+  std::vector<detail::BlockPart> of_group;
   for (const std::int64_t rank : group_ranks_) {
-    const Range theirs = part_of(own.size(), rank);
-    parts.push_back(
-        {static_cast<std::size_t>(theirs.begin), static_cast<std::size_t>(theirs.size())});
+    of_group.push_back(block_part(parts[static_cast<std::size_t>(rank)]));
   }
-  sums_->part(values, parts, part);
+  detail::HostBlock block(part);
+  sums_->part(values, of_group, block.values());
+  block.assign();
 }
 
-void MeshShards::gather_parts(Tensor& block) const {
+void MeshShards::gather_parts(Tensor& block, std::span<const Range> parts) const {
   if (all_ == nullptr) return;
-  const Range mine = own_part(block.size());
+  const detail::BlockPart mine = block_part(own_of(parts));
   detail::HostBlock host(block);
-  parts_->gather(host.values().subspan(static_cast<std::size_t>(mine.begin),
-                                       static_cast<std::size_t>(mine.size())),
-                 piece_length(block.size(), pieces_) * piece_count_, host.values());
+  parts_->gather(host.values().subspan(mine.begin, mine.size), block_parts(parts), host.values());
   host.assign();
 }
 
-void MeshShards::gather_parts(const Tensor& own, Tensor& block) const {
+void MeshShards::gather_parts(const Tensor& own, std::span<const Range> parts,
+                              Tensor& block) const {
   if (all_ == nullptr) return detail::copy_into(block.mutable_view(), own);
-  const std::int64_t length = piece_length(block.size(), pieces_) * piece_count_;
   if (block.device().host_visible()) {
-    return parts_->gather(own.span<float>(), length, block.mutable_span<float>());
+    return parts_->gather(own.span<float>(), block_parts(parts), block.mutable_span<float>());
   }
   std::vector<float> all(static_cast<std::size_t>(block.size()));
-  parts_->gather(own.to_host<float>(), length, all);
+  parts_->gather(own.to_host<float>(), block_parts(parts), all);
   block.assign_bytes(std::as_bytes(std::span(all)));
 }
 

@@ -58,6 +58,16 @@ std::vector<std::span<float>> rows_of(std::span<float> all, std::size_t length) 
   return rows;
 }
 
+std::size_t longest_of(std::span<const BlockPart> parts) {
+  return std::ranges::max(parts, {}, &BlockPart::size).size;
+}
+
+// Of a part its elements [begin, begin + count), as far as it has them.
+BlockPart cut(const BlockPart& part, std::size_t begin, std::size_t count) {
+  const std::size_t first = std::min(begin, part.size);
+  return {part.begin + first, std::min(count, part.size - first)};
+}
+
 // The first `count` elements, of memory that only grows.
 std::span<float> first_of(std::vector<float>& buffer, std::size_t count) {
   if (buffer.size() < count) buffer.resize(count);
@@ -66,29 +76,27 @@ std::span<float> first_of(std::vector<float>& buffer, std::size_t count) {
 
 }  // namespace
 
-void PartGather::gather(std::span<const float> own, std::int64_t length, std::span<float> all) {
-  const auto processes = static_cast<std::size_t>(group_.size());
+void PartGather::gather(std::span<const float> own, std::span<const BlockPart> parts,
+                        std::span<float> all) {
   const auto rank = static_cast<std::size_t>(group_.rank());
-  const auto full = static_cast<std::size_t>(length);
-  const std::size_t step = std::min(segment_of(processes), full);
-  const bool is_direct = sends_to_each(step, processes);
-  const auto range_of = [&](std::size_t i, std::size_t begin, std::size_t count) {
-    const std::size_t first = std::min(i * full + begin, all.size());
-    return all.subspan(first, std::min(count, all.size() - first));
-  };
-  for (std::size_t begin = 0; begin < full; begin += step) {
-    const std::size_t count = std::min(step, full - begin);
-    const std::span<const float> rest = own.subspan(std::min(begin, own.size()));
-    const std::span<const float> mine = rest.first(std::min(count, rest.size()));
+  const std::size_t longest = longest_of(parts);
+  const std::size_t step = std::min(segment_of(parts.size()), longest);
+  const bool is_direct = sends_to_each(step, parts.size());
+  for (std::size_t begin = 0; begin < longest; begin += step) {
     std::vector<std::span<float>> ranges;
-    for (std::size_t i = 0; i < processes; ++i) ranges.push_back(range_of(i, begin, count));
+    for (const BlockPart& part : parts) {
+      const BlockPart of_step = cut(part, begin, step);
+      ranges.push_back(all.subspan(of_step.begin, of_step.size));
+    }
+    const BlockPart of_step = cut({0, own.size()}, begin, step);
+    const std::span<const float> mine = own.subspan(of_step.begin, of_step.size);
     if (is_direct) {
       to_each(mine, ranges);
     } else {
-      together(mine, count, ranges);
+      together(mine, std::min(step, longest - begin), ranges);
     }
   }
-  const std::span<float> own_part = range_of(rank, 0, own.size());
+  const std::span<float> own_part = all.subspan(parts[rank].begin, parts[rank].size);
   if (own_part.data() != own.data()) std::ranges::copy(own, own_part.begin());
 }
 
@@ -139,7 +147,7 @@ void ProcessSum::whole(std::span<const float> in, std::span<float> out) {
 void ProcessSum::whole_segment(std::span<const float> in, std::span<float> out) {
   const auto processes = static_cast<std::size_t>(group_.size());
   const std::size_t length = (in.size() + processes - 1) / processes;
-  std::vector<Part> parts;
+  std::vector<BlockPart> parts;
   for (std::size_t i = 0; i < processes; ++i) {
     const std::size_t begin = std::min(i * length, in.size());
     parts.push_back({begin, std::min(begin + length, in.size()) - begin});
@@ -147,20 +155,16 @@ void ProcessSum::whole_segment(std::span<const float> in, std::span<float> out) 
   const auto [begin, size] = parts[static_cast<std::size_t>(group_.rank())];
   const std::span<float> own = out.subspan(begin, size);
   part(in, parts, own);
-  parts_.gather(own, static_cast<std::int64_t>(length), out);
+  parts_.gather(own, parts, out);
 }
 
-void ProcessSum::part(std::span<const float> in, std::span<const Part> parts,
+void ProcessSum::part(std::span<const float> in, std::span<const BlockPart> parts,
                       std::span<float> out) {
   const auto rank = static_cast<std::size_t>(group_.rank());
   const std::size_t step = segment_of(parts.size());
-  const std::size_t longest = std::ranges::max(parts, {}, &Part::size).size;
+  const std::size_t longest = longest_of(parts);
   for (std::size_t begin = 0; begin < longest; begin += step) {
-    const auto of = [&](const Part& part) {
-      const std::size_t first = std::min(begin, part.size);
-      return Part{part.begin + first, std::min(step, part.size - first)};
-    };
-    const Part own = of(parts[rank]);
+    const BlockPart own = cut(parts[rank], begin, step);
     const std::vector<std::span<float>> others =
         rows_of(first_of(buffers_->rows, own.size * (parts.size() - 1)), own.size);
     std::vector<std::span<float>> rows(parts.size());
@@ -168,7 +172,7 @@ void ProcessSum::part(std::span<const float> in, std::span<const Part> parts,
     std::vector<std::span<std::byte>> theirs(parts.size());
     for (std::size_t i = 0; i < parts.size(); ++i) {
       if (i == rank) continue;
-      const Part part = of(parts[i]);
+      const BlockPart part = cut(parts[i], begin, step);
       mine[i] = std::as_bytes(in.subspan(part.begin, part.size));
       if (own.size > 0) rows[i] = others[i < rank ? i : i - 1];
       theirs[i] = std::as_writable_bytes(rows[i]);

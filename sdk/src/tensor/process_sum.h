@@ -23,15 +23,20 @@ struct ExchangeBuffers {
   std::vector<float> packed, rows, all;
 };
 
+// Elements of a block that one process owns.
+struct BlockPart {
+  std::size_t begin = 0, size = 0;
+};
+
 class PartGather {
  public:
   // The group must outlive this.
   PartGather(ProcessGroup& group, std::shared_ptr<ExchangeBuffers> buffers)
       : group_(group), buffers_(std::move(buffers)) {}
 
-  // `all` gets the parts of all processes: `length` floats each, of which the last ones may have
-  // fewer. That of this process may be in `all`.
-  void gather(std::span<const float> own, std::int64_t length, std::span<float> all);
+  // `all` gets the parts of all processes; parts[r] is where that of rank r is. That of this
+  // process may be in `all`.
+  void gather(std::span<const float> own, std::span<const BlockPart> parts, std::span<float> all);
   // Whether each process sends its part, of so many floats in an exchange, to each other one. Of
   // less a gather of the engine takes fewer messages.
   static bool sends_to_each(std::size_t count, std::size_t processes);
@@ -64,11 +69,8 @@ class ProcessSum {
 
   // Each process gets the sum. `in` and `out` may be the same.
   void whole(std::span<const float> in, std::span<float> out);
-  struct Part {
-    std::size_t begin = 0, size = 0;
-  };
   // parts[r] of `in` is that of rank r; `out`, which may be that of this process, gets its sum.
-  void part(std::span<const float> in, std::span<const Part> parts, std::span<float> out);
+  void part(std::span<const float> in, std::span<const BlockPart> parts, std::span<float> out);
 
   // What the buffers grow to for blocks of so many elements, of which each process owns `part`:
   // sums over a group, and gathers over all processes.

@@ -91,14 +91,12 @@ double GradientClip::norm_of_pieces() {
   }
   std::int64_t index = 0;
   for (std::size_t unit = 0; unit < units; ++unit) {
-    const std::int64_t elements = block_.units()[unit].size();
     const auto& [own, position] = block_.parts().part(unit);
-    const std::int64_t before = shards.piece(elements, first).begin;
     for (std::int64_t i = 0; i < count; ++i, ++index) {
-      const MeshShards::Range piece = shards.piece(elements, first + i);
+      const MeshShards::Range piece = block_.unit_parts().of_device(unit, first + i);
       if (piece.size() == 0) continue;
       Tensor square = part_of(piece_squares_, index, index + 1);
-      const std::int64_t begin = position + piece.begin - before;
+      const std::int64_t begin = position + piece.begin - own.begin;
       sum_of_squares(square, part_of(block_.gradients(), begin, begin + piece.size()));
     }
   }

@@ -12,6 +12,7 @@
 #include "support/thread_group.h"
 #include "trivet/backend/mesh.h"
 #include "trivet/error.h"
+#include "trivet/ops.h"
 #include "trivet/tensor/canonical_sum.h"
 
 namespace mesh_shards_test {
@@ -58,15 +59,6 @@ std::vector<std::uint32_t> bits_of(const Tensor& tensor) {
   for (const float value : tensor.to_host<float>()) {
     bits.push_back(std::bit_cast<std::uint32_t>(value));
   }
-  return bits;
-}
-
-// Zero but for the part of this process.
-std::vector<std::uint32_t> own_bits(const Tensor& block, const MeshShards& shards) {
-  std::vector<std::uint32_t> bits = bits_of(block);
-  const MeshShards::Range own = shards.own_part(block.size());
-  std::fill(bits.begin(), bits.begin() + own.begin, 0U);
-  std::fill(bits.begin() + own.end, bits.end(), 0U);
   return bits;
 }
 
@@ -161,11 +153,13 @@ TEST_CASE("parts of a sum are those of the sum, and come together again") {
         const MeshShards shards(mesh, &group);
         const Tensor own = sum_of(*own_device, shards, length);
         Tensor block = Tensor::zeros(*own_device, {length});
-        shards.sum_part(own, block);
+        const auto cut = shards.parts_of(length);
+        const MeshShards::Range mine = shards.own_part(length);
+        Tensor part = trivet::ops::slice(block, 0, mine.begin, mine.end);
+        shards.sum_to_part(own, cut, part);
         const auto rank = static_cast<std::size_t>(group.rank());
-        // Of a sum of several processes only the own part is written.
-        parts[rank] = shards.group() != nullptr ? bits_of(block) : own_bits(block, shards);
-        shards.gather_parts(block);
+        parts[rank] = bits_of(block);
+        shards.gather_parts(block, cut);
         all[rank] = bits_of(block);
       });
       CAPTURE(mesh.ici_mesh_shape, length, count);

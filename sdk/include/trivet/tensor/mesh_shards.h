@@ -64,6 +64,8 @@ class TRIVET_API MeshShards {
   // All pieces of this process, or of the process of a rank of all().
   Range own_part(std::int64_t elements) const { return part_of(elements, own_rank()); }
   Range part_of(std::int64_t elements, std::int64_t rank) const;
+  // part_of each process of all(), in the order of ranks.
+  std::vector<Range> parts_of(std::int64_t elements) const;
   // Whether processes add up parts of a block of so many elements. Of a shorter one each process
   // adds up all.
   static bool is_cut(std::int64_t elements);
@@ -71,22 +73,21 @@ class TRIVET_API MeshShards {
   // `own`, f32 and contiguous, is the sum of this process's shards by own_tree(), and becomes that
   // of all by tree(). Every process makes this call and those that follow. [run-thread]
   void sum(Tensor& own) const;
-  // The same sum; `out`, a block as long as `own`, gets own_part() of it. [run-thread]
-  void sum_part(const Tensor& own, Tensor& out) const;
-  // The same; `part`, as long as own_part(), gets it. [run-thread]
-  void sum_to_part(const Tensor& own, Tensor& part) const;
-  // `block` gets the own_part() of each other process of all(). [run-thread]
-  void gather_parts(Tensor& block) const;
-  // `block` gets the own_part() of each process, of which this one has `own`. [run-thread]
-  void gather_parts(const Tensor& own, Tensor& block) const;
+  // The same sum, of which this process gets its part alone. parts[r] are the elements that rank r
+  // of all() owns, such as parts_of(); `part` is as long as that of this process. [run-thread]
+  void sum_to_part(const Tensor& own, std::span<const Range> parts, Tensor& part) const;
+  // `block` gets the parts of the other processes. [run-thread]
+  void gather_parts(Tensor& block, std::span<const Range> parts) const;
+  // `block` gets the parts of all processes, of which this one has `own`. [run-thread]
+  void gather_parts(const Tensor& own, std::span<const Range> parts, Tensor& block) const;
   // From a number for each shard of this process those of all shards, in their order.
   // [run-thread]
   std::vector<double> gather(std::span<const double> own) const;
   // The same for the pieces of one block, or of several: those of this process block by block
   // become those of all block by block. [run-thread]
   std::vector<double> gather_pieces(std::span<const double> own) const;
-  // Elements that each of so many processes has in an exchange of sum, sum_part or gather_parts, of
-  // which longer blocks take several.
+  // Elements that each of so many processes has in an exchange of sum, sum_to_part or gather_parts,
+  // of which longer blocks take several.
   static std::int64_t segment(std::int64_t processes);
   // What these exchanges of so many elements take of the memory of each of so many processes, and
   // keep.
@@ -95,7 +96,7 @@ class TRIVET_API MeshShards {
   void any(std::span<std::uint8_t> flags) const;
 
  private:
-  void sum_part(const Tensor& own, std::span<float> part) const;
+  Range own_of(std::span<const Range> parts) const;
   SumTree tree_, own_tree_;
   std::int64_t first_ = 0;
   std::int64_t pieces_ = 1, first_piece_ = 0, piece_count_ = 1;
