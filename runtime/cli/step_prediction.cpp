@@ -61,6 +61,15 @@ std::string reason_of(const ConfigError& error) {
   return first.path.empty() ? first.what : first.path + ": " + first.what;
 }
 
+void check_predicted(const ResolvedConfig& config) {
+  check_mesh(config);
+  const std::int64_t stages = config.experiment.mesh.extent("stage");
+  if (stages == 1) return;
+  throw ConfigError(Diagnostic{
+      .path = "mesh",
+      .what = fmt::format("has {} devices along stage, and pipelines are not predicted", stages)});
+}
+
 // Whatever `predict` gives, or why a run refuses the mesh.
 template <class Predict>
 StepPrediction row_of(std::int64_t devices, const MeshConfig& mesh, const Predict& predict) {
@@ -107,7 +116,7 @@ MeshConfig scaled_mesh(const MeshConfig& mesh, std::int64_t devices) {
     throw ConfigError(Diagnostic{.path = "mesh.mesh_axis_names",
                                  .what = "has neither data nor replica, which cut the batch"});
   }
-  out.processes = most_processes(out, processes_of_shard(mesh));
+  out.processes = most_processes(out, processes_of_blocks(mesh));
   return out;
 }
 
@@ -121,14 +130,14 @@ std::vector<StepPrediction> predict_steps(const ConfigRequest& request, ConfigCa
   const ResolvedConfig config = resolve_config(request, catalog);
   const MeshConfig& mesh = config.experiment.mesh;
   std::vector<StepPrediction> rows = {row_of(mesh.devices(), mesh, [&](const StepPrediction&) {
-    check_mesh(config);
+    check_predicted(config);
     return predict_step(own.front(), network, flop_rate);
   })};
   for (const std::int64_t count : devices) {
     rows.push_back(row_of(count, {}, [&](StepPrediction& row) {
       row.mesh = scaled_mesh(mesh, count);
       const ResolvedConfig scaled = resolve_config(with_mesh(request, config, row.mesh), catalog);
-      check_mesh(scaled);
+      check_predicted(scaled);
       return predict_step(inspect(scaled, {.abstract = true}).front(), network, flop_rate);
     }));
   }

@@ -52,7 +52,7 @@ std::string predictions_table(const std::vector<StepPrediction>& rows) {
 }
 
 std::string blocks_text(const MeshConfig& mesh) {
-  const std::int64_t processes = processes_of_shard(mesh);
+  const std::int64_t processes = processes_of_blocks(mesh);
   if (processes == 1) {
     return "Each process has all devices along mdl of its shards: blocks exchange nothing.\n";
   }
@@ -60,7 +60,7 @@ std::string blocks_text(const MeshConfig& mesh) {
                      processes);
 }
 
-bool has_untrained_axes(const MeshConfig& mesh) {
+bool has_unpredicted_axes(const MeshConfig& mesh) {
   return mesh.extent("stage") > 1 || mesh.extent("seq") > 1;
 }
 
@@ -74,8 +74,8 @@ std::string prediction_text(const PredictedSteps& steps) {
       short_time(network.latency), format_bytes(static_cast<std::uint64_t>(network.bandwidth)),
       format_flops(flop_rate), rate_source);
   if (rows.front().mesh.extent("mdl") > 1) text += blocks_text(rows.front().mesh);
-  if (has_untrained_axes(rows.front().mesh)) {
-    text += "Runs do not train stage and seq: meshes of other sizes have one device along them.\n";
+  if (has_unpredicted_axes(rows.front().mesh)) {
+    text += "Nothing predicts stage and seq: meshes of other sizes have one device along them.\n";
   }
   text += "\n" + predictions_table(rows);
   for (const StepPrediction& row : rows) {

@@ -83,7 +83,8 @@ std::vector<MemoryPart> process_memory(std::vector<MemoryPart> kept, const MeshC
 }
 
 std::int64_t shards_with_parts(const MeshConfig& mesh, bool shares_weights) {
-  if (mesh.processes == 1 || mesh.extent("data") == 1 || !shares_weights) return 0;
+  const bool is_shared = mesh.extent("data") > 1 || mesh.extent(MeshLayout::kStageAxis) > 1;
+  if (mesh.processes == 1 || !is_shared || !shares_weights) return 0;
   return MeshLayout(mesh).shards_of(0, mesh.processes).count;
 }
 

@@ -34,9 +34,9 @@ struct ProcessTraining {
 std::vector<MemoryPart> process_memory(std::vector<MemoryPart> kept, const MeshConfig& mesh,
                                        const ProcessTraining& training);
 
-// The devices along mdl alone, which compute blocks of the layers, and the processes that share
-// them: a step of it has the memory of that of one shard. The processes must be able to share the
-// mesh.
+// The devices along mdl and stage alone, which compute blocks of the layers and some of them, and
+// the processes that share them: a step of it has the memory of that of one shard. The processes
+// must be able to share the mesh.
 MeshConfig mesh_of_layers(const MeshConfig& whole);
 
 // The number of shards of a process that has parts of the weights; 0: processes have whole weights.

@@ -61,29 +61,24 @@ class Exchanges {
   }
   // As MeshShards::sum_to_part.
   void sum_part(std::string_view name, std::int64_t floats) {
-    if (sharing_shards_ == 1) return;
-    std::map<Work, std::int64_t> of_all;  // with the same blocks and stages
+    std::vector<Part> parts;
     for (std::int64_t rank = 0; rank < all_; ++rank) {
-      of_all[work_of(rank)] += part_of(floats, rank).size();
+      parts.push_back({work_of(rank), part_of(floats, rank)});
     }
-    std::int64_t most = 0;
-    for (std::int64_t rank = 0; rank < all_; ++rank) {
-      most = std::max(most, of_all[work_of(rank)] - part_of(floats, rank).size());
-    }
-    const std::int64_t segment = MeshShards::segment(sharing_shards_);
-    const std::int64_t calls = (part_of(floats, 0).size() + segment - 1) / segment;
-    add(name, calls, sharing_shards_ - 1, 0);
-    add_bytes(name, bytes_of(most));
+    sum_to(name, parts);
+  }
+  // The same of what the processes of the first stage share.
+  void sum_stage_part(std::string_view name, std::int64_t floats) {
+    sum_to(name, parts_of_stage(floats));
   }
   // As MeshShards::gather_parts.
   void gather_parts(std::string_view name, std::int64_t floats) {
-    const std::int64_t length = shards_.piece(floats, 0).size() * own_pieces_;
-    const std::int64_t own = part_of(floats, 0).size();  // the longest
-    for (std::int64_t begin = 0; begin < length; begin += MeshShards::segment(all_)) {
-      const std::int64_t count = std::min(length - begin, MeshShards::segment(all_));
-      gather(name, bytes_of(all_ > 2 ? count : std::clamp<std::int64_t>(own - begin, 0, count)),
-             all_);
-    }
+    gather_from(name, shards_.piece(floats, 0).size() * own_pieces_, part_of(floats, 0), all_);
+  }
+  void gather_stage_parts(std::string_view name, std::int64_t floats) {
+    const std::vector<Part> parts = parts_of_stage(floats);
+    const std::int64_t own = parts.front().size;  // the longest
+    gather_from(name, own, own, std::ssize(parts));
   }
   void send(std::string_view name, std::uint64_t bytes, std::int64_t to, std::int64_t times) {
     add(name, times, to, bytes * static_cast<std::uint64_t>(to));
@@ -102,9 +97,49 @@ class Exchanges {
   static std::int64_t sharing(const MeshConfig& mesh, std::string_view axis) {
     return mesh.extent(axis) / MeshLayout(mesh).coordinates_of(0, mesh.processes, axis).count;
   }
-  MeshShards::Range part_of(std::int64_t floats, std::int64_t rank) const {
-    return {shards_.piece(floats, rank * own_pieces_).begin,
-            shards_.piece(floats, (rank + 1) * own_pieces_ - 1).end};
+  // Of a rank.
+  struct Part {
+    Work work;
+    std::int64_t size = 0;
+  };
+  std::int64_t part_of(std::int64_t floats, std::int64_t rank) const {
+    return shards_.piece(floats, (rank + 1) * own_pieces_ - 1).end -
+           shards_.piece(floats, rank * own_pieces_).begin;
+  }
+  // Of the processes of the first stage.
+  std::vector<Part> parts_of_stage(std::int64_t floats) const {
+    std::vector<Part> parts;
+    for (std::int64_t rank = 0; rank < all_; ++rank) {
+      const Work work = work_of(rank);
+      if (work.second != 0) continue;
+      Part& part = parts.emplace_back(Part{work, 0});
+      for (std::int64_t i = rank * own_pieces_; i < (rank + 1) * own_pieces_; ++i) {
+        part.size += shards_.piece_of_stage(floats, i, 0).size();
+      }
+    }
+    return parts;
+  }
+  void sum_to(std::string_view name, const std::vector<Part>& parts) {
+    if (sharing_shards_ == 1) return;
+    std::map<Work, std::int64_t> of_all;  // with the same blocks and stages
+    for (const Part& part : parts) of_all[part.work] += part.size;
+    std::int64_t most = 0;
+    for (const Part& part : parts) most = std::max(most, of_all[part.work] - part.size);
+    const std::int64_t segment = MeshShards::segment(sharing_shards_);
+    const std::int64_t calls = (parts.front().size + segment - 1) / segment;
+    add(name, calls, sharing_shards_ - 1, 0);
+    add_bytes(name, bytes_of(most));
+  }
+  // Parts of so many floats, of which this process has its own.
+  void gather_from(std::string_view name, std::int64_t length, std::int64_t own,
+                   std::int64_t processes) {
+    const std::int64_t segment = MeshShards::segment(processes);
+    for (std::int64_t begin = 0; begin < length; begin += segment) {
+      const std::int64_t count = std::min(length - begin, segment);
+      gather(name,
+             bytes_of(processes > 2 ? count : std::clamp<std::int64_t>(own - begin, 0, count)),
+             processes);
+    }
   }
   Exchange& named(std::string_view name) {
     const auto found = std::ranges::find(exchanges_, name, &Exchange::name);
@@ -143,6 +178,14 @@ void add_blocks(Exchanges& exchanges, const std::vector<AxisExchange>& of_shard,
       case AxisExchange::Kind::sum_to_part:  // once for all shards of the process
         for (std::int64_t i = 0; i < one.calls; ++i) exchanges.sum_part("gradients", floats);
         break;
+      case AxisExchange::Kind::sum_to_stage_part:
+        for (std::int64_t i = 0; i < one.calls; ++i) exchanges.sum_stage_part("gradients", floats);
+        break;
+      case AxisExchange::Kind::gather_stage_parts:
+        for (std::int64_t i = 0; i < (units_remain ? one.calls : times); ++i) {
+          exchanges.gather_stage_parts("weights", floats);
+        }
+        break;
       case AxisExchange::Kind::send:
         exchanges.send("stages", one.bytes, 1, times);
         break;
@@ -178,7 +221,7 @@ void add_numbers(Exchanges& exchanges, const ExchangedTensors& tensors) {
     exchanges.gather(kName, units * of_pieces, exchanges.all());
   }
   if (tensors.units > 0) {  // which weights were read
-    exchanges.gather(kName, sizeof(std::uint64_t), exchanges.all());
+    exchanges.gather(kName, 3 * sizeof(std::uint64_t), exchanges.all());
   }
   exchanges.sum(kName, 1, group);             // the step's loss
   exchanges.gather(kName, of_shards, group);  // and the weights again
@@ -189,13 +232,13 @@ void add_numbers(Exchanges& exchanges, const ExchangedTensors& tensors) {
 
 }  // namespace
 
+std::int64_t processes_of_blocks(const MeshConfig& mesh) {
+  return Exchanges(mesh).sharing_blocks();
+}
+
 std::int64_t processes_of_shard(const MeshConfig& mesh) {
-  const MeshLayout layout(mesh);
-  std::int64_t processes = 1;
-  for (const std::string_view axis : {MeshLayout::kBlockAxis, MeshLayout::kStageAxis}) {
-    processes *= mesh.extent(axis) / layout.coordinates_of(0, mesh.processes, axis).count;
-  }
-  return processes;
+  const Exchanges exchanges(mesh);
+  return exchanges.sharing_blocks() * exchanges.sharing_stages();
 }
 
 std::int64_t gather_messages(std::uint64_t bytes, std::int64_t processes) {

@@ -57,7 +57,9 @@ struct ExchangedTensors {
 inline constexpr std::uint64_t kStepRecordBytes = 24;
 
 // Processes that share the blocks of a shard's layers along mdl; 1: each has all blocks of its
-// shards.
+// stages.
+std::int64_t processes_of_blocks(const MeshConfig& mesh);
+// Those that share its blocks and stages.
 std::int64_t processes_of_shard(const MeshConfig& mesh);
 
 // Empty for one process. The mesh must be one that runs train (check_mesh).

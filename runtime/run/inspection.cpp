@@ -263,6 +263,7 @@ void Inspector::train() {
     if (trainer_->stage() != result_.stage) break;  // the data has fewer steps
     result_.flops = since(before, *result_.device);
     result_.exchanged.blocks = take_axis_exchanges(*result_.device);
+    result_.pipeline = take_pipeline(*result_.device);
     note_gradients(trainer_->parameters(), result_.weights);
     if (step == 1) result_.layers = trace_->layers();
   }
@@ -335,29 +336,34 @@ std::string names_of(const std::vector<std::string>& paths) {
 }
 
 // Memory, FLOPs and exchanges of each process of a run. Layers are shown whole, but the step of a
-// process has its blocks, and its parts of weights and gradients.
-void add_processes(Inspection& seen, const ResolvedConfig& config, const TrainerConfig& fields) {
+// process has its blocks and stages, and its parts of weights and gradients.
+void add_processes(Inspection& seen, const ResolvedConfig& config, const TrainerConfig& fields,
+                   const InspectOptions& options) {
   const std::int64_t shards = shards_with_parts(seen.mesh, seen.weight_share.has_value());
+  std::uint64_t step_bytes = seen.memory.arena_bytes;
+  seen.process_flops = seen.flops;
+  if (seen.mesh.extent("mdl") > 1 || seen.mesh.extent("stage") > 1 || shards > 0) {
+    MeshConfig layers = mesh_of_layers(seen.mesh);
+    if (options.all_stages) layers.processes = 1;
+    Inspection process =
+        Inspector(config, fields, seen.stage, seen.abstract, {}, std::move(layers), shards)
+            .inspect();
+    step_bytes = process.memory.arena_bytes;
+    seen.process_flops = process.flops;
+    seen.pipeline = process.pipeline;
+    seen.exchanged.blocks = std::move(process.exchanged.blocks);
+    seen.weight_share = process.weight_share;
+    if (const auto& share = seen.weight_share) {
+      seen.exchanged.units = share->units;
+      seen.exchanged.units_remain = share->whole == share->all;
+    }
+  }
   seen.process_memory =
       process_memory(seen.memory_parts, seen.mesh,
                      {.gradient_accumulation = fields.gradient_accumulation,
                       .shares_updates = seen.shares_updates,
                       .weights = seen.weight_share,
                       .has_gradients_in_parts = has_gradients_in_parts(fields, shards)});
-  std::uint64_t step_bytes = seen.memory.arena_bytes;
-  seen.process_flops = seen.flops;
-  if (seen.mesh.extent("mdl") > 1 || seen.mesh.extent("stage") > 1 || shards > 0) {
-    Inspection process =
-        Inspector(config, fields, seen.stage, seen.abstract, {}, mesh_of_layers(seen.mesh), shards)
-            .inspect();
-    step_bytes = process.memory.arena_bytes;
-    seen.process_flops = process.flops;
-    seen.exchanged.blocks = std::move(process.exchanged.blocks);
-    if (const auto& share = seen.weight_share) {
-      seen.exchanged.units = share->units;
-      seen.exchanged.units_remain = share->whole == share->all;
-    }
-  }
   seen.process_memory.push_back({.name = "step", .bytes = step_bytes, .device_bytes = 0});
   seen.exchanges = step_exchanges(seen.mesh, seen.exchanged);
 }
@@ -373,7 +379,9 @@ std::vector<Inspection> inspect(const ResolvedConfig& config, const InspectOptio
   do {
     stages.push_back(Inspector(config, fields, stages.size(), abstract, options.metrics).inspect());
     Inspection& seen = stages.back();
-    if (!seen.memory_parts.empty() && is_trained_mesh(config)) add_processes(seen, config, fields);
+    if (!seen.memory_parts.empty() && is_trained_mesh(config)) {
+      add_processes(seen, config, fields, options);
+    }
   } while (stages.size() < stages.front().stages);
   return stages;
 }

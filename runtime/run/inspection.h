@@ -21,6 +21,7 @@
 #include "run/metric_uses.h"
 #include "trivet/extensions/expected_initial_loss.h"
 #include "trivet/layer/layer_trace.h"
+#include "trivet/layer/pipeline.h"
 #include "trivet/layer/weight_share.h"
 #include "trivet/tensor/device.h"
 #include "trivet/tensor/shape.h"
@@ -66,8 +67,10 @@ struct Inspection {
   std::optional<WeightShare> weight_share;
   // Of each process, with its step; empty on a mesh that no run trains.
   std::vector<MemoryPart> process_memory;
-  // FLOPs of a process in the step of one of its shards: those of its blocks.
+  // FLOPs of a process in the step of one of its shards: those of its blocks and stages.
   FlopCount process_flops;
+  // That of a mesh with devices along stage.
+  std::optional<PipelineUse> pipeline;
   // What each of several processes sends to others in a step; empty on a mesh that no run trains.
   ExchangedTensors exchanged;
   std::vector<Exchange> exchanges;
@@ -87,7 +90,8 @@ TokenFigures token_figures(const Inspection& inspection);
 // Also uses a meta device if the mesh has devices that this machine lacks.
 struct InspectOptions {
   bool abstract = false;
-  MetricUses metrics{};  // metrics whose names are checked; not on a meta device
+  bool all_stages = false;  // of a pipeline: not only those of the first process
+  MetricUses metrics{};     // metrics whose names are checked; not on a meta device
 };
 
 // Inspects each stage in order; at least one. Writes nothing and uses no run directory. Throws the

@@ -39,6 +39,11 @@ Mesh mesh_of(const TrainerContext& context) {
                                  : Mesh(context.mesh, context.processes);
 }
 
+MeshShards shards_of(const TrainerContext& context) {
+  return is_meta(context.device) ? MeshShards::of_first_process(context.mesh)
+                                 : MeshShards(context.mesh, context.processes);
+}
+
 }  // namespace
 
 DefaultTrainer::DefaultTrainer(Config config, TrainerContext& context)
@@ -53,7 +58,7 @@ DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContex
       observer_(context.observer),
       key_(context.key),
       mesh_(mesh_of(context)),
-      mesh_shards_(context.mesh, context.processes),
+      mesh_shards_(shards_of(context)),
       batch_of_(batch_of(parts_.train_input)),
       store_(context.device, context.key) {
   if (context.train) check_learner(config_, parts_.train_input);
@@ -120,11 +125,12 @@ void DefaultTrainer::build_training() {
 // And the store: where updates are those of elements, the processes have parts of the weights.
 void DefaultTrainer::build_learner(std::int64_t process_shards) {
   LearnerParts learner = learner_parts(config_, task_);
+  const bool has_stages = mesh_.axis(MeshLayout::kStageAxis).is_split();
   shares_weights_ = Learner::has_element_updates(learner.rules, learner.options) &&
                     learner.options.variational_noise.scale <= 0 &&
                     MeshShards::is_cut(store_.trainable_count()) &&
-                    !mesh_.axis(MeshLayout::kStageAxis).is_split();
-  if (shares_weights_ && (mesh_.axis("data").extent() > 1 || process_shards > 0)) {
+                    !(has_stages && needs_all_gradients(config_));
+  if (shares_weights_ && (mesh_.axis("data").is_split() || has_stages || process_shards > 0)) {
     const std::int64_t shards = std::max(mesh_shards_.count(), process_shards);
     store_.build_in_parts(mesh_shards_, has_gradients_in_parts(config_, shards)
                                             ? ParameterStore::Gradients::in_parts
@@ -142,15 +148,19 @@ void DefaultTrainer::build_learner(std::int64_t process_shards) {
 }
 
 void DefaultTrainer::note_weights_over_data() {
-  const std::int64_t devices = mesh_.axis("data").extent();
-  if (devices == 1 || mesh_shards_.all() == nullptr) return;
+  if (mesh_shards_.all() == nullptr) return;
   const bool is_small = !MeshShards::is_cut(store_.trainable_count());
-  const bool has_stages = mesh_.axis(MeshLayout::kStageAxis).is_split();
-  observer_.note(fmt::format(
-      "the mesh has {} devices along data, and each process has all weights: {}", devices,
-      is_small     ? "they are few"
-      : has_stages ? "the mesh has stages"
-                   : "their updates or their noise are per variable"));
+  for (const std::string_view axis : {MeshLayout::kStageAxis, std::string_view("data")}) {
+    const MeshAxis& devices = mesh_.axis(axis);
+    if (!devices.is_split()) continue;
+    const bool needs_all = axis == MeshLayout::kStageAxis && needs_all_gradients(config_);
+    return observer_.note(
+        fmt::format("the mesh has {} devices along {}, and each process has all weights: {}",
+                    devices.extent(), axis,
+                    is_small    ? "they are few"
+                    : needs_all ? "their gradients are read in each process"
+                                : "their updates or their noise are per variable"));
+  }
 }
 
 bool DefaultTrainer::shares_updates() const {
@@ -404,8 +414,9 @@ NamedTensors DefaultTrainer::model_tensors() const {
 }
 
 // Of weights in parts copies on the host. All processes make this call.
-NamedTensors DefaultTrainer::whole_tensors(Learner::Gets gets) const {
+NamedTensors DefaultTrainer::whole_tensors(Learner::Gets gets) {
   if (!store_.is_in_parts() || is_meta(device_)) return model_tensors();
+  const ParameterStore::ReadAlike alike(store_);
   NamedTensors tensors;
   for (const auto& [path, value] : model_tensors()) {
     value.view();

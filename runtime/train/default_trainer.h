@@ -111,7 +111,7 @@ class DefaultTrainer final : public Trainer {
   void restore_evaluations(const CheckpointReader& reader);
   FpropContext step_context() const;
   NamedTensors model_tensors() const;
-  NamedTensors whole_tensors(Learner::Gets gets) const;
+  NamedTensors whole_tensors(Learner::Gets gets);
 
   const Config config_;
   const TrainingParts parts_;

@@ -41,8 +41,11 @@ void check_learner(const TrainerConfig& trainer, const ConfigOf<Input>& train_in
 }
 
 bool has_gradients_in_parts(const TrainerConfig& config, std::int64_t own_shards) {
-  return own_shards == 1 && config.gradient_accumulation == 1 && !config.gradient_clip.each_part &&
-         !config.summary_histograms;
+  return own_shards == 1 && config.gradient_accumulation == 1 && !needs_all_gradients(config);
+}
+
+bool needs_all_gradients(const TrainerConfig& config) {
+  return config.gradient_clip.each_part || config.summary_histograms;
 }
 
 LearnerParts learner_parts(const TrainerConfig& config, Task& task) {

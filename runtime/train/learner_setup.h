@@ -18,6 +18,9 @@ void check_learner(const TrainerConfig& trainer, const ConfigOf<Input>& train_in
 // parts of the gradients, too: it has one pass in an update, and nothing reads gradients after it.
 bool has_gradients_in_parts(const TrainerConfig& config, std::int64_t own_shards);
 
+// Whether each process reads the gradients of all variables of a pass.
+bool needs_all_gradients(const TrainerConfig& config);
+
 struct LearnerParts {
   std::vector<LearnerRule> rules;
   LearnerOptions options;

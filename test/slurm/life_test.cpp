@@ -189,7 +189,7 @@ TEST_CASE("slurm: a search continues when the controller is back", "[slow]") {
       return fs::exists(log) && read_file(log).find("the search continues") != std::string::npos;
     }));
   }
-  const bool have_all_completed = comes_true([&] { return at.count("completed") == 8; }, 120);
+  const bool have_all_completed = comes_true([&] { return at.count("completed") == 8; }, 300);
   INFO(at.trivet("status 1").output);
   INFO(cluster().command("squeue --array; sinfo").output);
   INFO(read_file(at.root / "1/supervisor.log"));

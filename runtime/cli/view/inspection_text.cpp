@@ -126,6 +126,12 @@ void add_stage(Value& table, const Inspection& seen) {
     for (const MemoryPart& part : seen.process_memory) row.set(part.name, part.bytes);
   }
   if (!seen.exchanges.empty()) table.set("process_sends", exchange_row(seen.exchanges));
+  if (const auto& use = seen.pipeline) {
+    table.set("pipeline", Value::table({{"stages", use->stages},
+                                        {"num_microbatches", use->shape.num_microbatches},
+                                        {"circular_repeat", use->shape.circular_repeat},
+                                        {"idle_share", use->shape.idle_share(use->stages)}}));
+  }
   table.set("layers", layer_rows(seen));
   table.set("weights", weight_rows(seen));
 }
@@ -246,6 +252,16 @@ std::string exchanges_text(const Inspection& seen) {
                      seen.mesh.processes, parts);
 }
 
+std::string pipeline_text(const PipelineUse& use) {
+  const PipelineShape& shape = use.shape;
+  return fmt::format("{} of {} micro-batches{}; each waits for {:.1f} % of a pass", use.stages,
+                     shape.num_microbatches,
+                     shape.circular_repeat > 1
+                         ? fmt::format(", {} times around", shape.circular_repeat)
+                         : std::string(),
+                     100 * shape.idle_share(use.stages));
+}
+
 std::string memory_text(const Inspection& seen) {
   const MemoryReport& memory = seen.memory;
   return fmt::format("{} for weights, gradients and optimizer, {} for a step; peak {}",
@@ -269,6 +285,7 @@ std::vector<NamedText> work_lines(const Inspection& seen) {
   if (!seen.abstract) return lines;
   lines.push_back({"mesh", mesh_text(seen)});
   lines.push_back({"batch", global_text(seen, figures)});
+  if (seen.pipeline) lines.push_back({"stages", pipeline_text(*seen.pipeline)});
   if (!seen.exchanges.empty()) lines.push_back({"sends", exchanges_text(seen)});
   return lines;
 }

@@ -11,14 +11,18 @@ constexpr std::int64_t kLeastUnit = std::int64_t{1} << 18;
 
 }  // namespace
 
-BlockUnits::BlockUnits(std::span<const std::int64_t> ends) {
+BlockUnits::BlockUnits(std::span<const Variable> variables) {
   std::int64_t begin = 0;
-  for (const std::int64_t end : ends) {
-    if (end - begin < kLeastUnit) continue;
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    const auto& [end, stage] = variables[i];
+    const bool is_last = i + 1 == variables.size() || variables[i + 1].stage != stage;
+    if (end - begin < kLeastUnit && !is_last) continue;
     ends_.push_back(begin = end);
+    stages_.push_back(stage);
   }
-  const std::int64_t size = ends.empty() ? 0 : ends.back();
-  if (ends_.empty() || ends_.back() < size) ends_.push_back(size);
+  if (!ends_.empty()) return;
+  ends_.push_back(0);
+  stages_.push_back(Parameter::kEveryStage);
 }
 
 std::size_t BlockUnits::unit_at(std::int64_t element) const {
@@ -28,13 +32,24 @@ std::size_t BlockUnits::unit_at(std::int64_t element) const {
 
 UnitParts::Range UnitParts::of_device(std::size_t unit, std::int64_t device) const {
   const Range whole = units_[unit];
-  const Range piece = shards_.piece(whole.size(), device);
+  const Range piece = units_.is_of_stage(unit)
+                          ? shards_.piece_of_stage(whole.size(), device, units_.stage(unit))
+                          : shards_.piece(whole.size(), device);
   return {whole.begin + piece.begin, whole.begin + piece.end};
 }
 
 UnitParts::Range UnitParts::of_rank(std::size_t unit, std::int64_t rank) const {
-  const std::int64_t devices = shards_.piece_count();
-  return {of_device(unit, rank * devices).begin, of_device(unit, (rank + 1) * devices - 1).end};
+  const std::int64_t first = rank * shards_.piece_count();
+  Range part;
+  for (std::int64_t device = first; device < first + shards_.piece_count(); ++device) {
+    const Range piece = of_device(unit, device);
+    if (part.size() == 0) {
+      part = piece;
+    } else if (piece.size() > 0) {
+      part.end = piece.end;
+    }
+  }
+  return part;
 }
 
 std::vector<UnitParts::Range> UnitParts::in_unit(std::size_t unit) const {

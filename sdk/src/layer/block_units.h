@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "trivet/layer/parameter_store.h"
 #include "trivet/tensor/mesh_shards.h"
 
 namespace trivet::detail {
@@ -22,24 +23,32 @@ class BlockUnits {
   using Range = MeshShards::Range;
 
   // The block as one unit.
-  explicit BlockUnits(std::int64_t size) : ends_{size} {}
-  // Units of at least a MiB of floats, where there are so many. `ends` are those of the variables.
-  explicit BlockUnits(std::span<const std::int64_t> ends);
+  explicit BlockUnits(std::int64_t size) : ends_{size}, stages_{Parameter::kEveryStage} {}
+  // Units of at least a MiB of floats, where there are so many.
+  struct Variable {
+    std::int64_t end = 0;
+    std::int64_t stage = Parameter::kEveryStage;
+  };
+  explicit BlockUnits(std::span<const Variable> variables);
 
   std::size_t count() const { return ends_.size(); }
   std::int64_t size() const { return ends_.back(); }
   Range operator[](std::size_t unit) const { return {begin_of(unit), ends_[unit]}; }
   // The unit that has an element of the block.
   std::size_t unit_at(std::int64_t element) const;
+  // That of its variables (Parameter::stage).
+  std::int64_t stage(std::size_t unit) const { return stages_[unit]; }
+  bool is_of_stage(std::size_t unit) const { return stage(unit) != Parameter::kEveryStage; }
 
  private:
   std::int64_t begin_of(std::size_t unit) const { return unit == 0 ? 0 : ends_[unit - 1]; }
 
   std::vector<std::int64_t> ends_;
+  std::vector<std::int64_t> stages_;
 };
 
-// Equal pieces (MeshShards::piece). Those of a device in a unit are one range, and so are those of
-// a process, whose devices are neighbors.
+// Equal pieces for all devices (MeshShards::piece), or for those of the unit's stage. Those of a
+// device in a unit are one range, and so are those of a process, whose devices are neighbors.
 class UnitParts {
  public:
   using Range = BlockUnits::Range;
@@ -51,6 +60,10 @@ class UnitParts {
   Range of_device(std::size_t unit, std::int64_t device) const;
   Range of_rank(std::size_t unit, std::int64_t rank) const;
   Range own(std::size_t unit) const { return of_rank(unit, shards_.own_rank()); }
+  // Whether this process computes with the unit: it is of one of its stages, or of all.
+  bool is_used(std::size_t unit) const {
+    return !units_.is_of_stage(unit) || shards_.has_stage(units_.stage(unit));
+  }
   // Of each rank, as elements of the unit: what MeshShards exchanges.
   std::vector<Range> in_unit(std::size_t unit) const;
 

@@ -74,7 +74,9 @@ class GradientParts::Unit final : public SlotGroup {
     apply_scalar(TV_ADD, memory_, Tensor::scalar(all_.device_, 0));
     const OwnParts::Overlap& part = all_.parts_.part(index_);
     Tensor own = part_of(all_.own_, part.position, part.end());
-    count_exchange(AxisExchange::Kind::sum_to_part, memory_);
+    count_exchange(all_.parts_.units().is_of_stage(index_) ? AxisExchange::Kind::sum_to_stage_part
+                                                           : AxisExchange::Kind::sum_to_part,
+                   memory_);
     all_.shards_.sum_to_part(memory_, all_.parts_.all().in_unit(index_), own);
     for (const Variable& variable : variables_) variable.slot->gradient = {};
     memory_ = {};
@@ -103,6 +105,7 @@ GradientParts::GradientParts(Device& device, const MeshShards& shards, const Own
     : device_(device), shards_(shards), parts_(parts), own_(Tensor::zeros(device, {parts.size()})) {
   for (std::size_t i = 0; i < parts_.units().count(); ++i) {
     units_.push_back(std::make_unique<Unit>(*this, i));
+    if (parts_.all().is_used(i)) order_.push_back(static_cast<std::uint32_t>(i));
   }
   for (Variable& variable : variables) {
     units_[parts_.units().unit_at(variable.offset)]->add(std::move(variable));
@@ -127,17 +130,17 @@ void GradientParts::begin(float factor, const std::vector<SlotGroup*>& groups) {
     (*found)->expect();
     expected.push_back(static_cast<std::uint32_t>((*found)->index()));
   }
-  if (order_.empty()) agree_on_order(std::move(expected));
+  if (!std::exchange(is_agreed_, true)) agree_on_order(std::move(expected));
 }
 
 void GradientParts::agree_on_order(std::vector<std::uint32_t> expected) {
   std::ranges::reverse(expected);
-  for (std::uint32_t i = 0; i < units_.size(); ++i) {
-    if (std::ranges::find(expected, i) == expected.end()) expected.push_back(i);
+  for (const std::uint32_t unit : order_) {
+    if (std::ranges::find(expected, unit) == expected.end()) expected.push_back(unit);
   }
   order_ = std::move(expected);
-  if (ProcessGroup* const all = shards_.all()) {
-    all->broadcast(std::as_writable_bytes(std::span(order_)), 0);
+  if (ProcessGroup* const group = shards_.same_stages()) {
+    group->broadcast(std::as_writable_bytes(std::span(order_)), 0);
   }
 }
 
@@ -146,16 +149,15 @@ void GradientParts::finish(float factor) {
     throw Error("the weight of a pass was " + std::to_string(*factor_) +
                 " before its gradients, and is " + std::to_string(factor) + " after them");
   }
-  for (; summed_ < units_.size(); ++summed_) next().sum(factor);
+  for (; summed_ < order_.size(); ++summed_) next().sum(factor);
 }
 
 void GradientParts::sum_complete(float factor) {
-  for (; summed_ < units_.size() && next().is_complete(); ++summed_) next().sum(factor);
+  for (; summed_ < order_.size() && next().is_complete(); ++summed_) next().sum(factor);
 }
 
-// In the order of the block as long as no other is known.
 GradientParts::Unit& GradientParts::next() const {
-  return *units_[order_.empty() ? summed_ : order_[summed_]];
+  return *units_[order_[summed_]];
 }
 
 }  // namespace trivet::detail

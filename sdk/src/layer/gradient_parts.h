@@ -49,8 +49,8 @@ class GradientParts {
  private:
   class Unit;
   void sum_complete(float factor);
-  // That in which rank 0 expects its first gradients: all processes sum in the same order,
-  // whichever of them has a gradient.
+  // That in which the first process of the stage expects its first gradients: its processes sum in
+  // the same order, whichever of them has a gradient.
   void agree_on_order(std::vector<std::uint32_t> expected);
   Unit& next() const;
 
@@ -60,7 +60,8 @@ class GradientParts {
   Tensor own_;
   std::vector<std::unique_ptr<Unit>> units_;
   std::optional<float> factor_;
-  std::vector<std::uint32_t> order_;  // of the units
+  std::vector<std::uint32_t> order_;  // of the units that this process computes with
+  bool is_agreed_ = false;            // else they are in the order of the block
   std::size_t summed_ = 0;            // the first so many of them
 };
 

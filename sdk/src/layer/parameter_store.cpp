@@ -99,15 +99,15 @@ void ParameterStore::build(const MeshShards* shards, Gradients gradients) {
   if (built_) throw Error("the model was built already");
   std::int64_t& trainable = trainable_size_;
   std::int64_t states = 0;
-  std::vector<std::int64_t> ends;
+  std::vector<detail::BlockUnits::Variable> variables;
   for (const auto& parameter : parameters_) {
     std::int64_t& end = parameter->trainable_ ? trainable : states;
     parameter->offset_ = end;
     end += detail::padded(parameter->shape_.size());
-    if (parameter->trainable_) ends.push_back(end);
+    if (parameter->trainable_) variables.push_back({end, parameter->stage_});
   }
   NoGrad no_grad;
-  units_ = shards != nullptr ? std::make_unique<detail::BlockUnits>(ends)
+  units_ = shards != nullptr ? std::make_unique<detail::BlockUnits>(variables)
                              : std::make_unique<detail::BlockUnits>(trainable);
   if (shards != nullptr && (shards->all() != nullptr || is_meta(device_))) {
     parts_ = std::make_unique<detail::WeightParts>(
@@ -122,6 +122,7 @@ void ParameterStore::build(const MeshShards* shards, Gradients gradients) {
   }
   states_ = Tensor::zeros(device_, {states});
   built_ = true;
+  is_for_parts_ = shards != nullptr;
   for (const auto& parameter : parameters_) place(*parameter);
 }
 
@@ -149,10 +150,17 @@ Tensor ParameterStore::memory_of(const Parameter& parameter) const {
   return part_of(parts_->whole(unit), position, parameter.shape_);
 }
 
+// Elsewhere the value need not be drawn.
+bool ParameterStore::has_some_of(const Parameter& parameter) const {
+  if (!parameter.trainable_ || parts_ == nullptr) return true;
+  const std::int64_t end = parameter.offset_ + parameter.shape_.size();
+  return parts_->parts().overlap({parameter.offset_, end}).range.size() > 0;
+}
+
 void ParameterStore::place(Parameter& parameter) {
   Tensor value = memory_of(parameter);
   parameter.is_in_parts_ = parameter.trainable_ && parts_ != nullptr;
-  if (!is_meta(device_)) {
+  if (!is_meta(device_) && has_some_of(parameter)) {
     std::vector<float> start(static_cast<std::size_t>(parameter.shape_.size()));
     initialize(parameter.init_, key_.fold("params").fold(parameter.path_), parameter.shape_,
                parameter.fan_in_, parameter.fan_out_, start);
@@ -223,12 +231,17 @@ void ParameterStore::share_stages(Tensor& gradients) {
     if (root == own) detail::count_exchange(AxisExchange::Kind::broadcast, range);
     if (processes != nullptr) processes->broadcast(range, static_cast<int>(root));
   }
-  if (processes == nullptr) return;
+  share_has_gradient();
+}
+
+void ParameterStore::share_has_gradient() {
+  if (!stages_.is_shared() || stages_.processes() == nullptr) return;
+  const std::size_t count = parameters_.size();
   std::vector<std::uint8_t> flags(count),
       all(count * static_cast<std::size_t>(stages_.extent() / stages_.count()));
   for (std::size_t i = 0; i < count; ++i) flags[i] = parameters_[i]->has_gradient_ ? 1 : 0;
-  processes->group().all_gather(std::as_bytes(std::span(flags)),
-                                std::as_writable_bytes(std::span(all)));
+  stages_.processes()->group().all_gather(std::as_bytes(std::span(flags)),
+                                          std::as_writable_bytes(std::span(all)));
   for (std::size_t i = 0; i < count; ++i) {
     Parameter& parameter = *parameters_[i];
     if (parameter.stage_ == Parameter::kEveryStage) continue;
@@ -260,6 +273,14 @@ ParameterStore::Whole::Whole(ParameterStore& store) : parts_(store.parts()) {
 
 ParameterStore::Whole::~Whole() {
   if (parts_ != nullptr) parts_->release();
+}
+
+ParameterStore::ReadAlike::ReadAlike(ParameterStore& store) : parts_(store.parts()) {
+  if (parts_ != nullptr) parts_->begin_alike();
+}
+
+ParameterStore::ReadAlike::~ReadAlike() {
+  if (parts_ != nullptr) parts_->end_alike();
 }
 
 std::int64_t ParameterStore::offset_of(const Parameter& parameter) const {

@@ -13,6 +13,7 @@
 #include "layer/anchor.h"
 #include "ops/op_support.h"
 #include "tensor/axis_processes.h"
+#include "tensor/device_impl.h"
 #include "tensor/packing.h"
 #include "trivet/tensor/meta_device.h"
 
@@ -158,6 +159,7 @@ Tensor pipeline(const Tensor& x, const MeshAxis& stages, const PipelineShape& sh
                 const PipelinePart& part) {
   detail::expect_defined("pipeline", "x", x);
   check(x, stages, shape);
+  x.device().impl().pipeline = {stages.extent(), shape.num_microbatches, shape.circular_repeat};
   const std::int64_t last_stage = stages.extent() - 1, first = stages.first();
   const std::int64_t end = first + stages.count();
   const auto microbatches = static_cast<std::size_t>(shape.num_microbatches);
@@ -188,6 +190,12 @@ Tensor pipeline(const Tensor& x, const MeshAxis& stages, const PipelineShape& sh
   }
   const Tensor whole = end > last_stage ? ops::concat(batches, 0) : Tensor();
   return link ? link->leave(whole) : whole;
+}
+
+std::optional<PipelineUse> take_pipeline(Device& device) {
+  const auto [stages, microbatches, repeat] = std::exchange(device.impl().pipeline, {});
+  if (stages == 0) return std::nullopt;
+  return PipelineUse{stages, {.num_microbatches = microbatches, .circular_repeat = repeat}};
 }
 
 }  // namespace trivet

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <string>
 #include <utility>
 
 #include "layer/block_layout.h"
@@ -55,9 +56,12 @@ WeightParts::WeightParts(Device& device, const MeshShards& shards,
     : device_(device),
       shards_(shards),
       parts_(std::move(parts), OwnParts::Has::own),
-      most_(most_elements(parts_.units())),
       own_(Tensor::zeros(device, {parts_.size()})) {
   const BlockUnits& units = parts_.units();
+  of_all_.most = most_elements(units, [&](std::size_t i) { return !units.is_of_stage(i); });
+  of_stages_.most = most_elements(
+      units, [&](std::size_t i) { return units.is_of_stage(i) && parts_.all().is_used(i); });
+  alike_pool_.most = most_elements(units, [](std::size_t) { return true; });
   for (std::size_t i = 0; i < units.count(); ++i) {
     Unit& unit = units_.emplace_back();
     unit.source = std::make_shared<Source>(*this, i);
@@ -74,9 +78,7 @@ WeightParts::~WeightParts() {
   for (Unit& unit : units_) unit.source->end();
 }
 
-std::int64_t WeightParts::most_elements(const BlockUnits& units) {
-  std::vector<std::int64_t> sizes;
-  for (std::size_t i = 0; i < units.count(); ++i) sizes.push_back(units[i].size());
+std::int64_t WeightParts::most_of_an_op(std::vector<std::int64_t> sizes) {
   std::ranges::sort(sizes, std::greater());
   std::int64_t elements = 0;
   for (std::size_t i = 0; i < std::min(sizes.size(), kMostUnitsOfAnOp); ++i) elements += sizes[i];
@@ -84,21 +86,33 @@ std::int64_t WeightParts::most_elements(const BlockUnits& units) {
 }
 
 void WeightParts::changed() {
-  for (std::size_t i = 0; i < units_.size(); ++i) {
-    if (holds_ > 0) {
-      gather(units_[i], i);
-    } else {
-      units_[i].memory = {};
-    }
-  }
-  if (holds_ == 0) whole_ = 0;
+  if (holds_ == 0) return give_up_all();
+  for (std::size_t i = 0; i < units_.size(); ++i) gather(units_[i], i);
+}
+
+void WeightParts::give_up_all() {
+  for (Unit& unit : units_) unit.memory = {};
+  of_all_.whole = of_stages_.whole = alike_pool_.whole = 0;
+}
+
+WeightParts::Pool& WeightParts::pool_of(std::size_t unit) {
+  if (is_alike()) return alike_pool_;
+  return parts_.units().is_of_stage(unit) ? of_stages_ : of_all_;
+}
+
+bool WeightParts::has_alone(std::size_t unit) const {
+  return parts_.units().is_of_stage(unit) &&
+         parts_.part(unit).range.size() == parts_.units()[unit].size();
 }
 
 void* WeightParts::need(std::size_t unit) {
   Unit& needed = units_[unit];
   needed.read = ++reads_;
+  if (!is_alike() && has_alone(unit)) {
+    return part_of(own_, parts_.part(unit).position, parts_.part(unit).end()).view().data;
+  }
   if (!needed.memory.defined()) {
-    make_room(needed.value.size());
+    make_room(pool_of(unit), needed.value.size());
     gather(needed, unit);
   }
   return needed.memory.view().data;
@@ -106,28 +120,41 @@ void* WeightParts::need(std::size_t unit) {
 
 // Those that were read longest ago make room for others. The limit has room for all that an op
 // reads.
-void WeightParts::make_room(std::int64_t elements) {
-  while (holds_ == 0 && whole_ > 0 && whole_ + elements > most_) {
+void WeightParts::make_room(Pool& pool, std::int64_t elements) {
+  while (holds_ == 0 && pool.whole > 0 && pool.whole + elements > pool.most) {
     Unit* oldest = nullptr;
-    for (Unit& unit : units_) {
-      const bool is_older = oldest == nullptr || unit.read < oldest->read;
-      if (unit.memory.defined() && is_older) oldest = &unit;
+    for (std::size_t i = 0; i < units_.size(); ++i) {
+      Unit& unit = units_[i];
+      if (!unit.memory.defined() || &pool_of(i) != &pool) continue;
+      if (oldest == nullptr || unit.read < oldest->read) oldest = &unit;
     }
-    whole_ -= oldest->value.size();
+    pool.whole -= oldest->value.size();
     oldest->memory = {};
   }
 }
 
 void WeightParts::gather(Unit& unit, std::size_t index) {
   const ProfileSpan span("gather weights");
+  const bool is_of_stage = parts_.units().is_of_stage(index);
+  if (!is_alike() && !parts_.all().is_used(index)) {
+    throw Error("a weight of stage " + std::to_string(parts_.units().stage(index)) +
+                    " was read by a process of other stages",
+                {.hint = "a layer of a pipeline reads weights of its stage alone; "
+                         "ParameterStore::Whole has all"});
+  }
   Tensor memory = unit.memory;
   if (!memory.defined()) memory = memory_for(device_, unit.value.size());
   const OwnParts::Overlap& part = parts_.part(index);
-  count_exchange(AxisExchange::Kind::gather_parts, memory);
+  const bool among_stages = is_of_stage && !is_alike();
+  const auto among = among_stages ? MeshShards::Among::same_stages : MeshShards::Among::all;
+  count_exchange(
+      among_stages ? AxisExchange::Kind::gather_stage_parts : AxisExchange::Kind::gather_parts,
+      memory);
   shards_.gather_parts(part_of(own_, part.position, part.end()), parts_.all().in_unit(index),
-                       memory);
-  order_ = (order_ ^ (index + 1)) * 0x100000001b3;
-  if (!unit.memory.defined()) whole_ += unit.value.size();
+                       memory, among);
+  std::uint64_t& order = among_stages ? orders_.of_stages : orders_.of_all;
+  order = (order ^ (index + 1)) * 0x100000001b3;
+  if (!unit.memory.defined()) pool_of(index).whole += unit.value.size();
   unit.memory = memory;
 }
 
@@ -147,13 +174,23 @@ void WeightParts::assign(std::size_t unit, std::uint64_t offset,
   if (memory.defined()) part_of(memory, first, first + count).assign_bytes(values);
 }
 
+// Processes of other stages have read other units.
 void WeightParts::hold() {
-  ++holds_;
+  if (holds_++ > 0) return;
+  if (alike_ == 0) give_up_all();
   for (std::size_t i = 0; i < units_.size(); ++i) need(i);
 }
 
 void WeightParts::release() {
-  if (--holds_ == 0) changed();
+  if (--holds_ == 0) give_up_all();
+}
+
+void WeightParts::begin_alike() {
+  if (alike_++ == 0 && holds_ == 0) give_up_all();
+}
+
+void WeightParts::end_alike() {
+  if (--alike_ == 0 && holds_ == 0) give_up_all();
 }
 
 }  // namespace trivet::detail

@@ -5,7 +5,9 @@
 // others need it. So layers, ops and the tape know nothing of parts; what an op has saved for its
 // gradient is gathered again when the gradient reads it.
 //
-// A gather is an exchange of all processes: all read the same units in the same order.
+// A gather is an exchange of all processes: all read the same units in the same order. That of a
+// unit of one stage (Parameter::stage) is one of the processes of the stage, and others cannot read
+// it; a unit that this process has alone is read where it is.
 #pragma once
 
 #include <cstddef>
@@ -40,12 +42,27 @@ class WeightParts {
   // Between them all units are whole. They may be nested. [run-thread]
   void hold();
   void release();
+  // Between them all processes read all units, in the same order, of which not all are whole at a
+  // time. [run-thread]
+  void begin_alike();
+  void end_alike();
 
-  // Of the units gathered so far, in their order: equal on all processes. [run-thread]
-  std::uint64_t order() const { return order_; }
+  // Of the units gathered so far in steps, in their order: of those of all stages, which is equal
+  // on all processes, and of this process's stages, equal on those with the same. [run-thread]
+  struct Orders {
+    std::uint64_t of_all = 0, of_stages = 0;
+  };
+  const Orders& orders() const { return orders_; }
 
-  // The most that whole units take at once, unless they are held.
-  static std::int64_t most_elements(const BlockUnits& units);
+  // The most that whole units take at once, unless they are held, of those that `is_read` names.
+  template <class IsRead>
+  static std::int64_t most_elements(const BlockUnits& units, const IsRead& is_read) {
+    std::vector<std::int64_t> sizes;
+    for (std::size_t i = 0; i < units.count(); ++i) {
+      if (is_read(i)) sizes.push_back(units[i].size());
+    }
+    return most_of_an_op(std::move(sizes));
+  }
 
  private:
   class Source;
@@ -55,21 +72,30 @@ class WeightParts {
     Tensor memory;  // undefined: not whole now
     std::uint64_t read = 0;
   };
+  // Units of all stages and those of this process's are given up apart from each other: processes
+  // of other stages read other ones of these.
+  struct Pool {
+    std::int64_t most = 0, whole = 0;  // elements
+  };
+  static std::int64_t most_of_an_op(std::vector<std::int64_t> sizes);
   void* need(std::size_t unit);
   void assign(std::size_t unit, std::uint64_t offset, std::span<const std::byte> values);
   void gather(Unit& unit, std::size_t index);
-  void make_room(std::int64_t elements);
+  void make_room(Pool& pool, std::int64_t elements);
+  void give_up_all();
+  bool is_alike() const { return holds_ > 0 || alike_ > 0; }
+  Pool& pool_of(std::size_t unit);
+  bool has_alone(std::size_t unit) const;
 
   Device& device_;
   const MeshShards shards_;
   const OwnParts parts_;
-  const std::int64_t most_;
   Tensor own_;
   std::vector<Unit> units_;
-  std::int64_t whole_ = 0;  // elements
+  Pool of_all_, of_stages_, alike_pool_;
   std::uint64_t reads_ = 0;
-  std::uint64_t order_ = 0;
-  int holds_ = 0;
+  Orders orders_;
+  int holds_ = 0, alike_ = 0;
 };
 
 }  // namespace trivet::detail

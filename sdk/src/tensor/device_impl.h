@@ -3,6 +3,7 @@
 // small constants there.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -55,6 +56,8 @@ struct Device::Impl {
   Scratch scratch;
   const char* op = "";  // the op that is running, for the memory table
   FlopCount flops;
+  // Of the last pipeline: stages (0: there was none), micro-batches, repeats.
+  std::array<std::int64_t, 3> pipeline{};
   std::weak_ptr<ProcessGroup> sending;  // what it sends moves between the calls of kernels
   // Calls of each kind, by bytes.
   std::map<std::pair<AxisExchange::Kind, std::uint64_t>, std::int64_t> axis_exchanges;

@@ -53,39 +53,81 @@ MeshShards::MeshShards(const MeshConfig& mesh, ProcessGroup* group) {
   const MeshLayout layout(mesh);
   tree_ = own_tree_ = layout.shard_tree();
   pieces_ = piece_count_ = layout.devices();
-  if (group == nullptr || group->size() == 1) return;
-  const std::int64_t processes = group->size();
-  const MeshLayout::Run own = layout.shards_of(group->rank(), processes);
+  const bool is_alone = group == nullptr || group->size() == 1;
+  const std::int64_t processes = is_alone ? 1 : group->size();
+  const std::int64_t rank = is_alone ? 0 : group->rank();
+  take_stages(layout, rank, processes);
+  if (is_alone) return;
+  const MeshLayout::Run own = layout.shards_of(rank, processes);
   all_ = group;
   const auto buffers = std::make_shared<detail::ExchangeBuffers>();
   parts_ = std::make_shared<detail::PartGather>(*group, buffers);
   piece_count_ = layout.devices() / processes;
-  first_piece_ = group->rank() * piece_count_;
+  first_piece_ = rank * piece_count_;
+  const auto first_of = [&](std::int64_t other, std::string_view axis) {
+    return layout.coordinates_of(other, processes, axis).first;
+  };
+  // The group of the processes with the same number, and their ranks.
+  const auto part_of = [&](const auto& number, std::vector<std::int64_t>& ranks) {
+    const std::int64_t same = number(rank);
+    for (std::int64_t other = 0; other < processes; ++other) {
+      if (number(other) == same) ranks.push_back(other);
+    }
+    return std::ssize(ranks) == processes
+               ? std::shared_ptr<ProcessGroup>(std::shared_ptr<void>(), group)
+               : group->split(static_cast<int>(same));
+  };
+  const auto stage = [&](std::int64_t other) { return first_of(other, MeshLayout::kStageAxis); };
+  if (!places_.empty()) {
+    stage_group_ = part_of(stage, stage_ranks_);
+    stage_parts_ = std::make_shared<detail::PartGather>(*stage_group_, buffers);
+    if (stage_ranks_.size() == 1) stage_group_ = nullptr;
+  }
   if (own.count == total()) return;
   const auto parts = tree_.split(own.count);
   if (!parts) throw Error("the shards of a process are no part of the sum");
-  const auto computes = [&](std::int64_t rank) {
-    const auto first = [&](std::string_view axis) {
-      return layout.coordinates_of(rank, processes, axis).first;
-    };
-    return first(MeshLayout::kStageAxis) * mesh.extent(MeshLayout::kBlockAxis) +
-           first(MeshLayout::kBlockAxis);
+  const auto work = [&](std::int64_t other) {
+    return stage(other) * mesh.extent(MeshLayout::kBlockAxis) +
+           first_of(other, MeshLayout::kBlockAxis);
   };
-  const std::int64_t own_work = computes(group->rank());
-  for (std::int64_t rank = 0; rank < processes; ++rank) {
-    if (computes(rank) == own_work) group_ranks_.push_back(rank);
-  }
-  group_ = std::ssize(group_ranks_) == processes
-               ? std::shared_ptr<ProcessGroup>(std::shared_ptr<void>(), group)
-               : group->split(static_cast<int>(own_work));
+  group_ = part_of(work, group_ranks_);
   own_tree_ = parts->first;
   first_ = own.first;
   sums_ = std::make_shared<detail::ProcessSum>(*group_, parts->second, buffers);
 }
 
+MeshShards MeshShards::of_first_process(const MeshConfig& mesh) {
+  MeshShards first(mesh, nullptr);
+  first.take_stages(MeshLayout(mesh), 0, mesh.processes);
+  return first;
+}
+
+void MeshShards::take_stages(const MeshLayout& layout, std::int64_t rank, std::int64_t processes) {
+  const MeshLayout::Run own = layout.coordinates_of(rank, processes, MeshLayout::kStageAxis);
+  const std::int64_t stages = layout.coordinates_of(0, 1, MeshLayout::kStageAxis).count;
+  first_stage_ = own.first;
+  stage_count_ = own.count;
+  pieces_of_stage_ = pieces_ / stages;
+  places_.clear();
+  if (stages == 1) return;
+  std::vector<std::int64_t> seen(static_cast<std::size_t>(stages));
+  for (std::int64_t device = 0; device < pieces_; ++device) {
+    const std::int64_t stage = layout.coordinate(device, MeshLayout::kStageAxis);
+    places_.push_back({stage, seen[static_cast<std::size_t>(stage)]++});
+  }
+}
+
 MeshShards::Range MeshShards::piece(std::int64_t elements, std::int64_t index) const {
   const std::int64_t length = piece_length(elements, pieces_);
   return {std::min(index * length, elements), std::min((index + 1) * length, elements)};
+}
+
+MeshShards::Range MeshShards::piece_of_stage(std::int64_t elements, std::int64_t index,
+                                             std::int64_t stage) const {
+  const Place& place = places_.at(static_cast<std::size_t>(index));
+  if (place.stage != stage) return {};
+  const std::int64_t length = piece_length(elements, pieces_of_stage_);
+  return {std::min(place.index * length, elements), std::min((place.index + 1) * length, elements)};
 }
 
 MeshShards::Range MeshShards::part_of(std::int64_t elements, std::int64_t rank) const {
@@ -146,14 +188,24 @@ void MeshShards::gather_parts(Tensor& block, std::span<const Range> parts) const
   host.assign();
 }
 
-void MeshShards::gather_parts(const Tensor& own, std::span<const Range> parts,
-                              Tensor& block) const {
-  if (all_ == nullptr) return detail::copy_into(block.mutable_view(), own);
+void MeshShards::gather_parts(const Tensor& own, std::span<const Range> parts, Tensor& block,
+                              Among among) const {
+  const bool is_alone = (among == Among::all ? all_ : stage_group_.get()) == nullptr;
+  if (is_alone) return detail::copy_into(block.mutable_view(), own);
+  std::vector<detail::BlockPart> theirs;
+  if (among == Among::all) {
+    theirs = block_parts(parts);
+  } else {
+    for (const std::int64_t rank : stage_ranks_) {
+      theirs.push_back(block_part(parts[static_cast<std::size_t>(rank)]));
+    }
+  }
+  detail::PartGather& gather = among == Among::all ? *parts_ : *stage_parts_;
   if (block.device().host_visible()) {
-    return parts_->gather(own.span<float>(), block_parts(parts), block.mutable_span<float>());
+    return gather.gather(own.span<float>(), theirs, block.mutable_span<float>());
   }
   std::vector<float> all(static_cast<std::size_t>(block.size()));
-  parts_->gather(own.to_host<float>(), block_parts(parts), all);
+  gather.gather(own.to_host<float>(), theirs, all);
   block.assign_bytes(std::as_bytes(std::span(all)));
 }
 

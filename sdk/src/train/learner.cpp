@@ -190,8 +190,11 @@ void Learner::Impl::note_gradients() {
 
 // Those of the update, between the processes of a pipeline.
 void Learner::Impl::share_stages() {
-  if (store.gradient_parts() != nullptr) return;
-  store.share_stages(total());
+  if (store.is_in_parts()) {
+    store.share_has_gradient();
+  } else {
+    store.share_stages(total());
+  }
   for (std::size_t i = 0; i < had_gradient.size(); ++i) {
     had_gradient[i] = store.parameters()[i]->has_gradient();
   }
@@ -252,7 +255,7 @@ std::int64_t Learner::Step::passes() const {
 
 bool Learner::Step::adds_up() const {
   return passes() > 1 || learner_.impl_->block.shards().total() > 1 ||
-         learner_.store_.is_in_parts();
+         learner_.store_.is_for_parts();
 }
 
 Learner::Step::~Step() {

@@ -36,10 +36,11 @@ class Draw {
 trivet::MeshConfig random_mesh(Draw& draw) {
   while (true) {
     trivet::MeshConfig mesh;
-    mesh.ici_mesh_shape = {draw.one_of<std::int64_t>({1, 2, 3, 4}),
-                           draw.one_of<std::int64_t>({1, 2, 4}),
-                           draw.one_of<std::int64_t>({1, 2, 4})};
-    mesh.dcn_mesh_shape = {draw.one_of<std::int64_t>({1, 1, 2}), 1, 1};
+    mesh.mesh_axis_names = {"stage", "replica", "data", "mdl"};
+    mesh.ici_mesh_shape = {
+        draw.one_of<std::int64_t>({1, 1, 2, 3}), draw.one_of<std::int64_t>({1, 2, 3, 4}),
+        draw.one_of<std::int64_t>({1, 2, 4}), draw.one_of<std::int64_t>({1, 2, 4})};
+    mesh.dcn_mesh_shape = {1, draw.one_of<std::int64_t>({1, 1, 2}), 1, 1};
     if (mesh.devices() > 1 && mesh.devices() <= 16) return mesh;
   }
 }
@@ -47,15 +48,18 @@ trivet::MeshConfig random_mesh(Draw& draw) {
 std::string random_words(Draw& draw, const trivet::MeshConfig& mesh) {
   const std::string optimizer =
       draw.one_of<std::string>({"Adam", "AdamW", "Sgd", "Lion", "Adafactor", "Lamb"});
-  const std::int64_t batch = trivet::MeshLayout(mesh).shards() * draw.one_of<std::int64_t>({1, 2});
+  const std::int64_t rows = draw.one_of<std::int64_t>({1, 2});
   return fmt::format(
+      "\"mesh.mesh_axis_names=['stage','replica','data','mdl']\" "
       "mesh.ici_mesh_shape=[{}] mesh.dcn_mesh_shape=[{}] task.train_input.batch_size={} "
+      "task.model.stacked_transformer_tpl.pipeline.num_microbatches={} "
       "task.model.num_layers={} task.model.model_dims={} task.model.dropout={} "
       "trainer.optimizer.type=optim/{} {} trainer.train_steps=3 trainer.validation_interval=3 "
       "trainer.validation_steps=1 runtime.threads=1 ",
-      fmt::join(mesh.ici_mesh_shape, ","), fmt::join(mesh.dcn_mesh_shape, ","), batch,
-      draw.one_of<int>({1, 2}), draw.one_of<int>({32, 64}), draw.one_of<double>({0, 0.1}),
-      optimizer,
+      fmt::join(mesh.ici_mesh_shape, ","), fmt::join(mesh.dcn_mesh_shape, ","),
+      trivet::MeshLayout(mesh).shards() * rows, rows,
+      mesh.ici_mesh_shape.front() * draw.one_of<std::int64_t>({1, 2}), draw.one_of<int>({32, 64}),
+      draw.one_of<double>({0, 0.1}), optimizer,
       draw.one_of<std::string>(
           {"", "trainer.ema.decay=0.9", "trainer.gradient_clip.global_norm=0.5"}));
 }

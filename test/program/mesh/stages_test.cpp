@@ -68,7 +68,8 @@ TEST_CASE("pipelines have the bytes of one process", "[slow]") {
       Case{axes + "mesh.ici_mesh_shape=[2,1,2,2]" + layers(2), {"2", "4", "8"}},
       Case{axes + "mesh.ici_mesh_shape=[2,1,1,1] mesh.dcn_mesh_shape=[2,2,1,1]" + layers(4) +
                "trainer.optimizer.type=optim/Lamb trainer.gradient_accumulation=2 "
-               "trainer.gradient_clip.each_part=true",
+               "trainer.gradient_clip.each_part=true " +
+               kPipeline + "microbatch_size=1",
            {"2", "8"}},
       Case{dropout + "\"mesh.mesh_axis_names=['data','stage']\" mesh.ici_mesh_shape=[2,3]" +
                layers(3) + kPipeline + "num_microbatches=4",
@@ -119,10 +120,46 @@ TEST_CASE("a run with stages evaluates, and continues with other processes and a
   of("parts", stages + "--processes 2", 4);
   of("parts", stages, 6);
   CHECK((tensors_of(runs.workdir("parts"), 6) == tensors_of(runs.workdir("whole"), 6)));
-  CHECK(record_values(runs.workdir("parts")) == record_values(runs.workdir("whole")));
   // Checkpoints are whole.
   of("parts", words + "mesh.ici_mesh_shape=[1,2,1,1] --processes 2", 8);
   CHECK(records(runs.workdir("parts"), "train").back().at("step") == 8);
+}
+
+TEST_CASE("the summary has the memory and the idle time of a stage") {
+  const std::string words =
+      kAxes + layers(8) + kPipeline + "num_microbatches=8 task.model.model_dims=128 ";
+  const auto seen = [&](const std::string& mesh) {
+    const ShellResult result = trivet::test::trivet(
+        "summary " + quoted(config("lm/local.toml").string()) + " --json " + words + mesh);
+    INFO(result.output);
+    REQUIRE(result.exit_code == 0);
+    return nlohmann::json::parse(result.output);
+  };
+  const nlohmann::json one = seen("mesh.ici_mesh_shape=[4,1,1,1]");
+  const nlohmann::json four = seen("mesh.ici_mesh_shape=[4,1,1,1] mesh.processes=4");
+  for (const auto& each : {one, four}) {
+    CHECK(each.at("pipeline").at("stages") == 4);
+    CHECK(each.at("pipeline").at("num_microbatches") == 8);
+    CHECK(each.at("pipeline").at("idle_share").get<double>() == Approx(3.0 / 11));
+  }
+  // Blocks are most of this model.
+  for (const char* part : {"weights", "gradients", "m", "v"}) {
+    const double whole = one.at("process_memory").at(part).get<double>();
+    CHECK(four.at("process_memory").at(part).get<double>() == Approx(whole / 4).epsilon(0.05));
+  }
+  // Micro-batches to the next stage, the gradient of the input to all.
+  const double rows = 8 * 128 * 128 * 4;
+  CHECK(four.at("process_sends").at("stages").at("calls") == 8 + 1);
+  CHECK(four.at("process_sends").at("stages").at("bytes") == rows + 3 * rows);
+  CHECK_FALSE(four.at("process_sends").contains("gradients"));
+  const nlohmann::json data =
+      seen("mesh.ici_mesh_shape=[2,1,2,1] mesh.processes=4 task.train_input.batch_size=16");
+  CHECK(data.at("process_sends").contains("gradients"));
+  const ShellResult text =
+      trivet::test::trivet("summary " + quoted(config("lm/local.toml").string()) + " " + words +
+                           "mesh.ici_mesh_shape=[4,1,1,1]");
+  CHECK_THAT(text.output,
+             Contains("stages  4 of 8 micro-batches; each waits for 27.3 % of a pass"));
 }
 
 TEST_CASE("what a mesh with stages refuses makes no run") {
@@ -162,8 +199,9 @@ TEST_CASE("what a mesh with stages refuses makes no run") {
       refused("lm/local.toml", kPipeline + "num_microbatches=2 " + kPipeline + "microbatch_size=2"),
       Contains("is set, and num_microbatches, too"));
   CHECK_THAT(refused("lm/local.toml",
-                     "task.model.stacked_transformer_tpl.transformer_layer_params_tpl.norm_tpl="
-                     "\"{ type = 'nn/LayerNorm', shared = 'norm' }\""),
+                     "\"task.model.stacked_transformer_tpl.transformer_layer_params_tpl={ type = "
+                     "'nn/TransformerBlock', norm_tpl = { type = 'nn/LayerNorm', shared = 'norm' "
+                     "} }\""),
              Contains("of a pipeline is shared as 'norm'"));
 }
 

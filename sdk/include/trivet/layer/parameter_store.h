@@ -114,6 +114,8 @@ class TRIVET_API ParameterStore {
   void build_in_parts(const MeshShards& shards, Gradients gradients);
   // Whether this process has a part of the trainable weights alone.
   bool is_in_parts() const { return parts_ != nullptr; }
+  // Whether it was built by build_in_parts: also where one process has all parts.
+  bool is_for_parts() const { return is_for_parts_; }
   // While it lives, this process has all weights: for what processes do not do alike, such as
   // evaluations. All processes make one at the same time. Nothing unless is_in_parts().
   class TRIVET_API Whole {
@@ -122,6 +124,18 @@ class TRIVET_API ParameterStore {
     ~Whole();
     Whole(const Whole&) = delete;
     Whole& operator=(const Whole&) = delete;
+
+   private:
+    detail::WeightParts* parts_;
+  };
+  // While it lives, all processes read any weights, in the same order, outside of steps. A few
+  // units are whole at a time. All processes make one at the same time.
+  class TRIVET_API ReadAlike {
+   public:
+    explicit ReadAlike(ParameterStore& store);
+    ~ReadAlike();
+    ReadAlike(const ReadAlike&) = delete;
+    ReadAlike& operator=(const ReadAlike&) = delete;
 
    private:
     detail::WeightParts* parts_;
@@ -137,10 +151,11 @@ class TRIVET_API ParameterStore {
   void begin_gradients();  // nothing is written yet: the first contribution overwrites
   void end_gradients();    // zeroes what no op wrote, and notes that it has no gradient
 
-  // Of a pipeline whose stages are of several processes: `gradients`, as long as the trainable
-  // block, and has_gradient() of each variable become those of the processes that have its stage.
-  // All processes make this call. [run-thread]
+  // Of a pipeline whose stages are of several processes: has_gradient() of each variable becomes
+  // that of the processes that have its stage; with whole weights so does `gradients`, as long as
+  // the trainable block. All processes make these calls. [run-thread]
   void share_stages(Tensor& gradients);
+  void share_has_gradient();
 
   // The flat blocks (f32 [n], padding between segments is zero) and where a parameter lies in them.
   // Of what is in parts there is no block: throws Error.
@@ -162,6 +177,7 @@ class TRIVET_API ParameterStore {
   void make_gradient_parts(const MeshShards& shards);
   void place(Parameter& parameter);
   Tensor memory_of(const Parameter& parameter) const;
+  bool has_some_of(const Parameter& parameter) const;
   Device& device_;
   RngKey key_;
   std::vector<std::unique_ptr<Parameter>> parameters_;
@@ -173,7 +189,7 @@ class TRIVET_API ParameterStore {
   Tensor trainable_values_, trainable_gradients_, states_;
   MeshAxis stages_;  // one, unless layers are of several
   std::int64_t trainable_size_ = 0;
-  bool built_ = false;
+  bool built_ = false, is_for_parts_ = false;
 };
 
 }  // namespace trivet

@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "trivet/base/export.h"
 #include "trivet/tensor.h"
@@ -50,5 +51,13 @@ using PipelinePart =
 // gone. [run-thread]
 TRIVET_API Tensor pipeline(const Tensor& x, const MeshAxis& stages, const PipelineShape& shape,
                            const PipelinePart& part);
+
+// A pipeline that tensors of a device went through.
+struct PipelineUse {
+  std::int64_t stages = 1;
+  PipelineShape shape;
+};
+// The last one since the last call or since open. [run-thread]
+TRIVET_API std::optional<PipelineUse> take_pipeline(Device& device);
 
 }  // namespace trivet

@@ -20,7 +20,16 @@ struct AxisExchange {
   // All processes get the sum of the f32 tensors that they have, or what each of them has; their
   // part of such a sum (MeshShards::sum_to_part); or a tensor of which each has a part
   // (MeshShards::gather_parts). Or one process sends a tensor to the next one, or to all.
-  enum class Kind { sum, gather, sum_to_part, gather_parts, send, broadcast };
+  enum class Kind {
+    sum,
+    gather,
+    sum_to_part,
+    gather_parts,
+    sum_to_stage_part,   // as sum_to_part, of a tensor that the processes of one stage share
+    gather_stage_parts,  // likewise
+    send,
+    broadcast
+  };
   Kind kind = Kind::sum;
   std::uint64_t bytes = 0;  // of the tensor that each process has, or of the whole one
   std::int64_t calls = 0;

@@ -21,6 +21,7 @@
 namespace trivet {
 
 struct MeshConfig;   // trivet/backend/mesh.h
+class MeshLayout;    // trivet/backend/mesh_layout.h
 class ProcessGroup;  // trivet/backend/process_group.h
 
 namespace detail {
@@ -42,11 +43,22 @@ class TRIVET_API MeshShards {
   std::int64_t count() const { return own_tree_.size(); }
   const SumTree& tree() const { return tree_; }
   const SumTree& own_tree() const { return own_tree_; }
+  // As the first of mesh.processes has its stages, without the others: for meta devices.
+  static MeshShards of_first_process(const MeshConfig& mesh);
+
   // All processes that share the mesh; null: this one is alone.
   ProcessGroup* all() const { return all_; }
   // Of them those with the same blocks (trivet/tensor/mesh_axis.h) and stages as this one, which
   // have all shards between them; null: this process has all shards.
   ProcessGroup* group() const { return group_.get(); }
+  // Of all() those with the same stages; null: this one is alone with them.
+  ProcessGroup* same_stages() const { return places_.empty() ? all_ : stage_group_.get(); }
+  // Whether this process computes the layers of a stage.
+  bool has_stage(std::int64_t stage) const {
+    return stage >= first_stage_ && stage < first_stage_ + stage_count_;
+  }
+  // The first of its stages, which are neighbors.
+  std::int64_t first_stage() const { return first_stage_; }
 
   struct Range {
     std::int64_t begin = 0, end = 0;  // elements
@@ -61,6 +73,9 @@ class TRIVET_API MeshShards {
   std::int64_t own_rank() const { return first_piece_ / piece_count_; }
   // A piece of a block of so many elements.
   Range piece(std::int64_t elements, std::int64_t index) const;
+  // The same of a block that the devices of one stage share, in their order; that of another device
+  // is empty.
+  Range piece_of_stage(std::int64_t elements, std::int64_t index, std::int64_t stage) const;
   // All pieces of this process, or of the process of a rank of all().
   Range own_part(std::int64_t elements) const { return part_of(elements, own_rank()); }
   Range part_of(std::int64_t elements, std::int64_t rank) const;
@@ -78,8 +93,11 @@ class TRIVET_API MeshShards {
   void sum_to_part(const Tensor& own, std::span<const Range> parts, Tensor& part) const;
   // `block` gets the parts of the other processes. [run-thread]
   void gather_parts(Tensor& block, std::span<const Range> parts) const;
-  // `block` gets the parts of all processes, of which this one has `own`. [run-thread]
-  void gather_parts(const Tensor& own, std::span<const Range> parts, Tensor& block) const;
+  // `block` gets the parts of all processes, of which this one has `own`. Among those of the same
+  // stages, which have all parts between them, they alone make the call. [run-thread]
+  enum class Among { all, same_stages };
+  void gather_parts(const Tensor& own, std::span<const Range> parts, Tensor& block,
+                    Among among = Among::all) const;
   // From a number for each shard of this process those of all shards, in their order.
   // [run-thread]
   std::vector<double> gather(std::span<const double> own) const;
@@ -97,6 +115,7 @@ class TRIVET_API MeshShards {
 
  private:
   Range own_of(std::span<const Range> parts) const;
+  void take_stages(const MeshLayout& layout, std::int64_t rank, std::int64_t processes);
   SumTree tree_, own_tree_;
   std::int64_t first_ = 0;
   std::int64_t pieces_ = 1, first_piece_ = 0, piece_count_ = 1;
@@ -105,6 +124,16 @@ class TRIVET_API MeshShards {
   std::vector<std::int64_t> group_ranks_;      // of its processes in all_
   std::shared_ptr<detail::ProcessSum> sums_;   // over group_, of what own_tree() gives
   std::shared_ptr<detail::PartGather> parts_;  // over all_
+
+  std::int64_t first_stage_ = 0, stage_count_ = 1;
+  struct Place {
+    std::int64_t stage = 0, index = 0;  // among the devices of the stage
+  };
+  std::vector<Place> places_;         // of the devices; empty: the mesh has one stage
+  std::int64_t pieces_of_stage_ = 1;  // devices
+  std::shared_ptr<ProcessGroup> stage_group_;
+  std::vector<std::int64_t> stage_ranks_;            // of its processes in all_
+  std::shared_ptr<detail::PartGather> stage_parts_;  // over stage_group_
 };
 
 }  // namespace trivet
