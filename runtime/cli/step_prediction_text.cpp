@@ -75,7 +75,8 @@ std::string prediction_text(const PredictedSteps& steps) {
       format_flops(flop_rate), rate_source);
   if (rows.front().mesh.extent("mdl") > 1) text += blocks_text(rows.front().mesh);
   if (has_unpredicted_axes(rows.front().mesh)) {
-    text += "Nothing predicts stage and seq: meshes of other sizes have one device along them.\n";
+    text +=
+        "Predictions leave out stage and seq: meshes of other sizes have one device along them.\n";
   }
   text += "\n" + predictions_table(rows);
   for (const StepPrediction& row : rows) {

@@ -73,7 +73,7 @@ World::~World() {
   if (failed_ || std::uncaught_exceptions() > exceptions_) {
     static auto* const unfinished = new std::vector<Unfinished>();
     unfinished->push_back({comm_, std::move(notices_), std::move(notice_requests_),
-                           std::move(abandoned_), std::move(sent_)});
+                           std::move(abandoned_), std::move(sent_), std::move(inbox_)});
     return;
   }
   try {
@@ -283,9 +283,14 @@ void World::send(tv_comm* comm, std::vector<std::byte> data, int to) {
 
 void World::receive(tv_comm* comm, std::span<std::byte> data, int from) {
   check_together();
-  tv_request* request = nullptr;
-  check(engine_.receive(comm, data.data(), data.size(), from, kSentTag, &request), "receive");
-  wait(request, "receive");
+  // After a failure the engine may still write there.
+  Sent& inbox = inbox_.emplace_back();
+  inbox.data.resize(data.size());
+  check(engine_.receive(comm, inbox.data.data(), data.size(), from, kSentTag, &inbox.request),
+        "receive");
+  wait(std::exchange(inbox.request, nullptr), "receive");
+  std::ranges::copy(inbox.data, data.begin());
+  inbox_.pop_back();
 }
 
 bool World::progress() {

@@ -108,7 +108,7 @@ class World final : public ProcessGroup {
     tv_comm* comm;
     std::vector<Notice> notices;
     std::vector<tv_request*> requests, abandoned;
-    std::list<Sent> sent;
+    std::list<Sent> sent, inbox;
   };
 
   const tv_collective& engine_;
@@ -125,7 +125,7 @@ class World final : public ProcessGroup {
   std::vector<Notice> notices_{};               // of rank 0: by rank
   std::vector<tv_request*> notice_requests_{};  // null: it has come
   std::vector<tv_request*> abandoned_{};        // whose waits have failed
-  std::list<Sent> sent_{};
+  std::list<Sent> sent_{}, inbox_{};
 };
 
 }  // namespace trivet

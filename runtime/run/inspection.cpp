@@ -337,16 +337,13 @@ std::string names_of(const std::vector<std::string>& paths) {
 
 // Memory, FLOPs and exchanges of each process of a run. Layers are shown whole, but the step of a
 // process has its blocks and stages, and its parts of weights and gradients.
-void add_processes(Inspection& seen, const ResolvedConfig& config, const TrainerConfig& fields,
-                   const InspectOptions& options) {
+void add_processes(Inspection& seen, const ResolvedConfig& config, const TrainerConfig& fields) {
   const std::int64_t shards = shards_with_parts(seen.mesh, seen.weight_share.has_value());
   std::uint64_t step_bytes = seen.memory.arena_bytes;
   seen.process_flops = seen.flops;
   if (seen.mesh.extent("mdl") > 1 || seen.mesh.extent("stage") > 1 || shards > 0) {
-    MeshConfig layers = mesh_of_layers(seen.mesh);
-    if (options.all_stages) layers.processes = 1;
     Inspection process =
-        Inspector(config, fields, seen.stage, seen.abstract, {}, std::move(layers), shards)
+        Inspector(config, fields, seen.stage, seen.abstract, {}, mesh_of_layers(seen.mesh), shards)
             .inspect();
     step_bytes = process.memory.arena_bytes;
     seen.process_flops = process.flops;
@@ -379,9 +376,7 @@ std::vector<Inspection> inspect(const ResolvedConfig& config, const InspectOptio
   do {
     stages.push_back(Inspector(config, fields, stages.size(), abstract, options.metrics).inspect());
     Inspection& seen = stages.back();
-    if (!seen.memory_parts.empty() && is_trained_mesh(config)) {
-      add_processes(seen, config, fields, options);
-    }
+    if (!seen.memory_parts.empty() && is_trained_mesh(config)) add_processes(seen, config, fields);
   } while (stages.size() < stages.front().stages);
   return stages;
 }

@@ -90,8 +90,7 @@ TokenFigures token_figures(const Inspection& inspection);
 // Also uses a meta device if the mesh has devices that this machine lacks.
 struct InspectOptions {
   bool abstract = false;
-  bool all_stages = false;  // of a pipeline: not only those of the first process
-  MetricUses metrics{};     // metrics whose names are checked; not on a meta device
+  MetricUses metrics{};  // metrics whose names are checked; not on a meta device
 };
 
 // Inspects each stage in order; at least one. Writes nothing and uses no run directory. Throws the

@@ -13,12 +13,10 @@
 #include "device/check_mesh.h"
 #include "processes/follower.h"
 #include "run/continuous_train.h"
-#include "run/inspection.h"
 #include "run/run_session.h"
 #include "run/run_start.h"
 #include "rundir/evaluations.h"
 #include "rundir/run_directory.h"
-#include "trivet/backend/mesh_layout.h"
 #include "trivet/backend/thread_pool.h"
 #include "trivet/config/enums.h"
 #include "trivet/error.h"
@@ -79,21 +77,12 @@ void check_processes(const RunRequest& request) {
       .hint = "set mesh.processes=1 for the same results, or use trivet run"});
 }
 
-// A pipeline refuses layers when it runs, so it runs on a meta device first.
-void check_pipeline(const ResolvedConfig& config) {
-  const ExperimentConfig& experiment = config.experiment;
-  if (trains(experiment.mode) && experiment.mesh.extent(MeshLayout::kStageAxis) > 1) {
-    inspect(config, {.abstract = true, .all_stages = true});
-  }
-}
-
 }  // namespace
 
 void check_config(const ResolvedConfig& config) {
   check_run(config);
   check_before_start(config, trainer_fields(config.experiment.trainer));
   check_mesh(config);
-  check_pipeline(config);
   if (traits_of(config.experiment.mode).target != ModeTarget::restarts) return;
   check_continuous_train(config);
   if (config.experiment.mesh.processes == 1) return;

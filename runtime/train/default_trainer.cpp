@@ -205,7 +205,11 @@ FpropContext DefaultTrainer::step_context() const {
 }
 
 void DefaultTrainer::initialize() {
-  task_.initialize(store_);
+  {
+    // Tasks may read weights, all processes the same ones.
+    const ParameterStore::ReadAlike alike(store_);
+    task_.initialize(store_);
+  }
   // Evaluates that checkpoint and records its step.
   const std::optional<LoadReport>& report = task_.init_report();
   if (!training_ && report && report->step) global_step_ = *report->step;

@@ -76,6 +76,24 @@ void StackedTransformerConfig::validate(Diagnostics& diagnostics) const {
   check("attention_layers", attention_layers);
 }
 
+namespace {
+
+// A pipeline hands on activations alone.
+void check_stages(const std::string& path, const StackedTransformerConfig& config) {
+  const Value* cross = config.transformer_layer_params_tpl.fields().find("cross_attention");
+  if (cross != nullptr && *cross == Value(true)) {
+    refuse(path, "cross_attention",
+           "cannot be in a pipeline, which passes no gradients to its inputs",
+           "use a mesh without stage");
+  }
+  if (!config.moe_layers.empty()) {
+    refuse(path, "moe_layers", "cannot be in a pipeline, as their losses do not leave a stage",
+           "use a mesh without stage");
+  }
+}
+
+}  // namespace
+
 StackedTransformer::StackedTransformer(const Config& config, Scope& scope)
     : InTurn(config.checkpoint_policy, "transformer_layer_out"),
       path_(scope.path()),
@@ -83,14 +101,13 @@ StackedTransformer::StackedTransformer(const Config& config, Scope& scope)
       stages_(scope.mesh().axis("stage")) {
   const std::int64_t parts = stages_.extent() * config.pipeline.circular_repeat;
   if (stages_.is_split() && config.num_layers % parts != 0) {
-    refuse_mapping("has num_layers = " + std::to_string(config.num_layers) + ", and " +
-                       std::to_string(stages_.extent()) + " stages with circular_repeat = " +
-                       std::to_string(config.pipeline.circular_repeat) + " make " +
-                       std::to_string(parts) + " parts",
-                   "each part has as many layers: change num_layers, circular_repeat or the "
-                   "mesh",
-                   scope, "pipeline");
+    refuse(path_, "num_layers = " + std::to_string(config.num_layers),
+           "is no multiple of the " + std::to_string(parts) + " parts of a pipeline (" +
+               std::to_string(stages_.extent()) + " stages, circular_repeat = " +
+               std::to_string(config.pipeline.circular_repeat) + ")",
+           "change num_layers, circular_repeat or the mesh");
   }
+  if (stages_.is_split()) check_stages(path_, config);
   blocks_of_part_ = static_cast<std::size_t>(config.num_layers / parts);
   add(scope, "input_dropout", dropout(config.input_dropout_prob));
   first_block_ = size();
@@ -138,17 +155,14 @@ PipelineShape StackedTransformer::shape_of(const Tensor& x) const {
            size > 0 ? "pipeline.microbatch_size = " + std::to_string(size)
                     : "a pipeline of " + std::to_string(count) + " micro-batches",
            "does not divide a batch of " + std::to_string(batch) + " examples",
-           "set pipeline.num_microbatches to a divisor of the examples of a shard");
+           std::string("set pipeline.") + (size > 0 ? "microbatch_size" : "num_microbatches") +
+               " to a divisor of the examples of a shard");
   }
   return {.num_microbatches = count, .circular_repeat = pipeline_.circular_repeat};
 }
 
 Tensor StackedTransformer::fprop(const Tensor& x, FpropContext& context) {
   if (!stages_.is_split() || !context.train) return InTurn::fprop(x, context);
-  if (context.cross_inputs.defined() && context.cross_inputs.requires_grad()) {
-    refuse(path_, "its cross-attention", "has inputs with gradients of all stages",
-           "use a mesh without stage");
-  }
   const Tensor input = fprop_range(x, context, 0, first_block_);
   const PipelineShape shape = shape_of(input);
   std::vector<FpropContext> contexts;

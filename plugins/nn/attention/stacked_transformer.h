@@ -40,7 +40,7 @@ TRIVET_CONFIG(PipelineConfig, trivet::NoBase,
                "stages, unless microbatch_size is set.",
                at_least(0)),
               (microbatch_size, "Examples of each part; 0: num_microbatches says.", at_least(0)),
-              (circular_repeat, "Times that a part goes through all stages.", at_least(1)))
+              (circular_repeat, "Times that a part goes through all stages.", between(1, 100000)))
 
 struct StackedTransformerConfig : LayerConfig {
   std::int64_t num_layers = 0;

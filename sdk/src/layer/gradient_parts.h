@@ -49,8 +49,8 @@ class GradientParts {
  private:
   class Unit;
   void sum_complete(float factor);
-  // That in which the first process of the stage expects its first gradients: its processes sum in
-  // the same order, whichever of them has a gradient.
+  // The first process of a stage tells the others in which order it expects gradients. All of them
+  // sum in this order, whichever has a gradient.
   void agree_on_order(std::vector<std::uint32_t> expected);
   Unit& next() const;
 

@@ -15,6 +15,7 @@
 #include "tensor/axis_processes.h"
 #include "tensor/device_impl.h"
 #include "tensor/packing.h"
+#include "tensor/tensor_impl.h"
 #include "trivet/tensor/meta_device.h"
 
 namespace trivet {
@@ -106,8 +107,13 @@ class Link {
   }
 
   // x, whose gradient becomes that of the first stage in all processes.
+  // A weight in parts is copied: later the first stage alone reads it.
   Tensor enter(const Tensor& x) {
     std::array<Tensor, 2> outputs{Tensor(x.impl()->alias()), new_token(device_)};
+    if (x.impl()->storage != nullptr && x.impl()->storage->on_demand) {
+      outputs[0] = Tensor::empty(device_, x.shape(), x.dtype());
+      detail::copy_into(outputs[0].mutable_view(), x);
+    }
     record(kEnter, std::array{x, detail::anchor(x)}, outputs, {}, &first_, sizeof first_);
     token_ = std::move(outputs[1]);
     return std::move(outputs[0]);
@@ -139,6 +145,17 @@ class Link {
   AxisProcesses* processes_;
   Peer first_, last_, before_, after_;
   Tensor token_;
+};
+
+class InStage {
+ public:
+  explicit InStage(Device& device) : device_(device) { device.impl().is_in_stage = true; }
+  ~InStage() { device_.impl().is_in_stage = false; }
+  InStage(const InStage&) = delete;
+  InStage& operator=(const InStage&) = delete;
+
+ private:
+  Device& device_;
 };
 
 void check(const Tensor& x, const MeshAxis& stages, const PipelineShape& shape) {
@@ -177,6 +194,7 @@ Tensor pipeline(const Tensor& x, const MeshAxis& stages, const PipelineShape& sh
       const bool is_here = first == 0 && (repeat == 0 || !link);
       Tensor y = is_here ? std::move(batches[m]) : link->receive(rows);
       for (std::int64_t stage = first; stage < end; ++stage) {
+        const InStage in_stage(x.device());
         y = part(y, repeat * stages.extent() + stage, static_cast<std::int64_t>(m));
         if (y.shape() == rows && y.dtype() == x.dtype()) continue;
         detail::wrong("pipeline", rows.to_string() + " from each part", y.to_string());

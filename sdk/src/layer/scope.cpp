@@ -6,6 +6,7 @@
 
 #include "layer/shared_layers.h"
 #include "trivet/backend/mesh_layout.h"
+#include "trivet/config.h"
 #include "trivet/error.h"
 #include "trivet/layer.h"
 #include "trivet/layer/layer_trace.h"
@@ -34,6 +35,11 @@ std::string shared_name(const ConfigOf<Layer>& config) {
   return name != nullptr && name->is_string() ? name->as_string() : std::string();
 }
 
+[[noreturn]] void refuse_in_stage(const std::string& what, const std::string& hint) {
+  throw ConfigError(Diagnostic{
+      .path = "mesh", .what = "has stages, and one of them would have " + what, .hint = hint});
+}
+
 }  // namespace
 
 Scope::Scope(ParameterStore& store, std::string path)
@@ -60,7 +66,8 @@ Scope Scope::at_stage(std::int64_t stage) const {
     throw Error("'" + path_ + "' has layers of stage " + std::to_string(stage) +
                 ", and the mesh has " + std::to_string(store_.stages_.extent()) + " stages");
   }
-  return Scope(store_, path_, mesh_, stage);
+  const bool has_stages = store_.stages_.is_split();
+  return Scope(store_, path_, mesh_, has_stages ? stage : Parameter::kEveryStage);
 }
 
 Parameter& Scope::parameter(std::string_view name, const Shape& shape,
@@ -72,9 +79,8 @@ Parameter& Scope::parameter(std::string_view name, const Shape& shape,
 
 Parameter& Scope::state(std::string_view name, const Shape& shape, double value) {
   if (stage_ != Parameter::kEveryStage) {
-    throw Error("'" + joined(path_, name) +
-                    "' is a state, which changes in one stage of the pipeline alone",
-                {.hint = "use layers without running statistics, or a mesh without stage"});
+    refuse_in_stage("'" + joined(path_, name) + "', which is a state",
+                    "use layers without running statistics, or a mesh without stage");
   }
   return parameter(name, shape, {.init = {Init::constant, value}, .trainable = false});
 }
@@ -92,8 +98,8 @@ std::shared_ptr<Layer> Scope::layer(std::string_view name, const ConfigOf<Layer>
   const std::string shared = shared_name(config);
   if (shared.empty()) return make_here();
   if (stage_ != Parameter::kEveryStage) {
-    throw Error("the layer '" + inner.path() + "' of a pipeline is shared as '" + shared + "'",
-                {.hint = "each stage has weights of its own; use a mesh without stage"});
+    refuse_in_stage("the layer '" + inner.path() + "', which is shared as '" + shared + "'",
+                    "each stage has weights of its own; use a mesh without stage");
   }
 
   auto [entry, is_new] = store_.shared_->layers.try_emplace(shared);

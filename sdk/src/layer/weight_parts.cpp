@@ -107,6 +107,12 @@ bool WeightParts::has_alone(std::size_t unit) const {
 
 void* WeightParts::need(std::size_t unit) {
   Unit& needed = units_[unit];
+  if (device_.impl().is_in_stage && !parts_.units().is_of_stage(unit)) {
+    throw Error(
+        "a layer of a pipeline reads a weight of no stage, and the processes of other "
+        "stages do not",
+        {.hint = "make the weights of the layer in the scope of its stage"});
+  }
   needed.read = ++reads_;
   if (!is_alike() && has_alone(unit)) {
     return part_of(own_, parts_.part(unit).position, parts_.part(unit).end()).view().data;

@@ -270,7 +270,7 @@ void Device::set_flop_count(const FlopCount& count) {
 
 // ---- moving bytes, constants
 
-// A long computation would hold up who waits for what this process has sent.
+// A long computation would hold up processes that wait for data of this one.
 void Device::Impl::move_sent() {
   const std::shared_ptr<ProcessGroup> group = sending.lock();
   if (group != nullptr && !group->progress()) sending.reset();

@@ -80,8 +80,10 @@ MeshShards::MeshShards(const MeshConfig& mesh, ProcessGroup* group) {
   const auto stage = [&](std::int64_t other) { return first_of(other, MeshLayout::kStageAxis); };
   if (!places_.empty()) {
     stage_group_ = part_of(stage, stage_ranks_);
-    stage_parts_ = std::make_shared<detail::PartGather>(*stage_group_, buffers);
     if (stage_ranks_.size() == 1) stage_group_ = nullptr;
+    if (stage_group_ != nullptr) {
+      stage_parts_ = std::make_shared<detail::PartGather>(*stage_group_, buffers);
+    }
   }
   if (own.count == total()) return;
   const auto parts = tree_.split(own.count);

@@ -109,7 +109,7 @@ TEST_CASE("a mesh that no run trains is not predicted, and the reason is printed
   CHECK_THAT(result.output, Contains("768 devices: mesh: has 8 devices "
                                      "along stage") &&
                                 Contains("64 devices: mesh: has 12 devices along mdl") &&
-                                Contains("Nothing predicts stage and seq"));
+                                Contains("Predictions leave out stage and seq"));
   const std::string stages =
       "mesh.ici_mesh_shape=[2,2,1] 'mesh.mesh_axis_names=[\"stage\",\"data\",\"mdl\"]' ";
   const nlohmann::json without = rows(lm("local") + stages + kNetwork);

@@ -176,8 +176,8 @@ TEST_CASE("what a mesh with stages refuses makes no run") {
   for (const std::string processes : {"", " --processes 2"}) {
     CAPTURE(processes);
     CHECK_THAT(refused("lm/local.toml", layers(3) + processes),
-               Contains("'transformer': pipeline has num_layers = 3, and 2 stages with "
-                        "circular_repeat = 1 make 2 parts"));
+               Contains("'transformer': num_layers = 3 is no multiple of the 2 parts of a "
+                        "pipeline (2 stages, circular_repeat = 1)"));
     CHECK_THAT(refused("lm/local.toml", kPipeline + "num_microbatches=3" + processes),
                Contains("a pipeline of 3 micro-batches does not divide a batch of 8 examples"));
     CHECK_THAT(refused("lm/local.toml", kPipeline + "microbatch_size=3" + processes),
@@ -189,8 +189,7 @@ TEST_CASE("what a mesh with stages refuses makes no run") {
                            "MoeFeedForward "
                            "task.model.stacked_transformer_tpl.moe_layer_tpl.num_experts=2" +
                            processes),
-               Contains("the loss 'transformer/layer_1/feed_forward' of a layer would not leave "
-                        "its stage"));
+               Contains("'transformer': moe_layers cannot be in a pipeline"));
     CHECK_THAT(refused("vision/local.toml", processes),
                Contains("mesh: has 2 devices along stage, and no layer of this model is in a "
                         "stage"));
@@ -202,7 +201,8 @@ TEST_CASE("what a mesh with stages refuses makes no run") {
                      "\"task.model.stacked_transformer_tpl.transformer_layer_params_tpl={ type = "
                      "'nn/TransformerBlock', norm_tpl = { type = 'nn/LayerNorm', shared = 'norm' "
                      "} }\""),
-             Contains("of a pipeline is shared as 'norm'"));
+             Contains("mesh: has stages, and one of them would have the layer "
+                      "'transformer/layer_0/attention_norm', which is shared as 'norm'"));
 }
 
 }  // namespace stages_test

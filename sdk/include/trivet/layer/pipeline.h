@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pipelines: layers in stages, each computed by the devices of one coordinate along an axis of the
 // mesh. The batch goes through them in micro-batches, so that all stages compute at the same time:
-// first all forward, then all backward (Huang et al. 2019, GPipe). Of (M V + S - 1) times that a
-// micro-batch takes in a stage, for M micro-batches, V repeats and S stages, S - 1 are idle.
+// first all forward, then all backward (Huang et al. 2019, GPipe). For M micro-batches and S stages
+// a pass takes M + S - 1 times that of a micro-batch in a stage, and each stage is idle in S - 1.
 //
 // With circular_repeat V the layers are in S V parts, of which part p is of stage p % S: less idle
 // time for more transfers (Narayanan et al. 2021, "interleaved"; Praxis' circular_repeat).
@@ -32,10 +32,13 @@ struct PipelineShape {
   std::int64_t num_microbatches = 1;
   std::int64_t circular_repeat = 1;
 
-  // Of the time of a pass of so many stages: (S - 1) / (M V + S - 1).
+  // The idle share of a pass of S stages: of (V - 1) max(M, S) + M + S - 1 times a stage works in M
+  // V.
   double idle_share(std::int64_t stages) const {
-    const std::int64_t steps = num_microbatches * circular_repeat + stages - 1;
-    return static_cast<double>(stages - 1) / static_cast<double>(steps);
+    const std::int64_t longest = num_microbatches > stages ? num_microbatches : stages;
+    const std::int64_t all = (circular_repeat - 1) * longest + num_microbatches + stages - 1;
+    const std::int64_t busy = num_microbatches * circular_repeat;
+    return static_cast<double>(all - busy) / static_cast<double>(all);
   }
 };
 

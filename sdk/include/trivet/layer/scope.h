@@ -44,7 +44,7 @@ class TRIVET_API Scope {
 
   // The same place, for layers of one stage of a pipeline (trivet/layer/pipeline.h): processes of
   // other stages do not compute them. They have no states and share no layers with others: throws
-  // Error where they are made.
+  // ConfigError at the mesh where they are made.
   Scope at_stage(std::int64_t stage) const;
 
   // Names are made of letters, digits, '_', '-' and '.'; anything else throws Error.

@@ -43,7 +43,8 @@ class TRIVET_API MeshShards {
   std::int64_t count() const { return own_tree_.size(); }
   const SumTree& tree() const { return tree_; }
   const SumTree& own_tree() const { return own_tree_; }
-  // As the first of mesh.processes has its stages, without the others: for meta devices.
+  // With all shards, and the stages of the first of mesh.processes: for meta devices, which have no
+  // other processes.
   static MeshShards of_first_process(const MeshConfig& mesh);
 
   // All processes that share the mesh; null: this one is alone.
