@@ -212,6 +212,13 @@ TEST_CASE("a summary tells what each process of a run on a mesh has in memory") 
   const nlohmann::json all =
       check_run("local", one_thread + "mesh.ici_mesh_shape=[2,1,2] mesh.processes=4", "shared_all");
   CHECK(4 * all.at("m").get<std::int64_t>() == all.at("weights").get<std::int64_t>());
+  const nlohmann::json stages =
+      check_run("local",
+                one_thread +
+                    "'mesh.mesh_axis_names=[\"stage\",\"data\"]' "
+                    "mesh.ici_mesh_shape=[2,2] mesh.processes=4 task.model.num_layers=4",
+                "stages");
+  CHECK(stages.at("m") == stages.at("weights"));
 }
 
 TEST_CASE("a summary tells what weights split over data take only beside what a run has") {
@@ -223,12 +230,12 @@ TEST_CASE("a summary tells what weights split over data take only beside what a 
       trivet::test::trivet("summary " + lm("local") + " mesh.ici_mesh_shape=[4,1,1]").output;
   CHECK_THAT(replicas, Contains("in the process: weights 499 kB") && !Contains("split "));
   // No run trains this mesh.
-  const std::string stages =
+  const std::string positions =
       trivet::test::trivet("summary " + lm("local") +
-                           " 'mesh.mesh_axis_names=[\"replica\",\"data\",\"stage\"]' "
+                           " 'mesh.mesh_axis_names=[\"replica\",\"data\",\"seq\"]' "
                            "mesh.ici_mesh_shape=[1,1,2]")
           .output;
-  CHECK_THAT(stages, Contains("memory  about") && !Contains("in the process"));
+  CHECK_THAT(positions, Contains("memory  about") && !Contains("in the process"));
 }
 
 TEST_CASE(
