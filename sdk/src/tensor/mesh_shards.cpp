@@ -216,15 +216,47 @@ std::int64_t MeshShards::segment(std::int64_t processes) {
       detail::ProcessSum::segment_of(static_cast<std::size_t>(processes)));
 }
 
+bool MeshShards::sends_to_each(std::int64_t elements, std::int64_t processes) {
+  return detail::PartGather::sends_to_each(static_cast<std::size_t>(elements),
+                                           static_cast<std::size_t>(processes));
+}
+
+bool MeshShards::are_uneven(std::span<const std::int64_t> parts) {
+  std::vector<detail::BlockPart> sizes;
+  for (const std::int64_t part : parts) sizes.push_back(block_part({0, part}));
+  return detail::are_uneven(sizes);
+}
+
+std::vector<MeshShards::Range> MeshShards::even_parts(std::int64_t elements,
+                                                      std::int64_t processes) {
+  std::vector<Range> ranges;
+  for (const detail::BlockPart& part : detail::even_parts(static_cast<std::size_t>(elements),
+                                                          static_cast<std::size_t>(processes))) {
+    ranges.push_back(
+        {static_cast<std::int64_t>(part.begin), static_cast<std::int64_t>(part.end())});
+  }
+  return ranges;
+}
+
 std::uint64_t MeshShards::exchange_bytes(std::int64_t elements, const MeshConfig& mesh) {
+  const std::int64_t devices = mesh.devices();
+  return exchange_bytes(elements, piece_length(elements, devices) * (devices / mesh.processes),
+                        mesh);
+}
+
+std::uint64_t MeshShards::exchange_bytes(std::int64_t elements, std::int64_t longest_part,
+                                         const MeshConfig& mesh) {
   if (mesh.processes == 1) return 0;
   const MeshLayout layout(mesh);
   const std::int64_t group = layout.shards() / layout.shards_of(0, mesh.processes).count;
-  const std::int64_t part =
-      piece_length(elements, layout.devices()) * (layout.devices() / mesh.processes);
-  const std::size_t floats = detail::ProcessSum::buffer_floats(
+  const std::int64_t even = even_parts(elements, group).front().size();
+  const bool is_uneven = group > 2 && longest_part > 2 * even;
+  std::size_t floats = detail::ProcessSum::buffer_floats(
       static_cast<std::size_t>(elements), static_cast<std::size_t>(group),
-      static_cast<std::size_t>(mesh.processes), static_cast<std::size_t>(part));
+      static_cast<std::size_t>(mesh.processes),
+      static_cast<std::size_t>(is_uneven ? even : longest_part));
+  // An even part; and where processes with other blocks own what lies between, all of them.
+  if (is_uneven) floats += static_cast<std::size_t>(even + (group < mesh.processes ? elements : 0));
   return floats * sizeof(float);
 }
 

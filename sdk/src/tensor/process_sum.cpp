@@ -68,6 +68,36 @@ BlockPart cut(const BlockPart& part, std::size_t begin, std::size_t count) {
   return {part.begin + first, std::min(count, part.size - first)};
 }
 
+// The elements of one process, of a block of which all have parts.
+template <class Float>
+struct OfParts {
+  std::span<const BlockPart> parts;
+  std::span<Float> own;
+};
+
+// Of `part` what is in the other one, too.
+BlockPart common(const BlockPart& part, const BlockPart& other) {
+  const std::size_t begin = std::clamp(other.begin, part.begin, part.end());
+  return {begin, std::clamp(other.end(), begin, part.end()) - begin};
+}
+
+// What processes have by some parts becomes what they have by others, of the same block.
+void move_parts(ProcessGroup& group, OfParts<const float> from, OfParts<float> to) {
+  const auto rank = static_cast<std::size_t>(group.rank());
+  const BlockPart &had = from.parts[rank], &gets = to.parts[rank];
+  std::vector<std::span<const std::byte>> sent;
+  std::vector<std::span<std::byte>> received;
+  for (std::size_t i = 0; i < from.parts.size(); ++i) {
+    const BlockPart theirs = common(had, to.parts[i]), mine = common(gets, from.parts[i]);
+    const auto out = from.own.subspan(theirs.begin - had.begin, theirs.size);
+    const auto in = to.own.subspan(mine.begin - gets.begin, mine.size);
+    if (i == rank && in.data() != out.data()) std::ranges::copy(out, in.begin());
+    sent.push_back(std::as_bytes(out));
+    received.push_back(std::as_writable_bytes(in));
+  }
+  group.exchange(sent, received);
+}
+
 // The first `count` elements, of memory that only grows.
 std::span<float> first_of(std::vector<float>& buffer, std::size_t count) {
   if (buffer.size() < count) buffer.resize(count);
@@ -76,8 +106,35 @@ std::span<float> first_of(std::vector<float>& buffer, std::size_t count) {
 
 }  // namespace
 
+bool are_uneven(std::span<const BlockPart> parts) {
+  std::size_t all = 0;
+  for (const BlockPart& part : parts) all += part.size;
+  return parts.size() > 2 && longest_of(parts) > 2 * even_parts(all, parts.size()).front().size;
+}
+
+std::vector<BlockPart> even_parts(std::size_t elements, std::size_t processes) {
+  constexpr std::size_t kMultiple = 16;
+  const std::size_t length = (elements + processes * kMultiple - 1) / (processes * kMultiple);
+  std::vector<BlockPart> parts;
+  for (std::size_t i = 0; i < processes; ++i) {
+    const BlockPart whole{0, elements};
+    parts.push_back(cut(whole, i * length * kMultiple, length * kMultiple));
+  }
+  return parts;
+}
+
 void PartGather::gather(std::span<const float> own, std::span<const BlockPart> parts,
                         std::span<float> all) {
+  if (!are_uneven(parts)) return gather_directly(own, parts, all);
+  const auto rank = static_cast<std::size_t>(group_.rank());
+  const std::vector<BlockPart> even = even_parts(all.size(), parts.size());
+  const std::span<float> piece = all.subspan(even[rank].begin, even[rank].size);
+  move_parts(group_, {parts, own}, {even, piece});
+  gather_directly(piece, even, all);
+}
+
+void PartGather::gather_directly(std::span<const float> own, std::span<const BlockPart> parts,
+                                 std::span<float> all) {
   const auto rank = static_cast<std::size_t>(group_.rank());
   const std::size_t longest = longest_of(parts);
   const std::size_t step = std::min(segment_of(parts.size()), longest);
@@ -160,6 +217,29 @@ void ProcessSum::whole_segment(std::span<const float> in, std::span<float> out) 
 
 void ProcessSum::part(std::span<const float> in, std::span<const BlockPart> parts,
                       std::span<float> out) {
+  if (!are_uneven(parts)) return part_directly(in, parts, out);
+  // Of all parts, one after another.
+  std::vector<BlockPart> owned;
+  std::size_t size = 0;
+  for (const BlockPart& part : parts) {
+    owned.push_back({size, part.size});
+    size += part.size;
+  }
+  const bool follow = parts.back().end() - parts.front().begin == size;
+  const std::span<float> packed = first_of(buffers_->packed, follow ? 0 : size);
+  for (std::size_t i = 0; !follow && i < parts.size(); ++i) {
+    const std::span<const float> part = in.subspan(parts[i].begin, parts[i].size);
+    std::ranges::copy(part, packed.subspan(owned[i].begin).begin());
+  }
+  const std::vector<BlockPart> even = even_parts(size, parts.size());
+  const std::span<float> sums =
+      first_of(buffers_->sums, even[static_cast<std::size_t>(group_.rank())].size);
+  part_directly(follow ? in.subspan(parts.front().begin, size) : packed, even, sums);
+  move_parts(group_, {even, sums}, {owned, out});
+}
+
+void ProcessSum::part_directly(std::span<const float> in, std::span<const BlockPart> parts,
+                               std::span<float> out) {
   const auto rank = static_cast<std::size_t>(group_.rank());
   const std::size_t step = segment_of(parts.size());
   const std::size_t longest = longest_of(parts);

@@ -20,13 +20,22 @@ namespace detail {
 
 // What is exchanged, kept for its memory, which only grows.
 struct ExchangeBuffers {
-  std::vector<float> packed, rows, all;
+  std::vector<float> packed, rows, sums;
 };
 
 // Elements of a block that one process owns.
 struct BlockPart {
   std::size_t begin = 0, size = 0;
+  std::size_t end() const { return begin + size; }
 };
+
+// Whether one of the parts of a block is more than twice as long as even ones: then its process
+// would have much more to send or to receive than others. So even parts are summed or gathered, and
+// what belongs to others moves in an exchange of its own, as in van de Geijn's broadcast (Barnett
+// et al. 1994, Interprocessor collective communication library).
+bool are_uneven(std::span<const BlockPart> parts);
+// Equal parts of so many elements: a multiple of 16, and fewer for the last ones.
+std::vector<BlockPart> even_parts(std::size_t elements, std::size_t processes);
 
 class PartGather {
  public:
@@ -42,6 +51,8 @@ class PartGather {
   static bool sends_to_each(std::size_t count, std::size_t processes);
 
  private:
+  void gather_directly(std::span<const float> own, std::span<const BlockPart> parts,
+                       std::span<float> all);
   void to_each(std::span<const float> mine, std::span<const std::span<float>> ranges);
   void together(std::span<const float> mine, std::size_t count,
                 std::span<const std::span<float>> ranges);
@@ -79,6 +90,8 @@ class ProcessSum {
 
  private:
   void whole_segment(std::span<const float> in, std::span<float> out);
+  void part_directly(std::span<const float> in, std::span<const BlockPart> parts,
+                     std::span<float> out);
 
   ProcessGroup& group_;
   SumTree tree_;

@@ -173,6 +173,55 @@ TEST_CASE("parts of a sum are those of the sum, and come together again") {
   }
 }
 
+TEST_CASE("parts of a sum may have any lengths") {
+  using Range = MeshShards::Range;
+  const auto cut_of = [](const std::vector<std::int64_t>& sizes) {
+    std::vector<Range> cut;
+    for (const std::int64_t size : sizes) {
+      const std::int64_t begin = cut.empty() ? 0 : cut.back().end;
+      cut.push_back({begin, begin + size});
+    }
+    return cut;
+  };
+  // Some are exchanged in several segments, and by even parts, which others own.
+  const std::vector<Range> cuts[] = {
+      cut_of({3, 0, 37, 5}), cut_of({0, 0, 20'003, 0}), cut_of({600'001, 1, 0, 99'998}),
+      cut_of({0, 9, 40'000, 0, 16, 30, 70'001, 3}), cut_of({0, 0, 0, 0, 0, 1'200'000, 0, 0})};
+  for (const std::vector<Range>& cut : cuts) {
+    const auto processes = static_cast<std::int64_t>(cut.size());
+    // Along mdl processes have other parts of the same sum.
+    for (const MeshConfig& mesh : {mesh_of({processes, 1, 1}), mesh_of({processes / 2, 1, 2})}) {
+      const std::int64_t length = cut.back().end;
+      const auto device = trivet::test::open_device("tiny/Backend");
+      const auto expected = bits_of(sum_of(*device, MeshShards(mesh, nullptr), length));
+      std::vector<std::vector<std::uint32_t>> of_block(cut.size()), of_part(cut.size());
+      on_ranks(static_cast<int>(cut.size()), [&](ProcessGroup& group) {
+        const auto own_device = trivet::test::open_device("tiny/Backend");
+        const MeshShards shards(mesh, &group);
+        const Tensor own = sum_of(*own_device, shards, length);
+        const auto rank = static_cast<std::size_t>(group.rank());
+        Tensor part = Tensor::zeros(*own_device, {cut[rank].size()});
+        shards.sum_to_part(own, cut, part);
+        Tensor block = Tensor::zeros(*own_device, {length});
+        shards.gather_parts(part, cut, block);
+        of_part[rank] = bits_of(block);
+        Tensor same = Tensor::zeros(*own_device, {length});
+        if (part.size() > 0) {
+          trivet::ops::slice(same, 0, cut[rank].begin, cut[rank].end)
+              .assign_bytes(std::as_bytes(part.span<float>()));
+        }
+        shards.gather_parts(same, cut);
+        of_block[rank] = bits_of(same);
+      });
+      CAPTURE(mesh.ici_mesh_shape, length);
+      for (std::size_t rank = 0; rank < cut.size(); ++rank) {
+        CHECK((of_part[rank] == expected));
+        CHECK((of_block[rank] == expected));
+      }
+    }
+  }
+}
+
 TEST_CASE("numbers and flags of all processes come together in the order of shards") {
   std::vector<std::vector<double>> numbers(4);
   std::vector<std::vector<std::uint8_t>> flags(4);

@@ -108,9 +108,20 @@ class TRIVET_API MeshShards {
   // Elements that each of so many processes has in an exchange of sum, sum_to_part or gather_parts,
   // of which longer blocks take several.
   static std::int64_t segment(std::int64_t processes);
+  // Whether each process sends its part in a gather of so many elements of each to each other one
+  // as it is; otherwise all send as much as the one with the longest part.
+  static bool sends_to_each(std::int64_t elements, std::int64_t processes);
+  // Whether processes that own so many elements each, of which some have much more than others,
+  // have even parts in a sum or a gather, and move what belongs to others before or after it. And
+  // these parts, of all elements.
+  static bool are_uneven(std::span<const std::int64_t> parts);
+  static std::vector<Range> even_parts(std::int64_t elements, std::int64_t processes);
   // What these exchanges of so many elements take of the memory of each of so many processes, and
   // keep.
   static std::uint64_t exchange_bytes(std::int64_t elements, const MeshConfig& mesh);
+  // The same where the longest part of a process has so many elements.
+  static std::uint64_t exchange_bytes(std::int64_t elements, std::int64_t longest_part,
+                                      const MeshConfig& mesh);
   // The i-th flag becomes 1 where it is not 0 on any process. [run-thread]
   void any(std::span<std::uint8_t> flags) const;
 
