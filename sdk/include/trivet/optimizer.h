@@ -60,7 +60,8 @@ class TRIVET_API Optimizer : public Object {
   // Parameters of one group are updated alike (e.g. 1 = without weight decay). Neighbors of one
   // group become one segment. Default: 0 for all. [run-thread]
   virtual std::int64_t group_of(const Parameter& parameter) const;
-  // Whether each variable is a segment of its own (LAMB, LARS). Default: false: what becomes of an
+  // Whether each variable is a segment of its own (LAMB, LARS); each of several processes updates
+  // some of the variables, and sees no values of others. Default: false: what becomes of an
   // element depends on this element of value, gradient and slots alone, so a segment may be a part
   // of a variable; each of several processes updates its part. [run-thread]
   virtual bool per_variable() const;

@@ -2,6 +2,7 @@
 #include "layer/block_units.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace trivet::detail {
 namespace {
@@ -32,10 +33,22 @@ std::size_t BlockUnits::unit_at(std::int64_t element) const {
 
 UnitParts::Range UnitParts::of_device(std::size_t unit, std::int64_t device) const {
   const Range whole = units_[unit];
+  if (has_whole_variables()) {
+    const std::vector<Owner>& owners = owners_[unit];
+    const auto found = std::ranges::lower_bound(owners, device, {}, &Owner::device);
+    const std::int64_t begin = found == owners.begin() ? whole.begin : std::prev(found)->end;
+    const bool owns = found != owners.end() && found->device == device;
+    return {begin, owns ? found->end : begin};
+  }
   const Range piece = units_.is_of_stage(unit)
                           ? shards_.piece_of_stage(whole.size(), device, units_.stage(unit))
                           : shards_.piece(whole.size(), device);
   return {whole.begin + piece.begin, whole.begin + piece.end};
+}
+
+std::int64_t UnitParts::owner_of(std::int64_t element) const {
+  const std::vector<Owner>& owners = owners_[units_.unit_at(element)];
+  return std::ranges::upper_bound(owners, element, {}, &Owner::end)->device;
 }
 
 UnitParts::Range UnitParts::of_rank(std::size_t unit, std::int64_t rank) const {

@@ -47,15 +47,31 @@ class BlockUnits {
   std::vector<std::int64_t> stages_;
 };
 
-// Equal pieces for all devices (MeshShards::piece), or for those of the unit's stage. Those of a
-// device in a unit are one range, and so are those of a process, whose devices are neighbors.
+// Equal pieces (MeshShards::piece), or whole variables: of all devices, or of those of the unit's
+// stage. Those of a device in a unit are one range, and so are those of a process, whose devices are
+// neighbors.
 class UnitParts {
  public:
   using Range = BlockUnits::Range;
+  // Where what a device owns in a unit ends; it begins where that of the one before ends.
+  struct Owner {
+    std::int64_t device = 0;
+    std::int64_t end = 0;
+  };
+  // Of each unit those that own some of it, in the order of devices.
+  using Owners = std::vector<std::vector<Owner>>;
+
+  // Equal pieces.
   UnitParts(BlockUnits units, const MeshShards& shards)
       : units_(std::move(units)), shards_(shards) {}
+  // Whole variables.
+  UnitParts(BlockUnits units, const MeshShards& shards, Owners owners)
+      : units_(std::move(units)), shards_(shards), owners_(std::move(owners)) {}
 
   const BlockUnits& units() const { return units_; }
+  bool has_whole_variables() const { return !owners_.empty(); }
+  // Where devices own whole variables: that of the variable with this element.
+  std::int64_t owner_of(std::int64_t element) const;
   // Elements of the block.
   Range of_device(std::size_t unit, std::int64_t device) const;
   Range of_rank(std::size_t unit, std::int64_t rank) const;
@@ -70,6 +86,7 @@ class UnitParts {
  private:
   BlockUnits units_;
   MeshShards shards_;
+  Owners owners_;
 };
 
 // The parts of one process in all units, in their order, one part after another.

@@ -76,7 +76,7 @@ class GradientParts::Unit final : public SlotGroup {
     Tensor own = part_of(all_.own_, part.position, part.end());
     count_exchange(all_.parts_.units().is_of_stage(index_) ? AxisExchange::Kind::sum_to_stage_part
                                                            : AxisExchange::Kind::sum_to_part,
-                   memory_);
+                   memory_, index_);
     all_.shards_.sum_to_part(memory_, all_.parts_.all().in_unit(index_), own);
     for (const Variable& variable : variables_) variable.slot->gradient = {};
     memory_ = {};

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "layer/block_layout.h"
+#include "layer/block_plan.h"
 #include "layer/block_units.h"
 #include "layer/gradient_parts.h"
 #include "layer/orthogonal.h"
@@ -88,42 +89,66 @@ void ParameterStore::freeze(Parameter& parameter) {
 }
 
 void ParameterStore::build() {
-  build(nullptr, Gradients::whole);
+  lay_out(detail::plan_block(detail::variables_of(*this), MeshShards(),
+                             detail::BlockPlan::Units::one, Pieces::elements));
+  allocate(nullptr, Gradients::whole);
 }
 
-void ParameterStore::build_in_parts(const MeshShards& shards, Gradients gradients) {
-  build(&shards, gradients);
+void ParameterStore::build(const MeshShards& shards, Pieces pieces) {
+  const detail::BlockPlan plan = detail::plan_block(detail::variables_of(*this), shards,
+                                                    detail::BlockPlan::Units::one, pieces);
+  lay_out(plan);
+  unit_parts_ = plan.parts;
+  allocate(nullptr, Gradients::whole);
 }
 
-void ParameterStore::build(const MeshShards* shards, Gradients gradients) {
+void ParameterStore::build_in_parts(const MeshShards& shards, Gradients gradients, Pieces pieces) {
+  const detail::BlockPlan plan = detail::plan_block(detail::variables_of(*this), shards,
+                                                    detail::BlockPlan::Units::several, pieces);
+  lay_out(plan);
+  unit_parts_ = plan.parts;
+  is_for_parts_ = true;
+  const bool is_shared = shards.all() != nullptr || is_meta(device_);
+  allocate(is_shared ? &shards : nullptr, gradients);
+}
+
+// Where each parameter lies in its block.
+void ParameterStore::lay_out(const detail::BlockPlan& plan) {
   if (built_) throw Error("the model was built already");
-  std::int64_t& trainable = trainable_size_;
   std::int64_t states = 0;
-  std::vector<detail::BlockUnits::Variable> variables;
+  std::size_t next = 0;
   for (const auto& parameter : parameters_) {
-    std::int64_t& end = parameter->trainable_ ? trainable : states;
-    parameter->offset_ = end;
-    end += detail::padded(parameter->shape_.size());
-    if (parameter->trainable_) variables.push_back({end, parameter->stage_});
+    const std::int64_t elements = detail::padded(parameter->shape_.size());
+    if (parameter->trainable_) {
+      parameter->offset_ = plan.offsets[next++];
+      trainable_size_ += elements;
+    } else {
+      parameter->offset_ = states;
+      states += elements;
+    }
   }
-  NoGrad no_grad;
-  units_ = shards != nullptr ? std::make_unique<detail::BlockUnits>(variables)
-                             : std::make_unique<detail::BlockUnits>(trainable);
-  if (shards != nullptr && (shards->all() != nullptr || is_meta(device_))) {
-    parts_ = std::make_unique<detail::WeightParts>(
-        device_, *shards, std::make_shared<detail::UnitParts>(*units_, *shards));
+  const NoGrad no_grad;
+  states_ = Tensor::zeros(device_, {states});
+}
+
+void ParameterStore::allocate(const MeshShards* in_parts, Gradients gradients) {
+  const NoGrad no_grad;
+  if (in_parts != nullptr) {
+    parts_ = std::make_unique<detail::WeightParts>(device_, *in_parts, unit_parts_);
   } else {
-    trainable_values_ = Tensor::zeros(device_, {trainable});
+    trainable_values_ = Tensor::zeros(device_, {trainable_size_});
   }
   if (parts_ != nullptr && gradients == Gradients::in_parts) {
-    make_gradient_parts(*shards);
+    make_gradient_parts(*in_parts);
   } else {
-    trainable_gradients_ = Tensor::zeros(device_, {trainable});
+    trainable_gradients_ = Tensor::zeros(device_, {trainable_size_});
   }
-  states_ = Tensor::zeros(device_, {states});
   built_ = true;
-  is_for_parts_ = shards != nullptr;
   for (const auto& parameter : parameters_) place(*parameter);
+}
+
+bool ParameterStore::has_whole_variables() const {
+  return unit_parts_ != nullptr && unit_parts_->has_whole_variables();
 }
 
 void ParameterStore::make_gradient_parts(const MeshShards& shards) {
@@ -136,6 +161,7 @@ void ParameterStore::make_gradient_parts(const MeshShards& shards) {
                          .shape = parameter->shape_,
                          .slot = &parameter->slot_});
   }
+  std::ranges::stable_sort(variables, {}, &detail::GradientParts::Variable::offset);
   gradient_parts_ = std::make_unique<detail::GradientParts>(device_, shards, parts_->parts(),
                                                             std::move(variables));
 }
@@ -145,8 +171,9 @@ Tensor ParameterStore::memory_of(const Parameter& parameter) const {
     const Tensor& block = parameter.trainable_ ? trainable_values_ : states_;
     return part_of(block, parameter.offset_, parameter.shape_);
   }
-  const std::size_t unit = units_->unit_at(parameter.offset_);
-  const std::int64_t position = parameter.offset_ - (*units_)[unit].begin;
+  const detail::BlockUnits& units = unit_parts_->units();
+  const std::size_t unit = units.unit_at(parameter.offset_);
+  const std::int64_t position = parameter.offset_ - units[unit].begin;
   return part_of(parts_->whole(unit), position, parameter.shape_);
 }
 
@@ -214,21 +241,25 @@ void ParameterStore::end_gradients() {
 void ParameterStore::share_stages(Tensor& gradients) {
   if (!stages_.is_shared()) return;
   detail::AxisProcesses* const processes = stages_.processes().get();  // null on a meta device
-  const std::size_t count = parameters_.size();
   const std::int64_t own = stages_.first() / stages_.count();
-  // Neighboring variables of one stage lie in one range.
-  for (std::size_t first = 0, end = 0; first < count; first = end) {
-    const Parameter& start = *parameters_[first];
-    for (end = first + 1; end < count && parameters_[end]->stage_ == start.stage_ &&
-                          parameters_[end]->trainable_ == start.trainable_;) {
-      ++end;
+  std::vector<const Parameter*> of_stages;
+  for (const auto& parameter : parameters_) {
+    const bool is_of_stage = parameter->stage_ != Parameter::kEveryStage;
+    if (parameter->trainable_ && is_of_stage) of_stages.push_back(parameter.get());
+  }
+  std::ranges::sort(of_stages, {}, &Parameter::offset_);
+  const auto end_of = [](const Parameter& p) { return p.offset_ + detail::padded(p.shape_.size()); };
+  for (std::size_t first = 0, last = 0; first < of_stages.size(); first = last + 1) {
+    const Parameter& start = *of_stages[first];
+    for (last = first; last + 1 < of_stages.size() &&
+                       of_stages[last + 1]->stage_ == start.stage_ &&
+                       of_stages[last + 1]->offset_ == end_of(*of_stages[last]);) {
+      ++last;
     }
-    if (start.stage_ == Parameter::kEveryStage || !start.trainable_) continue;
-    const Parameter& last = *parameters_[end - 1];
-    Tensor range = detail::part_of(gradients, start.offset_,
-                                   last.offset_ + detail::padded(last.shape_.size()));
+    Tensor range = detail::part_of(gradients, start.offset_, end_of(*of_stages[last]));
     const std::int64_t root = start.stage_ / stages_.count();
     if (root == own) detail::count_exchange(AxisExchange::Kind::broadcast, range);
+    detail::AxisProcesses* const processes = stages_.processes().get();  // null on a meta device
     if (processes != nullptr) processes->broadcast(range, static_cast<int>(root));
   }
   share_has_gradient();

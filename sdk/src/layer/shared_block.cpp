@@ -16,12 +16,22 @@
 
 namespace trivet::detail {
 
+namespace {
+
+// Of a store that was built for no mesh: equal pieces of the block.
+std::shared_ptr<const UnitParts> unit_parts_of(const ParameterStore& store,
+                                               const MeshShards& shards) {
+  if (store.unit_parts() != nullptr) return store.unit_parts();
+  return std::make_shared<UnitParts>(BlockUnits(store.trainable_size()), shards);
+}
+
+}  // namespace
+
 SharedBlock::SharedBlock(ParameterStore& store, const MeshShards& shards, Kind kind)
     : store_(store),
       shards_(shards),
       is_shared_(kind == Kind::shared),
-      parts_(std::make_shared<UnitParts>(store.units(), shards_),
-             is_shared_ ? OwnParts::Has::own : OwnParts::Has::all) {
+      parts_(unit_parts_of(store, shards_), is_shared_ ? OwnParts::Has::own : OwnParts::Has::all) {
   if (store.is_in_parts()) {
     if (!is_shared_ && shards.all() != nullptr) {
       throw Error("weights in parts have updates that processes share");
@@ -63,7 +73,7 @@ void SharedBlock::sum_gradients(Tensor& own) const {
     if (store_.is_in_parts()) {
       count_exchange(units().is_of_stage(unit) ? AxisExchange::Kind::sum_to_stage_part
                                                : AxisExchange::Kind::sum_to_part,
-                     of_unit);
+                     of_unit, unit);
     }
     shards_.sum_to_part(of_unit, unit_parts().in_unit(unit), out);
   }
@@ -102,7 +112,18 @@ void SharedBlock::share_values() const {
 }
 
 bool SharedBlock::is_shared(const SharedTensor& tensor) const {
-  return is_shared_ && tensor.variable != nullptr && tensor.variable->trainable();
+  const Parameter* const variable = tensor.variable;
+  return is_shared_ && variable != nullptr && variable->trainable() && variable->shape().size() > 0;
+}
+
+// A slot of another shape than its variable is of one that has a single owner.
+MeshShards::Range SharedBlock::elements_of(const SharedTensor& tensor, std::int64_t rank) const {
+  const MeshShards::Range all = range_of(*tensor.variable);
+  const MeshShards::Range theirs = unit_parts().of_rank(units().unit_at(all.begin), rank);
+  const MeshShards::Range common{std::clamp(theirs.begin, all.begin, all.end) - all.begin,
+                                 std::clamp(theirs.end, all.begin, all.end) - all.begin};
+  return common == MeshShards::Range{0, all.size()} ? MeshShards::Range{0, tensor.shape.size()}
+                                                    : common;
 }
 
 SharedBlock::NamedTensors SharedBlock::whole(const std::vector<SharedTensor>& tensors,
@@ -130,16 +151,12 @@ Tensor SharedBlock::gathered(const SharedTensor& tensor,
   std::vector<std::byte> mine;
   std::vector<std::uint64_t> to, from;
   const bool wanted = wants[static_cast<std::size_t>(group.rank())] != 0;
-  const MeshShards::Range range = range_of(*tensor.variable);
-  const std::size_t unit = units().unit_at(range.begin);
   for (int rank = 0; rank < group.size(); ++rank) {
     const bool gets = wants[static_cast<std::size_t>(rank)] != 0;
     if (gets) mine.insert(mine.end(), own.begin(), own.end());
     to.push_back(gets ? own.size() : 0);
-    const MeshShards::Range theirs = unit_parts().of_rank(unit, rank);
-    const std::int64_t begin = std::max(range.begin, theirs.begin);
-    const std::int64_t end = std::max(begin, std::min(range.end, theirs.end));
-    from.push_back(wanted ? static_cast<std::size_t>(end - begin) * bytes : 0);
+    const auto theirs = static_cast<std::size_t>(elements_of(tensor, rank).size());
+    from.push_back(wanted ? theirs * bytes : 0);
   }
   Tensor out = wanted ? Tensor::host(tensor.shape, tensor.part.dtype()) : Tensor();
   const std::span<std::byte> all =
@@ -150,11 +167,9 @@ Tensor SharedBlock::gathered(const SharedTensor& tensor,
 }
 
 Tensor SharedBlock::own_elements(const SharedTensor& tensor, const Tensor& whole) const {
-  const MeshShards::Range own = own_part_of(*tensor.variable).range;
-  const std::int64_t start = store_.offset_of(*tensor.variable);
-  // A range without elements may be anywhere.
+  const MeshShards::Range own = elements_of(tensor, shards_.own_rank());
   if (own.size() == 0) return {};
-  return part_of(ops::reshape(whole, {whole.size()}), own.begin - start, own.end - start);
+  return part_of(ops::reshape(whole, {whole.size()}), own.begin, own.end);
 }
 
 SharedBlock::NamedTensors SharedBlock::to_fill(const std::vector<SharedTensor>& tensors) const {

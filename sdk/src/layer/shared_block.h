@@ -15,7 +15,8 @@
 
 namespace trivet::detail {
 
-// A tensor for a variable, element by element, or one that every process has whole.
+// A tensor for a variable, element by element or with the whole variable, or one that every process
+// has whole.
 struct SharedTensor {
   std::string name;
   Shape shape;  // whole
@@ -63,7 +64,9 @@ class SharedBlock {
  private:
   bool is_shared(const SharedTensor& tensor) const;
   Tensor gathered(const SharedTensor& tensor, const std::vector<std::uint8_t>& wants) const;
-  // This process's elements of a whole tensor, flat.
+  // Those of a whole tensor that a process has.
+  MeshShards::Range elements_of(const SharedTensor& tensor, std::int64_t rank) const;
+  // This process's elements of a whole tensor, flat; undefined where it has none.
   Tensor own_elements(const SharedTensor& tensor, const Tensor& whole) const;
   MeshShards::Range range_of(const Parameter& variable) const;
 

@@ -155,7 +155,7 @@ void WeightParts::gather(Unit& unit, std::size_t index) {
   const auto among = among_stages ? MeshShards::Among::same_stages : MeshShards::Among::all;
   count_exchange(
       among_stages ? AxisExchange::Kind::gather_stage_parts : AxisExchange::Kind::gather_parts,
-      memory);
+      memory, index);
   shards_.gather_parts(part_of(own_, part.position, part.end()), parts_.all().in_unit(index),
                        memory, among);
   std::uint64_t& order = among_stages ? orders_.of_stages : orders_.of_all;

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "layer/block_layout.h"
-#include "layer/block_units.h"
+#include "layer/block_plan.h"
 #include "layer/weight_parts.h"
 #include "trivet/backend/mesh.h"
 #include "trivet/backend/mesh_layout.h"
@@ -14,6 +13,7 @@
 namespace trivet {
 namespace {
 
+using detail::BlockPlan;
 using detail::WeightParts;
 
 // Of the process that has most. Units that a process has alone are not gathered.
@@ -33,31 +33,57 @@ std::int64_t most_at_once(const detail::BlockUnits& units, const MeshConfig& mes
   return of_all + most;
 }
 
-}  // namespace
-
-WeightShare weight_share(const ParameterStore& store, const MeshConfig& mesh) {
-  std::vector<detail::BlockUnits::Variable> variables;
-  for (const auto& parameter : store.parameters()) {
-    if (!parameter->trainable()) continue;
-    variables.push_back({store.offset_of(*parameter) + detail::padded(parameter->shape().size()),
-                         parameter->stage()});
+// What processes have of each unit, from the parts of all devices.
+std::vector<std::vector<std::int64_t>> parts_of_ranks(const detail::UnitParts& parts,
+                                                      const MeshShards& shards,
+                                                      const MeshConfig& mesh) {
+  const std::int64_t devices = shards.pieces() / mesh.processes;
+  std::vector<std::vector<std::int64_t>> all;
+  for (std::size_t unit = 0; unit < parts.units().count(); ++unit) {
+    auto& of_unit = all.emplace_back(static_cast<std::size_t>(mesh.processes));
+    for (std::int64_t device = 0; device < shards.pieces(); ++device) {
+      of_unit[static_cast<std::size_t>(device / devices)] += parts.of_device(unit, device).size();
+    }
   }
-  const detail::BlockUnits units(variables);
+  return all;
+}
+
+WeightShare share_of(const ParameterStore& store, const MeshConfig& mesh, BlockPlan::Units cut) {
+  using Pieces = ParameterStore::Pieces;
   const MeshShards whole(mesh, nullptr);
-  const detail::UnitParts parts(units, whole);
-  const std::int64_t devices = whole.pieces() / mesh.processes;
+  const std::vector<BlockPlan::Variable> variables = detail::variables_of(store);
+  const BlockPlan plan = detail::plan_block(
+      variables, whole, cut, store.has_whole_variables() ? Pieces::variables : Pieces::elements);
+  const detail::UnitParts& parts = *plan.parts;
+  const detail::BlockUnits& units = parts.units();
   WeightShare share{.all = units.size(),
                     .whole = most_at_once(units, mesh),
                     .units = static_cast<std::int64_t>(units.count())};
+  std::vector<std::vector<std::int64_t>> of_ranks = parts_of_ranks(parts, whole, mesh);
   std::vector<std::int64_t> own(static_cast<std::size_t>(mesh.processes));
   for (std::size_t i = 0; i < units.count(); ++i) {
-    for (std::int64_t device = 0; device < whole.pieces(); ++device) {
-      own[static_cast<std::size_t>(device / devices)] += parts.of_device(i, device).size();
-    }
     share.largest = std::max(share.largest, units[i].size());
+    for (std::size_t rank = 0; rank < own.size(); ++rank) own[rank] += of_ranks[i][rank];
   }
   share.own = std::ranges::max(own);
+  if (!parts.has_whole_variables()) return share;
+  share.parts = std::move(of_ranks);
+  const std::int64_t devices = whole.pieces() / mesh.processes;
+  const std::vector<std::int64_t> owners = detail::deal_variables(variables, whole);
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    share.owners[std::string(variables[i].path)] = owners[i] / devices;
+  }
   return share;
+}
+
+}  // namespace
+
+WeightShare weight_share(const ParameterStore& store, const MeshConfig& mesh) {
+  return share_of(store, mesh, BlockPlan::Units::several);
+}
+
+WeightShare update_share(const ParameterStore& store, const MeshConfig& mesh) {
+  return share_of(store, mesh, BlockPlan::Units::one);
 }
 
 }  // namespace trivet

@@ -16,7 +16,8 @@ namespace trivet {
 std::vector<AxisExchange> take_axis_exchanges(Device& device) {
   std::vector<AxisExchange> all;
   for (const auto& [exchange, calls] : device.impl().axis_exchanges) {
-    all.push_back({.kind = exchange.first, .bytes = exchange.second, .calls = calls});
+    const auto& [kind, bytes, unit] = exchange;
+    all.push_back({.kind = kind, .bytes = bytes, .calls = calls, .unit = unit});
   }
   device.impl().axis_exchanges.clear();
   return all;
@@ -36,8 +37,8 @@ std::span<std::byte> writable_bytes_of(Tensor& x) {
 
 }  // namespace
 
-void count_exchange(AxisExchange::Kind kind, const Tensor& own) {
-  ++own.device().impl().axis_exchanges[{kind, own.bytes()}];
+void count_exchange(AxisExchange::Kind kind, const Tensor& own, std::size_t unit) {
+  ++own.device().impl().axis_exchanges[{kind, own.bytes(), static_cast<std::int64_t>(unit)}];
 }
 
 AxisProcesses::AxisProcesses(std::shared_ptr<ProcessGroup> group, const SumTree& tree)

@@ -14,7 +14,7 @@
 namespace trivet::detail {
 
 // Counts an exchange of what this process has, for take_axis_exchanges.
-void count_exchange(AxisExchange::Kind kind, const Tensor& own);
+void count_exchange(AxisExchange::Kind kind, const Tensor& own, std::size_t unit = 0);
 
 class AxisProcesses {
  public:

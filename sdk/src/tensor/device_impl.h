@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -61,7 +62,9 @@ struct Device::Impl {
   bool is_in_stage = false;             // computes a part of a pipeline
   std::weak_ptr<ProcessGroup> sending;  // what it sends moves between the calls of kernels
   // Calls of each kind, by bytes.
-  std::map<std::pair<AxisExchange::Kind, std::uint64_t>, std::int64_t> axis_exchanges;
+  // Calls, by kind, bytes and unit.
+  std::map<std::tuple<AxisExchange::Kind, std::uint64_t, std::int64_t>, std::int64_t>
+      axis_exchanges;
 
   struct Kernel {
     const char* name;  // as given: compared by address first

@@ -38,39 +38,62 @@ GradientClip::GradientClip(ParameterStore& store, const GradientClipConfig& conf
   upper_ = Tensor::scalar(store.device(), bound);
 }
 
+Tensor& GradientClip::gradient_of(Variable& variable, Of of) {
+  return of == Of::part ? variable.gradient : variable.own;
+}
+
 std::vector<double> GradientClip::variable_norms(Of of) {
-  const auto gradient_of = [&](const Variable& variable) -> const Tensor& {
-    return of == Of::part ? variable.gradient : variable.own;
-  };
   for (Variable& variable : variables_) {
-    const Tensor& gradient = gradient_of(variable);
+    const Tensor& gradient = gradient_of(variable, of);
     if (gradient.size() > 0) sum_of_squares(variable.square, gradient);
   }
   const std::vector<float> squares = squares_.to_host<float>();
   std::vector<double> norms;
   for (std::size_t i = 0; i < variables_.size(); ++i) {
-    const bool has_any = gradient_of(variables_[i]).size() > 0;
+    const bool has_any = gradient_of(variables_[i], of).size() > 0;
     norms.push_back(has_any ? std::sqrt(static_cast<double>(squares[i])) : 0);
   }
   return norms;
 }
 
+bool GradientClip::has_owners(Of of) const {
+  return of == Of::update && block_.unit_parts().has_whole_variables();
+}
+
 // Scales variables whose norm is too large; the common norm afterwards follows without a look at
-// the gradients.
-GradientClip::Norms GradientClip::clip_variables() {
-  Norms total;
-  const std::vector<double> norms = variable_norms(Of::part);
+// the gradients. Squares are added for each device, and then in the order of devices.
+GradientClip::Norms GradientClip::clip_variables(Of of) {
+  const MeshShards& shards = block_.shards();
+  const std::vector<double> norms = variable_norms(of);
+  std::vector<double> before(has_owners(of) ? static_cast<std::size_t>(shards.pieces()) : 1);
+  std::vector<double> after(before.size());
   for (std::size_t i = 0; i < norms.size(); ++i) {
+    Tensor& gradient = gradient_of(variables_[i], of);
+    if (gradient.size() == 0) continue;
+    const std::int64_t offset = store_.offset_of(*variables_[i].parameter);
+    const std::size_t device =
+        has_owners(of) ? static_cast<std::size_t>(block_.unit_parts().owner_of(offset)) : 0;
     double norm = norms[i];
-    total.before += norm * norm;
+    before[device] += norm * norm;
     if (norm > config_.per_variable_norm) {
       const auto factor = static_cast<float>(config_.per_variable_norm / norm);
-      apply_scalar(TV_MUL, variables_[i].gradient, Tensor::scalar(store_.device(), factor));
+      apply_scalar(TV_MUL, gradient, Tensor::scalar(store_.device(), factor));
       norm = config_.per_variable_norm;
     }
-    total.after += norm * norm;
+    after[device] += norm * norm;
   }
-  return {std::sqrt(total.before), std::sqrt(total.after)};
+  if (has_owners(of) && block_.is_shared()) {
+    std::vector<double> own;
+    for (const std::vector<double>& squares : {before, after}) {
+      const auto first = squares.begin() + shards.first_piece();
+      own.insert(own.end(), first, first + shards.piece_count());
+    }
+    const std::vector<double> all = shards.gather_pieces(own);
+    before.assign(all.begin(), all.begin() + shards.pieces());
+    after.assign(all.begin() + shards.pieces(), all.end());
+  }
+  return {std::sqrt(std::accumulate(before.begin(), before.end(), 0.0)),
+          std::sqrt(std::accumulate(after.begin(), after.end(), 0.0))};
 }
 
 double GradientClip::norm_of_all(Of of) {
@@ -119,7 +142,7 @@ GradientClip::Result GradientClip::apply(Of of, bool wants_norm) {
   if (!wants_norm && config_.per_variable_norm <= 0 && config_.global_norm <= 0) return {};
   Norms norms;
   if (config_.per_variable_norm > 0) {
-    norms = clip_variables();
+    norms = clip_variables(of);
   } else {
     norms.before = norm_of_all(of);
     norms.after = norms.before;

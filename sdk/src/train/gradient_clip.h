@@ -4,7 +4,7 @@
 // Gradients live in one flat block, so clipping by value is two calls and the global norm is one,
 // whatever the number of parameters. Global clipping costs no pass of its own: its factor goes into
 // the optimizer's gradient_scale. The norm of an update of several shards is made of those of their
-// pieces (MeshShards::piece), so that it is the same for any number of processes.
+// devices' pieces (UnitParts), so that it is the same for any number of processes.
 #pragma once
 
 #include <vector>
@@ -42,10 +42,13 @@ class GradientClip {
   struct Norms {
     double before = 0, after = 0;  // of all gradients, around clipping per variable
   };
+  static Tensor& gradient_of(Variable& variable, Of of);
   std::vector<double> variable_norms(Of of);
   double norm_of_all(Of of);
   double norm_of_pieces();
-  Norms clip_variables();
+  Norms clip_variables(Of of);
+  // Whether variables are those of devices, some of which may be other processes'.
+  bool has_owners(Of of) const;
 
   ParameterStore& store_;
   const SharedBlock& block_;

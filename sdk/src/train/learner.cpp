@@ -104,7 +104,7 @@ struct Learner::Impl {
 Learner::Impl::Impl(ParameterStore& parameters, std::vector<LearnerRule> rules,
                     const LearnerOptions& options, const MeshShards& shards)
     : store(parameters),
-      can_share(has_element_updates(rules, options) &&
+      can_share((parameters.has_whole_variables() || has_element_updates(rules, options)) &&
                 MeshShards::is_cut(parameters.trainable_size())),
       block(parameters, shards,
             can_share && shards.all() != nullptr ? detail::SharedBlock::Kind::shared
@@ -125,7 +125,9 @@ Learner::Impl::Impl(ParameterStore& parameters, std::vector<LearnerRule> rules,
   }
   if (options.ema.decay > 0) average.emplace(store, options.ema, block);
   if (options.variational_noise.scale > 0) noise.emplace(store, options.variational_noise);
-  if (options.gradient_noise.stddev > 0) gradient_noise.emplace(store, options.gradient_noise);
+  if (options.gradient_noise.stddev > 0) {
+    gradient_noise.emplace(store, options.gradient_noise, block);
+  }
 }
 
 void Learner::Impl::begin_sum(std::int64_t parts) {
@@ -345,7 +347,7 @@ bool Learner::Step::accepts_norm(double norm) {
 void Learner::Step::add_noise(float& scale) {
   Impl& impl = *learner_.impl_;
   if (!key_) throw Error("noise on the gradients is drawn from the key of begin_part");
-  Tensor gradients = impl.store.trainable_gradients();
+  Tensor gradients = impl.block.gradients();
   if (scale != 1) {
     detail::apply_scalar(TV_MUL, gradients, Tensor::scalar(impl.store.device(), scale));
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/noise.h"
 
+#include "layer/block_layout.h"
+#include "layer/weight_parts.h"
 #include "trivet/config/patterns.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
@@ -15,10 +17,20 @@ Tensor noise_for(const Parameter& variable, RngKey key, double stddev, Device& d
   return noise.to(device);
 }
 
+OwnParts parts_in(const ParameterStore& store) {
+  if (store.is_in_parts()) return store.parts()->parts();
+  const auto all = std::make_shared<UnitParts>(BlockUnits(store.trainable_size()), MeshShards());
+  return {all, OwnParts::Has::all};
+}
+
 }  // namespace
 
 VariationalNoise::VariationalNoise(ParameterStore& store, const VariationalNoiseConfig& config)
-    : store_(store), scale_(config.scale), start_step_(config.start_step) {
+    : store_(store),
+      scale_(config.scale),
+      start_step_(config.start_step),
+      has_(parts_in(store)),
+      values_(store.is_in_parts() ? store.parts()->own() : store.trainable_values()) {
   const Patterns patterns(config.variables);
   for (const auto& parameter : store.parameters()) {
     const bool named = config.variables.empty() || patterns.matches(parameter->path());
@@ -29,33 +41,46 @@ VariationalNoise::VariationalNoise(ParameterStore& store, const VariationalNoise
                                  .what = "the patterns match no trainable variable",
                                  .hint = "a pattern must match a whole path, e.g. \"body/.*\""});
   }
-  without_ = Tensor::empty(store.device(), store.trainable_values().shape());
+  without_ = Tensor::empty(store.device(), values_.shape());
 }
 
 void VariationalNoise::add(RngKey key, std::int64_t step) {
   remove();
   if (step < start_step_) return;
-  assign(without_, store_.trainable_values());
+  assign(without_, values_);
   added_ = true;
   const RngKey drawn = key.fold("variational_noise");
   for (Parameter* variable : variables_) {
-    variable->assign(
-        ops::add(variable->value(), noise_for(*variable, drawn, scale_, store_.device())));
+    const std::int64_t begin = store_.offset_of(*variable), size = variable->shape().size();
+    const OwnParts::Overlap own = has_.overlap({begin, begin + size});
+    if (own.range.size() == 0) continue;
+    const Tensor noise = ops::reshape(noise_for(*variable, drawn, scale_, store_.device()), {size});
+    Tensor value = part_of(values_, own.position, own.end());
+    assign(value, ops::add(value, part_of(noise, own.range.begin - begin, own.range.end - begin)));
   }
+  forget_gathered();
 }
 
 void VariationalNoise::remove() {
   if (!added_) return;
-  assign(store_.trainable_values(), without_);
+  assign(values_, without_);
   added_ = false;
+  forget_gathered();
+}
+
+void VariationalNoise::forget_gathered() const {
+  if (store_.is_in_parts()) store_.parts()->changed();
 }
 
 void GradientNoise::add(RngKey key) {
   const RngKey drawn = key.fold("gradient_noise");
   for (const auto& variable : store_.parameters()) {
     if (!variable->trainable() || !variable->has_gradient()) continue;
-    Tensor& gradient = variable->gradient();
-    assign(gradient, ops::add(gradient, noise_for(*variable, drawn, stddev_, store_.device())));
+    const OwnParts::Overlap own = block_.own_part_of(*variable);
+    if (own.range.size() == 0) continue;  // another process has it
+    Tensor gradient = part_of(block_.gradients(), own.position, own.end());
+    const Tensor noise = noise_for(*variable, drawn, stddev_, store_.device());
+    assign(gradient, ops::add(gradient, ops::reshape(noise, gradient.shape())));
   }
 }
 

@@ -67,7 +67,8 @@ OptimizerRunner::Slot OptimizerRunner::make_slot(const std::string& name) const 
     std::int64_t& end = ends[dtype];
     const Shape shape =
         optimizer.per_variable() ? optimizer.slot_shape(name, variable) : variable.shape();
-    const std::int64_t size = optimizer.per_variable() ? shape.size() : own_[i].range.size();
+    std::int64_t size = own_[i].range.size();
+    if (optimizer.per_variable()) size = owns_some(i) ? shape.size() : 0;
     slot.parts.push_back({.shape = shape, .dtype = dtype, .offset = end, .size = size});
     end += padded(size);
   }
@@ -101,10 +102,13 @@ OptimizerSegment OptimizerRunner::segment(std::size_t first, std::size_t last) c
   return segment;
 }
 
-// A variable without elements has an update, too, as the optimizer sees it.
 bool OptimizerRunner::takes_part(std::size_t variable) const {
-  return in_segments_[variable] &&
-         (own_[variable].range.size() > 0 || variables_[variable]->shape().size() == 0);
+  return in_segments_[variable] && owns_some(variable);
+}
+
+// A variable without elements has an update, too, as the optimizer sees it.
+bool OptimizerRunner::owns_some(std::size_t variable) const {
+  return own_[variable].range.size() > 0 || variables_[variable]->shape().size() == 0;
 }
 
 // The last variable of the segment that begins with one. In between may be some of which other

@@ -51,6 +51,7 @@ class OptimizerRunner {
     Tensor between(std::size_t first, std::size_t last) const;
   };
   Slot make_slot(const std::string& name) const;
+  bool owns_some(std::size_t variable) const;   // this process, of its elements
   bool takes_part(std::size_t variable) const;  // in updates of this process
   bool continues(std::size_t variable) const;   // may be in one segment with the one before
   bool have_changed() const;  // other variables have a gradient than those in the segments

@@ -22,9 +22,11 @@ using trivet::Learner;
 using trivet::LearnerOptions;
 using trivet::MeshShards;
 using trivet::OptimizerSegment;
+using trivet::ParameterStore;
 using trivet::ProcessGroup;
+using trivet::Tensor;
 
-// Momentum, by element.
+// Momentum. Per variable with the sum of each row's gradients, too, a slot of another shape.
 class Heavy final : public trivet::Optimizer {
  public:
   struct Seen {
@@ -32,7 +34,14 @@ class Heavy final : public trivet::Optimizer {
   };
   Heavy(Seen& seen, bool per_variable) : seen_(seen), per_variable_(per_variable) {}
 
-  std::vector<std::string> slots() const override { return {"m"}; }
+  std::vector<std::string> slots() const override {
+    return per_variable_ ? std::vector<std::string>{"m", "rows"} : std::vector<std::string>{"m"};
+  }
+  trivet::Shape slot_shape(std::string_view slot,
+                           const trivet::Parameter& parameter) const override {
+    if (slot == "m") return parameter.shape();
+    return parameter.shape().rank() == 2 ? trivet::Shape{parameter.shape()[0]} : trivet::Shape{0};
+  }
   double slot_start(std::string_view) const override { return 0.25; }
   bool per_variable() const override { return per_variable_; }
   std::int64_t group_of(const trivet::Parameter& parameter) const override {
@@ -45,15 +54,28 @@ class Heavy final : public trivet::Optimizer {
       const auto g = segment.gradient.span<float>();
       const auto m = segment.slots[0].mutable_span<float>();
       seen_.slot_elements += segment.slots[0].size();
+      const float norm = per_variable_ ? norm_of(g) : 0;
+      if (per_variable_ && segment.slots[1].defined()) add_rows(g, segment.slots[1]);
       const auto rate = static_cast<float>(step.learning_rate);
       for (std::size_t i = 0; i < w.size(); ++i) {
         m[i] = 0.5F * m[i] + step.gradient_scale * g[i];
-        w[i] -= rate * (m[i] + (segment.group == 1 ? 0 : 0.125F * w[i]));
+        w[i] -= rate * (m[i] + (segment.group == 1 ? norm : 0.125F * w[i]));
       }
     }
   }
 
  private:
+  static float norm_of(std::span<const float> values) {
+    double sum = 0;
+    for (const float value : values) sum += static_cast<double>(value) * static_cast<double>(value);
+    return static_cast<float>(std::sqrt(sum));
+  }
+  static void add_rows(std::span<const float> gradient, Tensor& rows) {
+    const std::span<float> sums = rows.mutable_span<float>();
+    const std::size_t length = gradient.size() / sums.size();
+    for (std::size_t i = 0; i < gradient.size(); ++i) sums[i / length] += gradient[i];
+  }
+
   Seen& seen_;
   bool per_variable_;
 };
@@ -88,8 +110,9 @@ struct Result {
 struct Options {
   LearnerOptions learner{.clip = {.global_norm = 0.5}, .ema = {.decay = 0.75}};
   bool per_variable = false;
-  float bad = 0;          // a gradient of shard 2 in "c"
-  bool restores = false;  // continues in a second learner from what the first one has saved
+  bool has_owners = false;  // devices own whole variables
+  float bad = 0;            // a gradient of shard 2 in "c"
+  bool restores = false;    // continues in a second learner from what the first one has saved
   bool none_on_others = false;
 };
 
@@ -99,18 +122,22 @@ struct Trainee {
     trivet::Scope scope(store);
     for (const auto& [name, shape] : variables()) scope.parameter(name, shape, {});
     scope.state("moving", {7}, 1);
-    store.build();
+    if (options.has_owners) {
+      store.build(shards, ParameterStore::Pieces::variables);
+    } else {
+      store.build();
+    }
     std::vector<trivet::LearnerRule> rules;
     rules.push_back({.optimizer = std::make_unique<Heavy>(seen, options.per_variable),
                      .learning_rate = std::make_unique<Tenth>()});
     learner = std::make_unique<Learner>(store, std::move(rules), options.learner, shards);
   }
   Heavy::Seen seen;
-  trivet::ParameterStore store;
+  ParameterStore store;
   std::unique_ptr<Learner> learner;
 };
 
-Tensors weights_of(trivet::ParameterStore& store) {
+Tensors weights_of(ParameterStore& store) {
   Tensors out;
   for (const auto& parameter : store.parameters()) {
     out[parameter->path()] = parameter->value().to_host<float>();
@@ -122,6 +149,7 @@ Tensors weights_of(trivet::ParameterStore& store) {
 double update(Trainee& trainee, const MeshShards& shards, std::int64_t number,
               const Options& options) {
   Learner::Step step = trainee.learner->begin();
+  step.begin_part(trivet::RngKey(7).fold(static_cast<std::uint64_t>(number)));
   for (std::int64_t shard = shards.first(); shard < shards.first() + shards.count(); ++shard) {
     std::int64_t salt = 1000 * number + 100 * shard;
     for (const auto& [name, shape] : variables()) {
@@ -248,7 +276,52 @@ TEST_CASE("a process that needs no slots gets none") {
   }
 }
 
-TEST_CASE("updates that work per variable are made whole by each process") {
+TEST_CASE("processes that own whole variables make the updates of these alone") {
+  Options per_variable{.per_variable = true, .has_owners = true},
+      limited = per_variable, noisy = per_variable, by_element = per_variable;
+  limited.learner.clip = {.global_norm = 0.5, .per_variable_norm = 0.2};
+  noisy.learner.gradient_noise.stddev = 0.01;
+  by_element.per_variable = false;
+  for (const Options& options : {per_variable, limited, noisy, by_element}) {
+    for (const bool restores : {false, true}) {
+      Options now = options;
+      now.restores = restores;
+      const Result one = train(now, nullptr);
+      REQUIRE(one.error.empty());
+      CHECK(one.slots.size() == variables().size() + (now.per_variable ? 2 : 0));
+      CHECK((one.averaged != one.weights));
+      CHECK(one.norm > 0.5);  // the limit applies
+      for (const int count : {2, 4, 8}) {
+        CAPTURE(restores, count);
+        std::int64_t elements = 0;
+        for (const Result& result : train_on(count, now)) {
+          check_same(result, one);
+          CHECK(result.slot_elements < one.slot_elements);
+          elements += result.slot_elements;
+        }
+        // Where an optimizer works by element, segments have the padding between variables.
+        if (now.per_variable) CHECK(elements == one.slot_elements);
+      }
+    }
+  }
+}
+
+TEST_CASE("an update that is bad in one variable's gradient is skipped by all owners") {
+  Options options{
+      .per_variable = true, .has_owners = true, .bad = std::numeric_limits<float>::quiet_NaN()};
+  options.learner.skip_bad_updates = true;
+  const Result one = train(options, nullptr);
+  REQUIRE(one.error.empty());
+  CHECK(one.slot_elements == 0);  // no update was made
+  for (const Result& result : train_on(4, options)) {
+    CHECK(result.error.empty());
+    CHECK(result.slot_elements == 0);
+    CHECK((result.weights == one.weights));
+    CHECK((result.slots == one.slots));
+  }
+}
+
+TEST_CASE("updates that work per variable are made whole where no device owns variables") {
   Options per_variable{.per_variable = true}, limited;
   limited.learner.clip = {.per_variable_norm = 0.01};
   for (const Options& options : {per_variable, limited}) {
@@ -262,10 +335,12 @@ TEST_CASE("updates that work per variable are made whole by each process") {
 }
 
 TEST_CASE("all processes name the variable whose gradient is not finite") {
-  const Options options{.bad = std::numeric_limits<float>::infinity()};
-  const Result one = train(options, nullptr);
-  CHECK_THAT(one.error, Catch::Contains("are not finite, first in 'c'"));
-  for (const Result& result : train_on(8, options)) CHECK(result.error == one.error);
+  for (const bool has_owners : {false, true}) {
+    const Options options{.has_owners = has_owners, .bad = std::numeric_limits<float>::infinity()};
+    const Result one = train(options, nullptr);
+    CHECK_THAT(one.error, Catch::Contains("are not finite, first in 'c'"));
+    for (const Result& result : train_on(8, options)) CHECK(result.error == one.error);
+  }
 }
 
 }  // namespace shared_block_test

@@ -29,20 +29,29 @@ using trivet::Tensor;
 using trivet::test::NamedBackend;
 namespace ops = trivet::ops;
 
-// Momentum, by element.
+// Momentum, by element or with the mean of a variable's gradients.
 class Heavy final : public trivet::Optimizer {
  public:
+  explicit Heavy(bool per_variable = false) : per_variable_(per_variable) {}
+  bool per_variable() const override { return per_variable_; }
+  trivet::Shape slot_shape(std::string_view, const Parameter& parameter) const override {
+    return {parameter.shape().size()};
+  }
   std::vector<std::string> slots() const override { return {"m"}; }
   void update(const trivet::OptimizerStep& step,
               std::span<trivet::OptimizerSegment> segments) override {
     const trivet::NoGrad no_grad;
     const auto rate = static_cast<float>(step.learning_rate);
     for (trivet::OptimizerSegment& segment : segments) {
-      const Tensor gradient = ops::mul(segment.gradient, step.gradient_scale);
+      Tensor gradient = ops::mul(segment.gradient, step.gradient_scale);
+      if (per_variable_) gradient = ops::sub(gradient, ops::mean(gradient));
       trivet::assign(segment.slots[0], ops::add(ops::mul(segment.slots[0], 0.5F), gradient));
       trivet::assign(segment.value, ops::sub(segment.value, ops::mul(segment.slots[0], rate)));
     }
   }
+
+ private:
+  bool per_variable_;
 };
 
 class Tenth final : public trivet::Schedule {
@@ -70,11 +79,14 @@ struct Options {
   std::int64_t updates = 2;
   // Reads one weight more, or another one first, in the process of this rank.
   int odd_rank = -1;
+  ParameterStore::Pieces pieces = ParameterStore::Pieces::elements;
+  trivet::LearnerOptions learner{.clip = {.global_norm = 0.004}, .ema = {.decay = 0.75}};
+  bool has_whole_variables() const { return pieces == ParameterStore::Pieces::variables; }
 };
 
 class Trainee {
  public:
-  Trainee(trivet::Device& device, const MeshShards& shards, ParameterStore::Gradients gradients)
+  Trainee(trivet::Device& device, const MeshShards& shards, const Options& options)
       : store(device, trivet::RngKey(1)), shards_(shards) {
     trivet::Scope scope(store);
     scope.parameter("tied", {3, 5}, {});
@@ -82,13 +94,11 @@ class Trainee {
     scope.parameter("late", {1000}, {});
     scope.parameter("unused", {17}, {});
     scope.state("moving", {7}, 1);
-    store.build_in_parts(shards, gradients);
+    store.build_in_parts(shards, options.gradients, options.pieces);
     std::vector<trivet::LearnerRule> rules;
-    rules.push_back(
-        {.optimizer = std::make_unique<Heavy>(), .learning_rate = std::make_unique<Tenth>()});
-    learner = std::make_unique<Learner>(
-        store, std::move(rules),
-        trivet::LearnerOptions{.clip = {.global_norm = 0.004}, .ema = {.decay = 0.75}}, shards);
+    rules.push_back({.optimizer = std::make_unique<Heavy>(options.has_whole_variables()),
+                     .learning_rate = std::make_unique<Tenth>()});
+    learner = std::make_unique<Learner>(store, std::move(rules), options.learner, shards);
   }
 
   // The tied weight is used first and last, as a table of an embedding and a softmax. "late" has a
@@ -116,6 +126,7 @@ class Trainee {
 
   double update(const Options& options, int rank) {
     Learner::Step step = learner->begin();
+    step.begin_part(trivet::RngKey(7));
     for (std::int64_t i = 0; i < shards_.count(); ++i) {
       const std::int64_t shard = shards_.first() + i;
       const double weight = static_cast<double>(1 + shard % 3);
@@ -167,7 +178,7 @@ Result train(const NamedBackend& backend, const Options& options, ProcessGroup* 
   const MeshShards shards(mesh_for(1), group);
   Result result;
   try {
-    Trainee trainee(*device, shards, options.gradients);
+    Trainee trainee(*device, shards, options);
     for (std::int64_t i = 0; i < options.updates; ++i) {
       result.norm = trainee.update(options, group != nullptr ? group->rank() : 0);
     }
@@ -232,6 +243,23 @@ TEST_CASE("processes that have parts of the weights have the bits of one that ha
   }
 }
 
+TEST_CASE("processes that have whole variables have the bits of one that has all") {
+  const NamedBackend backend = trivet::test::named_backends().front();
+  Options plain{.pieces = ParameterStore::Pieces::variables}, limited = plain, noisy = plain,
+                                                              whole = plain;
+  limited.learner.clip = {.global_norm = 0.004, .per_variable_norm = 0.002};
+  noisy.learner.gradient_noise.stddev = 0.01;
+  whole.gradients = ParameterStore::Gradients::whole;
+  for (const Options& options : {plain, limited, noisy, whole}) {
+    const Result one = train(backend, options, nullptr);
+    REQUIRE(one.error.empty());
+    CHECK(one.norm > 0.004);
+    for (const Result& result : train_on(backend, 4, options)) check_same(result, one);
+    if (options.gradients == ParameterStore::Gradients::in_parts) continue;
+    for (const Result& result : train_on(backend, 2, options)) check_same(result, one);
+  }
+}
+
 TEST_CASE("weights in parts: gradients may be whole, and a process may have several shards") {
   using Gradients = ParameterStore::Gradients;
   const NamedBackend backend = trivet::test::named_backends().front();
@@ -248,13 +276,15 @@ TEST_CASE("weights in parts: gradients may be whole, and a process may have seve
 TEST_CASE("a process has the memory of its parts and of what is whole at once") {
   const NamedBackend backend = trivet::test::named_backends().front();
   const auto device = trivet::test::open(backend);
-  Trainee whole(*device, MeshShards(mesh_for(1), nullptr), ParameterStore::Gradients::whole);
+  const auto pieces = GENERATE(ParameterStore::Pieces::elements, ParameterStore::Pieces::variables);
+  const Options options{.pieces = pieces};
+  Trainee whole(*device, MeshShards(mesh_for(1), nullptr), options);
   const trivet::WeightShare share = trivet::weight_share(whole.store, mesh_for(4));
   CHECK(share.all == whole.store.trainable_size());
   CHECK(share.largest >= kElements);
   CHECK(share.whole < share.all);
   const auto bytes = [](std::int64_t floats) { return 4 * static_cast<std::uint64_t>(floats); };
-  for (const Result& result : train_on(backend, 4, {})) {
+  for (const Result& result : train_on(backend, 4, options)) {
     // Weights, gradients, slots and averages; and the gathered ones, at most one less than there is
     // room for. 64 KiB are for the loss and the sums of squares.
     CHECK(result.persistent_bytes <= bytes(4 * share.own + share.whole) + (1 << 16));

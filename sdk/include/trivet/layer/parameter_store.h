@@ -25,9 +25,10 @@ namespace trivet {
 class MeshShards;  // trivet/tensor/mesh_shards.h
 
 namespace detail {
-class BlockUnits;
 class GradientParts;
+class UnitParts;
 class WeightParts;
+struct BlockPlan;
 }  // namespace detail
 
 // A named tensor that a layer owns. Trainable ones have a gradient and are updated by the
@@ -101,8 +102,15 @@ class TRIVET_API ParameterStore {
   // one optimizer call can run over the whole block) and draws the starting values with
   // key.fold("params").fold(path).
   void build();
-  // The same for a mesh whose processes share the weights: this one has its part of each alone
-  // (MeshShards::own_part, of units of some variables). A value is whole while an op reads it,
+  // What each device of a mesh, and so the process that has it, owns of the weights and updates: an
+  // equal piece of each unit of some variables (MeshShards::piece), or whole variables, for updates
+  // that work per variable. The largest variable goes first, and to the device that has least.
+  enum class Pieces { elements, variables };
+  // The same for a mesh whose processes have whole weights and share updates (Learner): the
+  // variables of a device are neighbors in the blocks.
+  void build(const MeshShards& shards, Pieces pieces);
+  // The same for a mesh whose processes share the weights: this one has its part of each unit of
+  // some variables alone. A value is whole while an op reads it,
   // outside of ops the processes read the same values in the same order. Where one process has all
   // shards, its memory is that of build(), unless it is that of a meta device, which has the memory
   // of one of several processes.
@@ -111,7 +119,10 @@ class TRIVET_API ParameterStore {
   // parameter has its gradient from the backward pass until Learner::Step::apply_gradients, or,
   // with Learner::Step::begin_gradients, until it is complete.
   enum class Gradients { whole, in_parts };
-  void build_in_parts(const MeshShards& shards, Gradients gradients);
+  void build_in_parts(const MeshShards& shards, Gradients gradients,
+                      Pieces pieces = Pieces::elements);
+  // Whether a device of a mesh owns whole variables (Pieces::variables).
+  bool has_whole_variables() const;
   // Whether this process has a part of the trainable weights alone.
   bool is_in_parts() const { return parts_ != nullptr; }
   // Whether it was built by build_in_parts: also where one process has all parts.
@@ -165,15 +176,17 @@ class TRIVET_API ParameterStore {
   std::int64_t offset_of(const Parameter& parameter) const;  // elements
   std::int64_t trainable_size() const;                       // elements of the trainable blocks
 
-  // Internal: how the trainable blocks are shared, and what holds the weights in parts (or null).
-  const detail::BlockUnits& units() const { return *units_; }
+  // Internal: how the trainable blocks are shared (null after build()), and what holds the weights
+  // in parts (or null).
+  const std::shared_ptr<const detail::UnitParts>& unit_parts() const { return unit_parts_; }
   detail::WeightParts* parts() const { return parts_.get(); }
   detail::GradientParts* gradient_parts() const { return gradient_parts_.get(); }
 
  private:
   friend class Scope;
   struct Shared;  // taken paths, layers with a shared name
-  void build(const MeshShards* shards, Gradients gradients);
+  void lay_out(const detail::BlockPlan& plan);
+  void allocate(const MeshShards* in_parts, Gradients gradients);
   void make_gradient_parts(const MeshShards& shards);
   void place(Parameter& parameter);
   Tensor memory_of(const Parameter& parameter) const;
@@ -183,7 +196,7 @@ class TRIVET_API ParameterStore {
   std::vector<std::unique_ptr<Parameter>> parameters_;
   std::map<std::string, Parameter*, std::less<>> by_path_;
   std::unique_ptr<Shared> shared_;
-  std::unique_ptr<detail::BlockUnits> units_;   // null before the model is built
+  std::shared_ptr<const detail::UnitParts> unit_parts_;
   std::unique_ptr<detail::WeightParts> parts_;  // null: trainable_values_ has the weights
   std::unique_ptr<detail::GradientParts> gradient_parts_;  // null: trainable_gradients_ has them
   Tensor trainable_values_, trainable_gradients_, states_;

@@ -44,14 +44,15 @@ class TRIVET_API Learner {
   //
   // `shards`: whose gradients are one update. Those of this process make all their parts one after
   // another; the last call of apply_gradients waits for the other processes. Where they can share
-  // the update (can_share), each makes it for its part of the weights (MeshShards::own_part), of
+  // the update (can_share), each makes it for its part of the weights (ParameterStore::Pieces), of
   // which alone it has slots and averages, and gets the weights of the others.
   Learner(ParameterStore& store, std::vector<LearnerRule> rules, LearnerOptions options,
           const MeshShards& shards = {});
   ~Learner();
 
   // Whether processes, where there are several, each make a part of an update: updates are those
-  // of elements (has_element_updates), and there are enough of them.
+  // of elements (has_element_updates), or devices own whole variables
+  // (ParameterStore::has_whole_variables), and there are enough elements.
   bool can_share() const;
   // Whether no optimizer and no limit works per variable, and gradients get no noise.
   static bool has_element_updates(const std::vector<LearnerRule>& rules,
