@@ -27,10 +27,11 @@ class Parts {
   explicit Parts(const MeshConfig& mesh)
       : split_(product(mesh, {"data", "data_expert", "mdl", "stage"})) {}
 
-  void add(std::string_view name, const Tensor& tensor) {
+  void add(std::string_view name, const std::string& variable, const Tensor& tensor) {
     const std::uint64_t bytes = tensor.bytes();
     MemoryPart& part = find(name);
     part.bytes += bytes;
+    part.of_variables[variable] += bytes;
     part.device_bytes += tensor.rank() >= 2 ? divided(bytes, split_) : bytes;
   }
   std::vector<MemoryPart> take() { return std::move(parts_); }
@@ -54,8 +55,11 @@ class Sizes final : public CheckpointWriter {
   void write_tensors(std::string_view name, const NamedTensors& tensors) override {
     for (const auto& [path, tensor] : tensors) {
       // Slots are saved as PATH/SLOT.
-      if (name == "optimizer") parts_.add(path.substr(path.find_last_of('/') + 1), tensor);
-      if (name == "ema") parts_.add("averages", tensor);
+      if (name == "optimizer") {
+        const std::size_t slash = path.find_last_of('/');
+        parts_.add(path.substr(slash + 1), path.substr(0, slash), tensor);
+      }
+      if (name == "ema") parts_.add("averages", path, tensor);
     }
   }
   void state(std::string_view, const Value&) override {}
@@ -93,10 +97,11 @@ ConfigOf<Task> with_rows(const ConfigOf<Task>& task, std::int64_t rows) {
 std::vector<MemoryPart> memory_parts(Trainer& trainer, const MeshConfig& mesh) {
   Parts parts(mesh);
   for (const auto& parameter : trainer.parameters().parameters()) {
-    if (parameter->trainable()) parts.add("weights", parameter->value());
+    if (parameter->trainable()) parts.add("weights", parameter->path(), parameter->value());
   }
   for (const auto& parameter : trainer.parameters().parameters()) {
-    parts.add(parameter->trainable() ? "gradients" : "states", parameter->value());
+    parts.add(parameter->trainable() ? "gradients" : "states", parameter->path(),
+              parameter->value());
   }
   Sizes sizes(parts);
   trainer.save(sizes);

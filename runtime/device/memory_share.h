@@ -9,6 +9,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,8 @@ struct MemoryPart {
   std::string name;                // "weights", "gradients", "states", "averages", a slot's
   std::uint64_t bytes = 0;         // of all devices
   std::uint64_t device_bytes = 0;  // of one device
+  // Of all devices, by the path of the variable.
+  std::map<std::string, std::uint64_t, std::less<>> of_variables{};
 };
 
 // The tensors that a trainer keeps between steps. Writes nothing.

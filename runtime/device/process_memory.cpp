@@ -2,6 +2,7 @@
 #include "device/process_memory.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string_view>
 
 #include "device/step_exchanges.h"
@@ -16,6 +17,10 @@ std::uint64_t bytes_of(const std::vector<MemoryPart>& parts, std::string_view na
   return found != parts.end() ? found->bytes : 0;
 }
 
+bool is_of_model(const MemoryPart& part) {
+  return part.name == "weights" || part.name == "gradients" || part.name == "states";
+}
+
 // Of slots and of the averages of trainable weights.
 void keep_own_part(std::vector<MemoryPart>& parts, std::uint64_t all, std::uint64_t own) {
   const std::uint64_t weights = bytes_of(parts, "weights");
@@ -24,17 +29,71 @@ void keep_own_part(std::vector<MemoryPart>& parts, std::uint64_t all, std::uint6
                                       static_cast<double>(all));
   };
   for (MemoryPart& part : parts) {
-    if (part.name == "weights" || part.name == "gradients" || part.name == "states") continue;
+    if (is_of_model(part)) continue;
     const std::uint64_t shared =
         part.name == "averages" ? std::min(part.bytes, weights) : part.bytes;
     part.bytes += own_of(shared) - shared;
   }
 }
 
+std::int64_t own_elements(const WeightShare& share, std::size_t rank) {
+  std::int64_t elements = 0;
+  for (const std::vector<std::int64_t>& of_unit : share.parts) elements += of_unit[rank];
+  return elements;
+}
+
+// The bytes of a part in each process; of variables without an owner each one has all.
+std::vector<std::uint64_t> bytes_of_ranks(const MemoryPart& part, const WeightShare& share) {
+  std::vector<std::uint64_t> bytes(share.parts.front().size());
+  std::uint64_t common = part.bytes;
+  for (const auto& [path, size] : part.of_variables) {
+    const auto owner = share.owners.find(path);
+    if (owner == share.owners.end()) continue;
+    bytes[static_cast<std::size_t>(owner->second)] += size;
+    common -= size;
+  }
+  for (std::uint64_t& own : bytes) own += common;
+  return bytes;
+}
+
+// Of slots and averages those of the whole variables that one process owns: that with the most
+// memory, where so many bytes go with each element that it owns besides. Gives how many it owns.
+std::int64_t keep_own_variables(std::vector<MemoryPart>& parts, const WeightShare& share,
+                                std::uint64_t bytes_besides) {
+  std::vector<std::uint64_t> all(share.parts.front().size());
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    all[rank] = bytes_besides * static_cast<std::uint64_t>(own_elements(share, rank));
+  }
+  for (const MemoryPart& part : parts) {
+    if (is_of_model(part)) continue;
+    const std::vector<std::uint64_t> bytes = bytes_of_ranks(part, share);
+    for (std::size_t rank = 0; rank < all.size(); ++rank) all[rank] += bytes[rank];
+  }
+  const auto most = static_cast<std::size_t>(std::ranges::max_element(all) - all.begin());
+  for (MemoryPart& part : parts) {
+    if (!is_of_model(part)) part.bytes = bytes_of_ranks(part, share)[most];
+  }
+  return own_elements(share, most);
+}
+
 std::int64_t own_elements(std::int64_t elements, const MeshConfig& mesh) {
   // The longest is of rank 0.
   const MeshShards whole(mesh, nullptr);
   return whole.piece(elements, whole.pieces() / mesh.processes - 1).end;
+}
+
+bool has_owners(const WeightShare& share) {
+  return !share.owners.empty();
+}
+
+// The most that the exchange of a unit of whole variables takes.
+std::uint64_t exchange_bytes(const WeightShare& share, const MeshConfig& mesh) {
+  std::uint64_t most = 0;
+  for (const std::vector<std::int64_t>& parts : share.parts) {
+    const std::int64_t all = std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
+    most = std::max(most, MeshShards::exchange_bytes(all, std::ranges::max(parts), mesh));
+  }
+  return most;
 }
 
 void set_bytes(std::vector<MemoryPart>& parts, std::string_view name, std::int64_t elements) {
@@ -60,12 +119,19 @@ std::vector<MemoryPart> process_memory(std::vector<MemoryPart> kept, const MeshC
   const auto elements = static_cast<std::int64_t>(bytes_of(kept, "weights") / sizeof(float));
   const std::optional<WeightShare>& weights = training.weights;
   if (weights) {
-    keep_own_part(kept, static_cast<std::uint64_t>(weights->all),
-                  static_cast<std::uint64_t>(weights->own));
-    set_bytes(kept, "weights", weights->own);
+    std::int64_t own_weights = weights->own;
+    if (has_owners(*weights)) {
+      own_weights = keep_own_variables(kept, *weights, 2 * sizeof(float));
+    } else {
+      keep_own_part(kept, static_cast<std::uint64_t>(weights->all),
+                    static_cast<std::uint64_t>(weights->own));
+    }
+    set_bytes(kept, "weights", own_weights);
     // Of whole ones the process has its part of the sum, too.
     const std::int64_t whole = training.has_gradients_in_parts ? 0 : weights->all;
-    set_bytes(kept, "gradients", weights->own + whole);
+    set_bytes(kept, "gradients", own_weights + whole);
+  } else if (training.updates) {
+    keep_own_variables(kept, *training.updates, 0);
   } else if (mesh.processes > 1 && training.shares_updates && elements > 0) {
     keep_own_part(kept, static_cast<std::uint64_t>(elements),
                   static_cast<std::uint64_t>(own_elements(elements, mesh)));
@@ -77,8 +143,13 @@ std::vector<MemoryPart> process_memory(std::vector<MemoryPart> kept, const MeshC
   add("sums", sums);
   const auto of_states = static_cast<std::int64_t>(states / sizeof(float));
   const auto of_gradients = static_cast<std::int64_t>(gradients / sizeof(float));
-  const std::int64_t longest = std::max(weights ? weights->largest : of_gradients, of_states);
-  add("exchange", MeshShards::exchange_bytes(longest, mesh));
+  const std::optional<WeightShare>& share = weights ? weights : training.updates;
+  const bool by_variable = share && has_owners(*share);
+  std::int64_t longest = of_states;
+  if (!by_variable) longest = std::max(weights ? weights->largest : of_gradients, longest);
+  std::uint64_t exchange = MeshShards::exchange_bytes(longest, mesh);
+  if (by_variable) exchange = std::max(exchange, exchange_bytes(*share, mesh));
+  add("exchange", exchange);
   return kept;
 }
 

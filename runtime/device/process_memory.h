@@ -17,12 +17,14 @@ struct ProcessTraining {
   bool shares_updates = false;  // Trainer::shares_updates
   // Of processes that have parts of the weights (Trainer::shares_weights); nothing: they have all.
   std::optional<WeightShare> weights = {};
+  // Of processes that have all weights, and share updates by whole variables.
+  std::optional<WeightShare> updates = {};
   bool has_gradients_in_parts = false;
 };
 
 // `kept` are the tensors of the model and of its learner (memory_parts). Each process has all of
 // them, or its part of slots and averages where processes share updates, and of weights and
-// gradients where they share these: the part of rank 0, which is the largest. Adds what the process
+// gradients where they share these: that of the process that has most. Adds what the process
 // makes of them: the weights that are whole at once ("gathered"), the sums of the gradients and
 // states of its shards and micro-batches ("sums"), and what it exchanges with others ("exchange"),
 // which is the largest of its exchanges. Without the memory of a step, which has gradients in parts

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -59,33 +60,122 @@ class Exchanges {
       gather(name, bytes_of(processes > 2 ? part : last), processes, times);
     }
   }
-  // As MeshShards::sum_to_part.
-  void sum_part(std::string_view name, std::int64_t floats) {
-    std::vector<Part> parts;
+  // Elements of a block that each process owns, by rank.
+  using Parts = std::vector<std::int64_t>;
+  Parts equal_parts(std::int64_t floats) const {
+    Parts parts;
     for (std::int64_t rank = 0; rank < all_; ++rank) {
-      parts.push_back({work_of(rank), part_of(floats, rank)});
+      parts.push_back(shards_.piece(floats, (rank + 1) * own_pieces_ - 1).end -
+                      shards_.piece(floats, rank * own_pieces_).begin);
     }
-    sum_to(name, parts);
+    return parts;
   }
-  // The same of what the processes of the first stage share.
-  void sum_stage_part(std::string_view name, std::int64_t floats) {
-    sum_to(name, parts_of_stage(floats));
+  // As MeshShards::sum_to_part.
+  void sum_to_part(std::string_view name, const Parts& parts, std::int64_t times = 1) {
+    if (sharing_shards_ == 1) return;
+    std::map<Work, std::vector<std::int64_t>> groups;  // of ranks with the same blocks and stages
+    for (std::int64_t rank = 0; rank < all_; ++rank) groups[work_of(rank)].push_back(rank);
+    const std::int64_t segment = MeshShards::segment(sharing_shards_);
+    std::vector<OfRank>& ranks = of_ranks(name);
+    for (const auto& [work, members] : groups) {
+      Parts owned;
+      for (const std::int64_t rank : members) owned.push_back(at(parts, rank));
+      const bool are_uneven = MeshShards::are_uneven(owned);
+      const std::int64_t all = std::accumulate(owned.begin(), owned.end(), std::int64_t{0});
+      const Parts summed = are_uneven ? even_parts(all, sharing_shards_) : owned;
+      const Parts moved = are_uneven ? floats_moved(summed, owned) : Parts(owned.size());
+      const std::int64_t calls = (std::ranges::max(summed) + segment - 1) / segment;
+      for (std::size_t i = 0; i < members.size(); ++i) {
+        OfRank& sums = ranks[static_cast<std::size_t>(members[i])];
+        sums.floats += times * (all - summed[i] + moved[i]);
+        sums.calls += times * (calls + (are_uneven ? 1 : 0));
+      }
+    }
   }
-  // As MeshShards::gather_parts.
-  void gather_parts(std::string_view name, std::int64_t floats) {
-    gather_from(name, shards_.piece(floats, 0).size() * own_pieces_, part_of(floats, 0), all_);
+  // As MeshShards::gather_parts of these ranks.
+  using Ranks = std::vector<std::int64_t>;
+  void gather_parts(std::string_view name, const Parts& parts, const Ranks& members,
+                    std::int64_t times = 1) {
+    if (members.size() == 1) return;
+    Parts owned;
+    for (const std::int64_t rank : members) owned.push_back(at(parts, rank));
+    if (!MeshShards::are_uneven(owned)) return gather_directly(name, owned, members, times);
+    const std::int64_t all = std::accumulate(owned.begin(), owned.end(), std::int64_t{0});
+    const Parts even = even_parts(all, std::ssize(members)), moved = floats_moved(owned, even);
+    add(name, times, std::ssize(members) - 1, 0);
+    std::vector<OfRank>& ranks = of_ranks(name);
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      ranks[static_cast<std::size_t>(members[i])].floats += times * moved[i];
+    }
+    gather_directly(name, even, members, times);
   }
-  void gather_stage_parts(std::string_view name, std::int64_t floats) {
-    const std::vector<Part> parts = parts_of_stage(floats);
-    const std::int64_t own = parts.front().size;  // the longest
-    gather_from(name, own, own, std::ssize(parts));
+  Ranks all_ranks() const {
+    Ranks ranks(static_cast<std::size_t>(all_));
+    std::iota(ranks.begin(), ranks.end(), std::int64_t{0});
+    return ranks;
+  }
+  // Those of the first stage, and their parts of a block that they share.
+  Ranks first_stage() const {
+    Ranks ranks = all_ranks();
+    std::erase_if(ranks, [this](std::int64_t rank) { return work_of(rank).second != 0; });
+    return ranks;
+  }
+  Parts parts_of_stage(std::int64_t floats) const {
+    Parts parts(static_cast<std::size_t>(all_));
+    for (std::int64_t i = 0; i < shards_.pieces(); ++i) {
+      parts[static_cast<std::size_t>(i / own_pieces_)] +=
+          shards_.piece_of_stage(floats, i, 0).size();
+    }
+    return parts;
   }
   void send(std::string_view name, std::uint64_t bytes, std::int64_t to, std::int64_t times) {
     add(name, times, to, bytes * static_cast<std::uint64_t>(to));
   }
-  std::vector<Exchange> take() { return std::move(exchanges_); }
+  std::vector<Exchange> take() {
+    for (const auto& [name, ranks] : of_ranks_) {
+      const std::int64_t calls = std::ranges::max(ranks, {}, &OfRank::calls).calls;
+      add(name, calls, sharing_shards_ - 1, 0);
+      named(name).bytes += bytes_of(std::ranges::max(ranks, {}, &OfRank::floats).floats);
+    }
+    return std::move(exchanges_);
+  }
 
  private:
+  static Parts even_parts(std::int64_t all, std::int64_t processes) {
+    Parts parts;
+    for (const MeshShards::Range& part : MeshShards::even_parts(all, processes)) {
+      parts.push_back(part.size());
+    }
+    return parts;
+  }
+  // The floats that each process sends to others where it has a part of a block, and gets another.
+  static Parts floats_moved(const Parts& had, const Parts& gets) {
+    Parts moved;
+    std::int64_t begin = 0, begin_then = 0;
+    for (std::size_t i = 0; i < had.size(); ++i) {
+      const std::int64_t end = begin + had[i], end_then = begin_then + gets[i];
+      const std::int64_t kept = std::min(end, end_then) - std::max(begin, begin_then);
+      moved.push_back(had[i] - std::max<std::int64_t>(kept, 0));
+      begin = end;
+      begin_then = end_then;
+    }
+    return moved;
+  }
+  void gather_directly(std::string_view name, const Parts& parts, const Ranks& members,
+                       std::int64_t times) {
+    const std::int64_t count = std::ssize(members), longest = std::ranges::max(parts);
+    const std::int64_t step = std::min(longest, MeshShards::segment(count));
+    std::vector<OfRank>& ranks = of_ranks(name);
+    for (std::int64_t begin = 0; begin < longest; begin += step) {
+      const std::int64_t most = std::min(longest - begin, step);
+      add(name, times, gather_messages(bytes_of(most), count), 0);
+      for (std::size_t i = 0; i < members.size(); ++i) {
+        const std::int64_t own = std::clamp<std::int64_t>(parts[i] - begin, 0, most);
+        const std::int64_t sent = MeshShards::sends_to_each(step, count) ? own : most;
+        ranks[static_cast<std::size_t>(members[i])].floats += times * sent * (count - 1);
+      }
+    }
+  }
   static std::uint64_t bytes_of(std::int64_t floats) {
     return static_cast<std::uint64_t>(floats) * sizeof(float);
   }
@@ -97,49 +187,8 @@ class Exchanges {
   static std::int64_t sharing(const MeshConfig& mesh, std::string_view axis) {
     return mesh.extent(axis) / MeshLayout(mesh).coordinates_of(0, mesh.processes, axis).count;
   }
-  // Of a rank.
-  struct Part {
-    Work work;
-    std::int64_t size = 0;
-  };
-  std::int64_t part_of(std::int64_t floats, std::int64_t rank) const {
-    return shards_.piece(floats, (rank + 1) * own_pieces_ - 1).end -
-           shards_.piece(floats, rank * own_pieces_).begin;
-  }
-  // Of the processes of the first stage.
-  std::vector<Part> parts_of_stage(std::int64_t floats) const {
-    std::vector<Part> parts;
-    for (std::int64_t rank = 0; rank < all_; ++rank) {
-      const Work work = work_of(rank);
-      if (work.second != 0) continue;
-      Part& part = parts.emplace_back(Part{work, 0});
-      for (std::int64_t i = rank * own_pieces_; i < (rank + 1) * own_pieces_; ++i) {
-        part.size += shards_.piece_of_stage(floats, i, 0).size();
-      }
-    }
-    return parts;
-  }
-  void sum_to(std::string_view name, const std::vector<Part>& parts) {
-    if (sharing_shards_ == 1) return;
-    std::map<Work, std::int64_t> of_all;  // with the same blocks and stages
-    for (const Part& part : parts) of_all[part.work] += part.size;
-    std::int64_t most = 0;
-    for (const Part& part : parts) most = std::max(most, of_all[part.work] - part.size);
-    const std::int64_t segment = MeshShards::segment(sharing_shards_);
-    const std::int64_t calls = (parts.front().size + segment - 1) / segment;
-    add(name, calls, sharing_shards_ - 1, 0);
-    add_bytes(name, bytes_of(most));
-  }
-  // Parts of so many floats, of which this process has its own.
-  void gather_from(std::string_view name, std::int64_t length, std::int64_t own,
-                   std::int64_t processes) {
-    const std::int64_t segment = MeshShards::segment(processes);
-    for (std::int64_t begin = 0; begin < length; begin += segment) {
-      const std::int64_t count = std::min(length - begin, segment);
-      gather(name,
-             bytes_of(processes > 2 ? count : std::clamp<std::int64_t>(own - begin, 0, count)),
-             processes);
-    }
+  static std::int64_t at(const Parts& parts, std::int64_t rank) {
+    return parts[static_cast<std::size_t>(rank)];
   }
   Exchange& named(std::string_view name) {
     const auto found = std::ranges::find(exchanges_, name, &Exchange::name);
@@ -153,19 +202,36 @@ class Exchanges {
     exchange.messages += calls * messages;
     exchange.bytes += static_cast<std::uint64_t>(calls) * bytes;
   }
-  void add_bytes(std::string_view name, std::uint64_t bytes) { named(name).bytes += bytes; }
+  // What one process sends in parts, and its exchanges with those that have the same blocks. The
+  // process that has most of each counts.
+  struct OfRank {
+    std::int64_t floats = 0, calls = 0;
+  };
+  std::vector<OfRank>& of_ranks(std::string_view name) {
+    named(name);
+    std::vector<OfRank>& all = of_ranks_[std::string(name)];
+    all.resize(static_cast<std::size_t>(all_));
+    return all;
+  }
 
   MeshLayout layout_;
   MeshShards shards_;
   std::int64_t all_, own_shards_, own_pieces_, sharing_shards_, sharing_blocks_, sharing_stages_;
   std::vector<Exchange> exchanges_;
+  std::map<std::string, std::vector<OfRank>> of_ranks_;  // by name
 };
 
 // What layers exchange inside of the steps of a process's shards.
-void add_blocks(Exchanges& exchanges, const std::vector<AxisExchange>& of_shard,
-                bool units_remain) {
+void add_blocks(Exchanges& exchanges, const ExchangedTensors& tensors) {
   const std::int64_t processes = exchanges.sharing_blocks();
-  for (const AxisExchange& one : of_shard) {
+  const auto parts_of = [&](const AxisExchange& one) {
+    if (!tensors.parts.empty()) return tensors.parts[static_cast<std::size_t>(one.unit)];
+    const auto floats = static_cast<std::int64_t>(one.bytes / sizeof(float));
+    const bool is_of_stage = one.kind == AxisExchange::Kind::sum_to_stage_part ||
+                             one.kind == AxisExchange::Kind::gather_stage_parts;
+    return is_of_stage ? exchanges.parts_of_stage(floats) : exchanges.equal_parts(floats);
+  };
+  for (const AxisExchange& one : tensors.blocks) {
     const std::int64_t times = one.calls * exchanges.own_shards();
     const auto floats = static_cast<std::int64_t>(one.bytes / sizeof(float));
     switch (one.kind) {
@@ -176,15 +242,12 @@ void add_blocks(Exchanges& exchanges, const std::vector<AxisExchange>& of_shard,
         exchanges.gather("block_gathers", one.bytes, processes, times);
         break;
       case AxisExchange::Kind::sum_to_part:  // once for all shards of the process
-        for (std::int64_t i = 0; i < one.calls; ++i) exchanges.sum_part("gradients", floats);
-        break;
       case AxisExchange::Kind::sum_to_stage_part:
-        for (std::int64_t i = 0; i < one.calls; ++i) exchanges.sum_stage_part("gradients", floats);
+        exchanges.sum_to_part("gradients", parts_of(one), one.calls);
         break;
       case AxisExchange::Kind::gather_stage_parts:
-        for (std::int64_t i = 0; i < (units_remain ? one.calls : times); ++i) {
-          exchanges.gather_stage_parts("weights", floats);
-        }
+        exchanges.gather_parts("weights", parts_of(one), exchanges.first_stage(),
+                               tensors.units_remain ? one.calls : times);
         break;
       case AxisExchange::Kind::send:
         exchanges.send("stages", one.bytes, 1, times);
@@ -193,9 +256,8 @@ void add_blocks(Exchanges& exchanges, const std::vector<AxisExchange>& of_shard,
         exchanges.send("stages", one.bytes, exchanges.sharing_stages() - 1, times);
         break;
       case AxisExchange::Kind::gather_parts:
-        for (std::int64_t i = 0; i < (units_remain ? one.calls : times); ++i) {
-          exchanges.gather_parts("weights", floats);
-        }
+        exchanges.gather_parts("weights", parts_of(one), exchanges.all_ranks(),
+                               tensors.units_remain ? one.calls : times);
         break;
     }
   }
@@ -217,8 +279,10 @@ void add_numbers(Exchanges& exchanges, const ExchangedTensors& tensors) {
   exchanges.gather(kName, static_cast<std::uint64_t>(tensors.variables),
                    exchanges.sharing_stages());
   if (tensors.needs_norm && tensors.shares_updates) {
-    const auto units = static_cast<std::uint64_t>(std::max<std::int64_t>(tensors.units, 1));
-    exchanges.gather(kName, units * of_pieces, exchanges.all());
+    // Of each unit; or of all variables of a device, before and after they are limited.
+    const std::int64_t units = std::max<std::int64_t>(tensors.units, 1);
+    const auto numbers = static_cast<std::uint64_t>(tensors.clips_variables ? 2 : units);
+    exchanges.gather(kName, numbers * of_pieces, exchanges.all());
   }
   if (tensors.units > 0) {  // which weights were read
     exchanges.gather(kName, 3 * sizeof(std::uint64_t), exchanges.all());
@@ -253,13 +317,15 @@ std::vector<Exchange> step_exchanges(const MeshConfig& mesh, const ExchangedTens
   if (tensors.units > 0) {
     // Those of a step are among `blocks`.
   } else if (tensors.shares_updates) {
-    exchanges.sum_part("gradients", tensors.gradients);
-    exchanges.gather_parts("weights", tensors.gradients);
+    const Exchanges::Parts parts =
+        tensors.parts.empty() ? exchanges.equal_parts(tensors.gradients) : tensors.parts.front();
+    exchanges.sum_to_part("gradients", parts);
+    exchanges.gather_parts("weights", parts, exchanges.all_ranks());
   } else {
     exchanges.sum("gradients", tensors.gradients, exchanges.sharing_shards());
   }
   if (tensors.states > 0) exchanges.sum("states", tensors.states, exchanges.sharing_shards());
-  add_blocks(exchanges, tensors.blocks, tensors.units_remain);
+  add_blocks(exchanges, tensors);
   add_numbers(exchanges, tensors);
   return exchanges.take();
 }

@@ -3,7 +3,8 @@
 //
 // A block of N floats that P processes share is summed in parts: each sends to each other its part
 // of N / P, adds up its own, and the updated weights of all parts are gathered. That is N (P - 1) /
-// P floats of gradients and as many of weights. A shorter block (MeshShards::is_cut) is gathered
+// P floats of gradients and as many of weights. Where devices own whole variables, a process has as
+// much of each unit as its variables have. A shorter block (MeshShards::is_cut) is gathered
 // and added up whole by each: N (P - 1) floats. A long block takes several exchanges
 // (MeshShards::segment).
 //
@@ -41,16 +42,20 @@ struct Exchange {
 };
 
 struct ExchangedTensors {
-  std::int64_t gradients = 0;   // elements of trainable weights
-  std::int64_t states = 0;      // elements of other variables
-  std::int64_t variables = 0;   // of both
-  bool shares_updates = false;  // Trainer::shares_updates
-  bool needs_norm = false;      // the norm of an update's gradients
-  bool reads_own_rows = false;  // each process, not the whole batch
+  std::int64_t gradients = 0;    // elements of trainable weights
+  std::int64_t states = 0;       // elements of other variables
+  std::int64_t variables = 0;    // of both
+  bool shares_updates = false;   // Trainer::shares_updates
+  bool needs_norm = false;       // the norm of an update's gradients
+  bool clips_variables = false;  // by that of each variable
+  bool reads_own_rows = false;   // each process, not the whole batch
   bool counts_tokens = false;
   std::vector<AxisExchange> blocks{};  // of the step of one shard
   std::int64_t units = 0;              // of weights in parts; 0: processes have whole weights
   bool units_remain = false;           // all of them may be whole at once
+  // Where devices own whole variables (WeightShare::parts): elements of each unit that each process
+  // has. Empty: equal pieces.
+  std::vector<std::vector<std::int64_t>> parts{};
 };
 
 // What a process tells each other before a step (StepRecord).

@@ -178,6 +178,8 @@ void Inspector::look() {
     result_.shares_updates = trainer_->shares_updates();
     if (shards_with_parts(result_.mesh, trainer_->shares_weights()) > 0) {
       result_.weight_share = weight_share(trainer_->parameters(), result_.mesh);
+    } else if (trainer_->parameters().has_whole_variables()) {
+      result_.update_share = update_share(trainer_->parameters(), result_.mesh);
     }
     result_.exchanged = exchanged_tensors();
   }
@@ -320,7 +322,9 @@ ExchangedTensors Inspector::exchanged_tensors() {
           .states = store.states().size(),
           .variables = std::ssize(store.parameters()),
           .shares_updates = trainer_->shares_updates(),
-          .needs_norm = bounds_norm || clip.each_part || clip.global_norm > 0,
+          .needs_norm =
+              bounds_norm || clip.each_part || clip.global_norm > 0 || clip.per_variable_norm > 0,
+          .clips_variables = clip.per_variable_norm > 0 && !clip.each_part,
           .reads_own_rows = infeed_hosts(config_.experiment) > 1,
           .counts_tokens = observer_.tokens() > 0,
           .blocks = std::move(result_.exchanged.blocks)};
@@ -360,8 +364,12 @@ void add_processes(Inspection& seen, const ResolvedConfig& config, const Trainer
                      {.gradient_accumulation = fields.gradient_accumulation,
                       .shares_updates = seen.shares_updates,
                       .weights = seen.weight_share,
+                      .updates = seen.update_share,
                       .has_gradients_in_parts = has_gradients_in_parts(fields, shards)});
   seen.process_memory.push_back({.name = "step", .bytes = step_bytes, .device_bytes = 0});
+  if (const auto& share = seen.weight_share ? seen.weight_share : seen.update_share) {
+    seen.exchanged.parts = share->parts;
+  }
   seen.exchanges = step_exchanges(seen.mesh, seen.exchanged);
 }
 

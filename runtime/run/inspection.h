@@ -65,6 +65,8 @@ struct Inspection {
   bool shares_updates = false;  // as Trainer::shares_updates
   // Of processes that have parts of the weights.
   std::optional<WeightShare> weight_share;
+  // Of processes that have all weights, and share updates by whole variables.
+  std::optional<WeightShare> update_share;
   // Of each process, with its step; empty on a mesh that no run trains.
   std::vector<MemoryPart> process_memory;
   // FLOPs of a process in the step of one of its shards: those of its blocks and stages.

@@ -122,22 +122,30 @@ void DefaultTrainer::build_training() {
   training_->input = build_input(task_, parts_.train_input, Phase::training, "task.train_input");
 }
 
-// And the store: where updates are those of elements, the processes have parts of the weights.
+// And the store: the processes have parts of the weights, or at least of the updates, by elements
+// or by variables, as the updates are.
 void DefaultTrainer::build_learner(std::int64_t process_shards) {
+  using Pieces = ParameterStore::Pieces;
   LearnerParts learner = learner_parts(config_, task_);
+  const bool by_element = Learner::has_element_updates(learner.rules, learner.options);
+  const Pieces pieces = by_element ? Pieces::elements : Pieces::variables;
   const bool has_stages = mesh_.axis(MeshLayout::kStageAxis).is_split();
-  shares_weights_ = Learner::has_element_updates(learner.rules, learner.options) &&
-                    learner.options.variational_noise.scale <= 0 &&
-                    MeshShards::is_cut(store_.trainable_count()) &&
-                    !(has_stages && needs_all_gradients(config_));
+  const bool is_cut = MeshShards::is_cut(store_.trainable_count());
+  shares_weights_ = is_cut && !(has_stages && needs_all_gradients(config_));
   if (shares_weights_ && (mesh_.axis("data").is_split() || has_stages || process_shards > 0)) {
     const std::int64_t shards = std::max(mesh_shards_.count(), process_shards);
-    store_.build_in_parts(mesh_shards_, has_gradients_in_parts(config_, shards)
-                                            ? ParameterStore::Gradients::in_parts
-                                            : ParameterStore::Gradients::whole);
+    store_.build_in_parts(mesh_shards_,
+                          has_gradients_in_parts(config_, shards)
+                              ? ParameterStore::Gradients::in_parts
+                              : ParameterStore::Gradients::whole,
+                          pieces);
   } else {
     note_weights_over_data();
-    store_.build();
+    if (is_cut && !by_element) {
+      store_.build(mesh_shards_, pieces);
+    } else {
+      store_.build();
+    }
   }
   training_->learner =
       std::make_unique<Learner>(store_, std::move(learner.rules), learner.options, mesh_shards_);
@@ -149,17 +157,14 @@ void DefaultTrainer::build_learner(std::int64_t process_shards) {
 
 void DefaultTrainer::note_weights_over_data() {
   if (mesh_shards_.all() == nullptr) return;
-  const bool is_small = !MeshShards::is_cut(store_.trainable_count());
   for (const std::string_view axis : {MeshLayout::kStageAxis, std::string_view("data")}) {
     const MeshAxis& devices = mesh_.axis(axis);
     if (!devices.is_split()) continue;
-    const bool needs_all = axis == MeshLayout::kStageAxis && needs_all_gradients(config_);
+    const bool is_small = !MeshShards::is_cut(store_.trainable_count());
     return observer_.note(
         fmt::format("the mesh has {} devices along {}, and each process has all weights: {}",
                     devices.extent(), axis,
-                    is_small    ? "they are few"
-                    : needs_all ? "their gradients are read in each process"
-                                : "their updates or their noise are per variable"));
+                    is_small ? "they are few" : "their gradients are read in each process"));
   }
 }
 

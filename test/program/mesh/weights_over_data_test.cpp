@@ -57,6 +57,35 @@ TEST_CASE("weights over data have the bytes of one process", "[slow]") {
   }
 }
 
+TEST_CASE("whole variables of processes have the bytes of one process", "[slow]") {
+  const char* const updates[] = {
+      "trainer.optimizer.type=optim/Adafactor",
+      "trainer.optimizer.type=optim/Lamb trainer.gradient_clip.per_variable_norm=0.05",
+      "trainer.optimizer.type=optim/Adam trainer.optimizer.clip_threshold=0.5",
+      "trainer.gradient_noise.stddev=0.001 trainer.variational_noise.scale=0.01"};
+  for (const char* update : updates) {
+    // Processes share weights, or updates alone.
+    for (const bool shares_weights : {true, false}) {
+      CAPTURE(update, shares_weights);
+      Runs runs;
+      const std::string words = std::string(update) +
+                                " trainer.validation_interval=0 mesh.ici_mesh_shape=" +
+                                (shares_weights ? "[2,2,1]" : "[4,1,1]");
+      const std::string one = runs.results("one", words, 2);
+      CHECK((runs.results("four", words + " --processes 4", 2) == one));
+      if (shares_weights) CHECK((runs.results("two", words + " --processes 2", 2) == one));
+    }
+  }
+}
+
+TEST_CASE("variational noise of weights over data is drawn by those that have them", "[slow]") {
+  Runs runs;
+  const std::string words =
+      "mesh.ici_mesh_shape=[1,2,1] trainer.variational_noise.scale=0.01 "
+      "trainer.gradient_accumulation=2 trainer.validation_interval=2";
+  CHECK((runs.results("two", words + " --processes 2", 3) == runs.results("one", words, 3)));
+}
+
 TEST_CASE("weights over data: micro-batches, and limits on each of them", "[slow]") {
   Runs runs;
   const std::string words =
@@ -66,8 +95,9 @@ TEST_CASE("weights over data: micro-batches, and limits on each of them", "[slow
 }
 
 TEST_CASE("a run with weights over data continues with another number of processes", "[slow]") {
+  const auto update = GENERATE(as<std::string>(), "", "trainer.optimizer.type=optim/Adafactor ");
   Runs runs;
-  const std::string words = "mesh.ici_mesh_shape=[1,4,1] trainer.validation_interval=0";
+  const std::string words = update + "mesh.ici_mesh_shape=[1,4,1] trainer.validation_interval=0";
   runs.results("whole", words, 4);
   runs.results("parts", words + " --processes 4", 2);
   runs.results("parts", words + " --processes 2", 3);
@@ -89,10 +119,9 @@ TEST_CASE("the log says where processes have all weights, although a mesh splits
     return ran.output;
   };
   const std::string told = "the mesh has 2 devices along data, and each process has all weights: ";
-  CHECK_THAT(log_of("lamb", "trainer.optimizer.type=optim/Lamb"),
-             Contains(told + "their updates or their noise are per variable"));
   CHECK_THAT(log_of("small", "task.model.model_dims=8"), Contains(told + "they are few"));
   CHECK_THAT(log_of("parts", ""), !Contains("all weights"));
+  CHECK_THAT(log_of("lamb", "trainer.optimizer.type=optim/Lamb"), !Contains("all weights"));
 }
 
 }  // namespace weights_over_data_test

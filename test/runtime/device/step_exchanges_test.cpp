@@ -12,6 +12,8 @@
 #include "support/thread_group.h"
 #include "tiny/backend.h"
 #include "trivet/backend/mesh_layout.h"
+#include "trivet/layer/scope.h"
+#include "trivet/layer/weight_share.h"
 #include "trivet/tensor/axis_exchange.h"
 #include "trivet/tensor/mesh_shards.h"
 #include "trivet/tensor/meta_device.h"
@@ -158,6 +160,19 @@ std::vector<AxisExchange> blocks_on_paper(const MeshConfig& mesh, const TrainerC
   return take_axis_exchanges(*meta);
 }
 
+// Of variables as those of the model.
+WeightShare share_of_model(const MeshConfig& mesh, std::int64_t hidden, bool has_parts) {
+  const std::unique_ptr<Device> device = test::open_tiny();
+  ParameterStore store(*device, RngKey(1));
+  Scope scope(store);
+  scope.parameter("w", {}, {});
+  scope.parameter("b", {}, {});
+  scope.parameter("up", {1, hidden}, {});
+  scope.parameter("down", {hidden, 1}, {});
+  store.build(MeshShards(mesh, nullptr), ParameterStore::Pieces::variables);
+  return has_parts ? weight_share(store, mesh) : update_share(store, mesh);
+}
+
 }  // namespace
 
 TEST_CASE("the numbers that a step exchanges are those of the trainer") {
@@ -223,6 +238,43 @@ TEST_CASE("a step of processes that share blocks or weights sends what is counte
   }
 }
 
+TEST_CASE("a step of processes that own whole variables sends what is counted without them") {
+  const MeshConfig meshes[] = {mesh_of({4, 1, 1}, 2), mesh_of({4, 1, 1}, 4), mesh_of({2, 1, 2}, 4),
+                               mesh_of({1, 4, 1}, 2), mesh_of({1, 4, 1}, 4), mesh_of({1, 2, 2}, 4)};
+  // The last one is exchanged in several segments, and "up" and "down" are units of their own.
+  for (const std::int64_t hidden : {16'400, 600'000}) {
+    const Value model =
+        Value::table({{"type", "parts/Model"}, {"counts", true}, {"hidden", hidden}});
+    for (const MeshConfig& mesh : meshes) {
+      for (const bool each_part : {false, true}) {
+        TrainerConfig config = test::trainer_config();
+        config.gradient_clip = {.per_variable_norm = 1, .each_part = each_part};
+        CAPTURE(hidden, mesh.shape(), mesh.processes, each_part);
+        const bool has_parts = mesh.extent("data") > 1;
+        const WeightShare share = share_of_model(mesh, hidden, has_parts);
+        CHECK(share.units == (has_parts && hidden > 16'400 ? 2 : 1));
+        const ExchangedTensors tensors{.gradients = 32 + 2 * hidden,
+                                       .states = 16,
+                                       .variables = 5,
+                                       .shares_updates = true,
+                                       .needs_norm = true,
+                                       .clips_variables = !each_part,
+                                       .blocks = blocks_on_paper(mesh, config, model, true),
+                                       .units = has_parts ? share.units : 0,
+                                       .units_remain = true,
+                                       .parts = share.parts};
+        const Sent counted = total(step_exchanges(mesh, tensors));
+        const Sent sent = step_of_trainer(mesh, config, model, 1);
+        CHECK(counted.calls == sent.calls + 1);
+        // Which process sends most is another one for gradients than for weights.
+        const auto others = static_cast<std::uint64_t>(mesh.processes - 1);
+        CHECK(counted.bytes >= sent.bytes + kStepRecordBytes * others);
+        CHECK(counted.bytes < 2 * sent.bytes);
+      }
+    }
+  }
+}
+
 TEST_CASE("the parts of a block that a step exchanges are those of its shards") {
   const MeshConfig meshes[] = {mesh_of({8, 1, 1}, 2), mesh_of({8, 1, 1}, 8), mesh_of({6, 1, 1}, 3),
                                mesh_of({6, 1, 1}, 6), mesh_of({2, 1, 2}, 4), mesh_of({4, 1, 2}, 4),
@@ -269,6 +321,49 @@ TEST_CASE("the parts of a block that a step exchanges are those of its shards") 
       const auto whole = step_exchanges(mesh, {.gradients = elements});
       CHECK(find(whole, "gradients").calls == sums.calls);
       CHECK(find(whole, "gradients").bytes == sums.bytes);
+    }
+  }
+}
+
+TEST_CASE("whole variables that a step exchanges are those of its processes") {
+  // Some are exchanged by even parts.
+  const std::vector<std::int64_t> cuts[] = {{0, 20'000, 16, 0},
+                                            {600'000, 16, 32, 900'000},
+                                            {0, 0, 0, 2'100'000},
+                                            {300'000, 300'000, 300'000, 300'000},
+                                            {0, 0, 0, 0, 0, 90'000, 0, 0},
+                                            {16, 700'000, 0, 0, 900'000, 16, 0, 32}};
+  for (const std::vector<std::int64_t>& sizes : cuts) {
+    const auto processes = static_cast<std::int64_t>(sizes.size());
+    for (const MeshConfig& mesh :
+         {mesh_of({processes, 1, 1}, processes), mesh_of({processes / 2, 1, 2}, processes)}) {
+      CAPTURE(sizes, mesh.shape());
+      std::vector<MeshShards::Range> parts;
+      std::int64_t all = 0;
+      for (const std::int64_t size : sizes) {
+        parts.push_back({all, all + size});
+        all += size;
+      }
+      const auto counted =
+          step_exchanges(mesh, {.gradients = all, .shares_updates = true, .parts = {sizes}});
+      const auto sent_by = [&](const auto& exchange) {
+        return most_sent(mesh.processes, [&](CountingGroup& group) {
+          const auto device = test::open_tiny();
+          Tensor block = Tensor::zeros(*device, {all});
+          exchange(MeshShards(mesh, &group), block, sizes[static_cast<std::size_t>(group.rank())]);
+        });
+      };
+      const Sent gradients = sent_by([&](const MeshShards& shards, Tensor& block, auto own) {
+        Tensor part = Tensor::zeros(block.device(), {own});
+        shards.sum_to_part(block, parts, part);
+      });
+      const Sent weights = sent_by([&](const MeshShards& shards, Tensor& block, auto) {
+        shards.gather_parts(block, parts);
+      });
+      CHECK(find(counted, "gradients").bytes == gradients.bytes);
+      CHECK(find(counted, "gradients").calls == gradients.calls);
+      CHECK(find(counted, "weights").bytes == weights.bytes);
+      CHECK(find(counted, "weights").calls == weights.calls);
     }
   }
 }
