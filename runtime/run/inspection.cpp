@@ -354,6 +354,7 @@ void add_processes(Inspection& seen, const ResolvedConfig& config, const Trainer
     seen.pipeline = process.pipeline;
     seen.exchanged.blocks = std::move(process.exchanged.blocks);
     seen.weight_share = process.weight_share;
+    seen.update_share = process.update_share;
     if (const auto& share = seen.weight_share) {
       seen.exchanged.units = share->units;
       seen.exchanged.units_remain = share->whole == share->all;
