@@ -161,10 +161,9 @@ void DefaultTrainer::note_weights_over_data() {
     const MeshAxis& devices = mesh_.axis(axis);
     if (!devices.is_split()) continue;
     const bool is_small = !MeshShards::is_cut(store_.trainable_count());
-    return observer_.note(
-        fmt::format("the mesh has {} devices along {}, and each process has all weights: {}",
-                    devices.extent(), axis,
-                    is_small ? "they are few" : "their gradients are read in each process"));
+    return observer_.note(fmt::format(
+        "the mesh has {} devices along {}, and each process has all weights: {}", devices.extent(),
+        axis, is_small ? "they are few" : "their gradients are read in each process"));
   }
 }
 

@@ -46,6 +46,20 @@ FpropContext microbatch_context(const FpropContext& whole, std::int64_t batch, s
   return context;
 }
 
+// A pipeline hands on activations alone.
+void check_stages(const std::string& path, const StackedTransformerConfig& config) {
+  const Value* cross = config.transformer_layer_params_tpl.fields().find("cross_attention");
+  if (cross != nullptr && *cross == Value(true)) {
+    refuse(path, "cross_attention",
+           "cannot be in a pipeline, which passes no gradients to its inputs",
+           "use a mesh without stage");
+  }
+  if (!config.moe_layers.empty()) {
+    refuse(path, "moe_layers", "cannot be in a pipeline, as their losses do not leave a stage",
+           "use a mesh without stage");
+  }
+}
+
 }  // namespace
 
 void PipelineConfig::validate(Diagnostics& diagnostics) const {
@@ -75,24 +89,6 @@ void StackedTransformerConfig::validate(Diagnostics& diagnostics) const {
   check("moe_layers", moe_layers);
   check("attention_layers", attention_layers);
 }
-
-namespace {
-
-// A pipeline hands on activations alone.
-void check_stages(const std::string& path, const StackedTransformerConfig& config) {
-  const Value* cross = config.transformer_layer_params_tpl.fields().find("cross_attention");
-  if (cross != nullptr && *cross == Value(true)) {
-    refuse(path, "cross_attention",
-           "cannot be in a pipeline, which passes no gradients to its inputs",
-           "use a mesh without stage");
-  }
-  if (!config.moe_layers.empty()) {
-    refuse(path, "moe_layers", "cannot be in a pipeline, as their losses do not leave a stage",
-           "use a mesh without stage");
-  }
-}
-
-}  // namespace
 
 StackedTransformer::StackedTransformer(const Config& config, Scope& scope)
     : InTurn(config.checkpoint_policy, "transformer_layer_out"),

@@ -46,7 +46,8 @@ std::vector<std::int64_t> deal_variables(std::span<const BlockPlan::Variable> va
     // No stage is less than any.
     return std::make_tuple(-variable.stage, -padded(variable.elements), variable.path);
   });
-  std::vector<std::int64_t> owners(variables.size()), loads(static_cast<std::size_t>(shards.pieces()));
+  std::vector<std::int64_t> owners(variables.size()),
+      loads(static_cast<std::size_t>(shards.pieces()));
   using Device = std::pair<std::int64_t, std::int64_t>;  // what it has, and its number
   std::priority_queue<Device, std::vector<Device>, std::greater<>> least;
   std::optional<std::int64_t> stage;

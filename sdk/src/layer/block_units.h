@@ -48,8 +48,8 @@ class BlockUnits {
 };
 
 // Equal pieces (MeshShards::piece), or whole variables: of all devices, or of those of the unit's
-// stage. Those of a device in a unit are one range, and so are those of a process, whose devices are
-// neighbors.
+// stage. Those of a device in a unit are one range, and so are those of a process, whose devices
+// are neighbors.
 class UnitParts {
  public:
   using Range = BlockUnits::Range;

@@ -240,7 +240,6 @@ void ParameterStore::end_gradients() {
 
 void ParameterStore::share_stages(Tensor& gradients) {
   if (!stages_.is_shared()) return;
-  detail::AxisProcesses* const processes = stages_.processes().get();  // null on a meta device
   const std::int64_t own = stages_.first() / stages_.count();
   std::vector<const Parameter*> of_stages;
   for (const auto& parameter : parameters_) {
@@ -248,11 +247,12 @@ void ParameterStore::share_stages(Tensor& gradients) {
     if (parameter->trainable_ && is_of_stage) of_stages.push_back(parameter.get());
   }
   std::ranges::sort(of_stages, {}, &Parameter::offset_);
-  const auto end_of = [](const Parameter& p) { return p.offset_ + detail::padded(p.shape_.size()); };
+  const auto end_of = [](const Parameter& p) {
+    return p.offset_ + detail::padded(p.shape_.size());
+  };
   for (std::size_t first = 0, last = 0; first < of_stages.size(); first = last + 1) {
     const Parameter& start = *of_stages[first];
-    for (last = first; last + 1 < of_stages.size() &&
-                       of_stages[last + 1]->stage_ == start.stage_ &&
+    for (last = first; last + 1 < of_stages.size() && of_stages[last + 1]->stage_ == start.stage_ &&
                        of_stages[last + 1]->offset_ == end_of(*of_stages[last]);) {
       ++last;
     }

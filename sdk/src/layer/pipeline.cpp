@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "layer/anchor.h"
 #include "ops/op_support.h"
 #include "tensor/axis_processes.h"
 #include "tensor/device_impl.h"

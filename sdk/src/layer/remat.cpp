@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "layer/anchor.h"
 #include "ops/op_support.h"
 #include "ops/saved_activations.h"
 

@@ -98,4 +98,11 @@ Tensor activation_gradient(Activation act, const Tensor& saved, const Tensor& dy
 void gradient_by_composition(Vjp& v, std::span<const Tensor> inputs,
                              const std::function<Tensor(std::span<const Tensor>)>& composed);
 
+// An input on the device of x that always wants a gradient, for a node whose other inputs may want
+// none. Nothing may be added to it.
+inline Tensor anchor(const Tensor& x) {
+  static thread_local GradientSlot never_written;
+  return make_leaf(x, never_written);
+}
+
 }  // namespace trivet::detail

@@ -78,8 +78,8 @@ class TRIVET_API MeshShards {
   std::int64_t stage_of(std::int64_t index) const {
     return places_.empty() ? 0 : places_[static_cast<std::size_t>(index)].stage;
   }
-  // A piece of a block that the devices of one stage share, in their order; that of another device is
-  // empty.
+  // A piece of a block that the devices of one stage share, in their order; that of another device
+  // is empty.
   Range piece_of_stage(std::int64_t elements, std::int64_t index, std::int64_t stage) const;
   // All pieces of this process, or of the process of a rank of all().
   Range own_part(std::int64_t elements) const { return part_of(elements, own_rank()); }
