@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tensor/device_impl.h"
+#include "trivet/backend/process_group.h"
 #include "trivet/error.h"
 #include "trivet/plugin/plugin_call.h"
 #include "trivet/plugin/registry.h"
