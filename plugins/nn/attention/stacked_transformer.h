@@ -12,7 +12,7 @@
 // On a mesh with devices along stage, the blocks of training steps are a pipeline
 // (trivet/layer/pipeline.h), with Praxis' names: `pipeline.num_microbatches` parts of the batch,
 // or parts of `pipeline.microbatch_size` examples, go through the stages one after another. The
-// blocks of a stage are neighbors, or with pipeline.circular_repeat V neighbors in V places.
+// blocks of a stage are neighbors, or with pipeline.circular_repeat V, V runs of neighbors.
 //
 // Decodes with a cache if the blocks do (trivet/layer/extend_step.h).
 #pragma once

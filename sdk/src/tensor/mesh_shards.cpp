@@ -78,7 +78,7 @@ MeshShards::MeshShards(const MeshConfig& mesh, ProcessGroup* group) {
                : group->split(static_cast<int>(same));
   };
   const auto stage = [&](std::int64_t other) { return first_of(other, MeshLayout::kStageAxis); };
-  if (!places_.empty()) {
+  if (!locations_.empty()) {
     stage_group_ = part_of(stage, stage_ranks_);
     if (stage_ranks_.size() == 1) stage_group_ = nullptr;
     if (stage_group_ != nullptr) {
@@ -110,12 +110,12 @@ void MeshShards::take_stages(const MeshLayout& layout, std::int64_t rank, std::i
   first_stage_ = own.first;
   stage_count_ = own.count;
   pieces_of_stage_ = pieces_ / stages;
-  places_.clear();
+  locations_.clear();
   if (stages == 1) return;
   std::vector<std::int64_t> seen(static_cast<std::size_t>(stages));
   for (std::int64_t device = 0; device < pieces_; ++device) {
     const std::int64_t stage = layout.coordinate(device, MeshLayout::kStageAxis);
-    places_.push_back({stage, seen[static_cast<std::size_t>(stage)]++});
+    locations_.push_back({stage, seen[static_cast<std::size_t>(stage)]++});
   }
 }
 
@@ -126,10 +126,11 @@ MeshShards::Range MeshShards::piece(std::int64_t elements, std::int64_t index) c
 
 MeshShards::Range MeshShards::piece_of_stage(std::int64_t elements, std::int64_t index,
                                              std::int64_t stage) const {
-  const Place& place = places_.at(static_cast<std::size_t>(index));
-  if (place.stage != stage) return {};
+  const Location& location = locations_.at(static_cast<std::size_t>(index));
+  if (location.stage != stage) return {};
   const std::int64_t length = piece_length(elements, pieces_of_stage_);
-  return {std::min(place.index * length, elements), std::min((place.index + 1) * length, elements)};
+  return {std::min(location.index * length, elements),
+          std::min((location.index + 1) * length, elements)};
 }
 
 MeshShards::Range MeshShards::part_of(std::int64_t elements, std::int64_t rank) const {

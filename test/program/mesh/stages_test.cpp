@@ -162,48 +162,70 @@ TEST_CASE("the summary has the memory and the idle time of a stage") {
              Contains("stages  4 of 8 micro-batches; each waits for 27.3 % of a pass"));
 }
 
-// A process that fails does not release its communicators, which a sanitizer reports.
-TEST_CASE("what a mesh with stages refuses makes no run", "[nosan]") {
-  const TempDir dir;
-  const fs::path workdir = dir.path() / "run";
-  const auto refused = [&](const std::string& file, const std::string& words) {
-    const ShellResult ran = run(config(file), workdir,
-                                std::string(kAxes) + "mesh.ici_mesh_shape=[2,1,1,1] mode=train " +
-                                    "trainer.validation_interval=0 trainer.train_steps=2 " + words);
+namespace {
+
+class Refusals {
+ public:
+  explicit Refusals(std::string processes) : processes_(std::move(processes)) {}
+
+  std::string of(const std::string& file, const std::string& words) const {
+    const ShellResult ran =
+        run(config(file), workdir_,
+            kAxes + ("mesh.ici_mesh_shape=[2,1,1,1] mode=train trainer.validation_interval=0 "
+                     "trainer.train_steps=2 " +
+                     words + processes_));
     CHECK(ran.exit_code == 2);
-    CHECK_FALSE(fs::exists(workdir));
+    CHECK_FALSE(fs::exists(workdir_));
     return ran.output;
-  };
-  for (const std::string processes : {"", " --processes 2"}) {
-    CAPTURE(processes);
-    CHECK_THAT(refused("lm/local.toml", layers(3) + processes),
-               Contains("'transformer': num_layers = 3 is no multiple of the 2 parts of a "
-                        "pipeline (2 stages, circular_repeat = 1)"));
-    CHECK_THAT(refused("lm/local.toml", kPipeline + "num_microbatches=3" + processes),
-               Contains("a pipeline of 3 micro-batches does not divide a batch of 8 examples"));
-    CHECK_THAT(refused("lm/local.toml", kPipeline + "microbatch_size=3" + processes),
-               Contains("pipeline.microbatch_size = 3 does not divide a batch of 8 examples"));
-    CHECK_THAT(refused("lm/local.toml",
-                       layers(2) +
-                           "task.model.stacked_transformer_tpl.moe_layers=[1] "
-                           "task.model.stacked_transformer_tpl.moe_layer_tpl.type=nn/"
-                           "MoeFeedForward "
-                           "task.model.stacked_transformer_tpl.moe_layer_tpl.num_experts=2" +
-                           processes),
-               Contains("'transformer': moe_layers cannot be in a pipeline"));
-    CHECK_THAT(refused("vision/local.toml", processes),
-               Contains("mesh: has 2 devices along stage, and no layer of this model is in a "
-                        "stage"));
   }
+
+ private:
+  const TempDir dir_;
+  const fs::path workdir_ = dir_.path() / "run";
+  const std::string processes_;
+};
+
+void check_refusals(const Refusals& refused) {
+  CHECK_THAT(refused.of("lm/local.toml", layers(3)),
+             Contains("'transformer': num_layers = 3 is no multiple of the 2 parts of a pipeline "
+                      "(2 stages, circular_repeat = 1)"));
+  CHECK_THAT(refused.of("lm/local.toml", kPipeline + "num_microbatches=3"),
+             Contains("a pipeline of 3 micro-batches does not divide a batch of 8 examples"));
+  CHECK_THAT(refused.of("lm/local.toml", kPipeline + "microbatch_size=3"),
+             Contains("pipeline.microbatch_size = 3 does not divide a batch of 8 examples"));
   CHECK_THAT(
-      refused("lm/local.toml", kPipeline + "num_microbatches=2 " + kPipeline + "microbatch_size=2"),
-      Contains("is set, and num_microbatches, too"));
-  CHECK_THAT(refused("lm/local.toml",
-                     "\"task.model.stacked_transformer_tpl.transformer_layer_params_tpl={ type = "
-                     "'nn/TransformerBlock', norm_tpl = { type = 'nn/LayerNorm', shared = 'norm' "
-                     "} }\""),
-             Contains("mesh: has stages, and one of them would have the layer "
-                      "'transformer/layer_0/attention_norm', which is shared as 'norm'"));
+      refused.of("lm/local.toml",
+                 layers(2) +
+                     "task.model.stacked_transformer_tpl.moe_layers=[1] "
+                     "task.model.stacked_transformer_tpl.moe_layer_tpl.type=nn/MoeFeedForward "
+                     "task.model.stacked_transformer_tpl.moe_layer_tpl.num_experts=2"),
+      Contains("'transformer': moe_layers cannot be in a pipeline"));
+  CHECK_THAT(refused.of("vision/local.toml", ""),
+             Contains("mesh: has 2 devices along stage, and no layer of this model is in a stage"));
+}
+
+}  // namespace
+
+TEST_CASE("what a mesh with stages refuses makes no run") {
+  const Refusals refused("");
+  check_refusals(refused);
+  CHECK_THAT(refused.of("lm/local.toml",
+                        kPipeline + "num_microbatches=2 " + kPipeline + "microbatch_size=2"),
+             Contains("is set, and num_microbatches, too"));
+  const std::string block = "\"task.model.stacked_transformer_tpl.transformer_layer_params_tpl=";
+  CHECK_THAT(
+      refused.of("lm/local.toml", block + "{ type = 'nn/TransformerBlock', norm_tpl = { type = "
+                                          "'nn/LayerNorm', shared = 'norm' } }\""),
+      Contains("mesh: has stages, and one of them would have the layer "
+               "'transformer/layer_0/attention_norm', which is shared as 'norm'"));
+  CHECK_THAT(refused.of("lm/local.toml",
+                        block + "{ type = 'nn/TransformerBlock', cross_attention = true }\""),
+             Contains("'transformer': cross_attention cannot be in a pipeline"));
+}
+
+// A process that fails does not release its communicators, which a sanitizer reports.
+TEST_CASE("what a mesh with stages refuses makes no run of several processes", "[nosan]") {
+  check_refusals(Refusals(" --processes 2"));
 }
 
 }  // namespace stages_test

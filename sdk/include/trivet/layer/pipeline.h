@@ -48,10 +48,10 @@ struct PipelineShape {
 using PipelinePart =
     std::function<Tensor(const Tensor& x, std::int64_t part, std::int64_t microbatch)>;
 
-// x, of which micro-batch m has the m-th rows, after all parts of the layers. Each process of the
-// axis has the same x and gets the same result; gradients likewise. All of them make this call.
-// Throws Error for a batch that the micro-batches do not divide, RunError where another process is
-// gone. [run-thread]
+// x after all parts of the layers. Micro-batch m of M has the rows [m B / M, (m + 1) B / M) of B.
+// Each process of the axis has the same x and gets the same result; gradients likewise. All of them
+// make this call. Throws Error for a batch that the micro-batches do not divide, RunError where
+// another process is gone. [run-thread]
 TRIVET_API Tensor pipeline(const Tensor& x, const MeshAxis& stages, const PipelineShape& shape,
                            const PipelinePart& part);
 

@@ -42,7 +42,7 @@ class TRIVET_API Scope {
   // For randomness of this layer: fold in the step and what it is for (see FpropContext::key_for).
   RngKey key() const { return store_.key().fold(path_); }
 
-  // The same place, for layers of one stage of a pipeline (trivet/layer/pipeline.h): processes of
+  // The same path, for layers of one stage of a pipeline (trivet/layer/pipeline.h): processes of
   // other stages do not compute them. They have no states and share no layers with others: throws
   // ConfigError at the mesh where they are made.
   Scope at_stage(std::int64_t stage) const;

@@ -53,7 +53,7 @@ class TRIVET_API MeshShards {
   // have all shards between them; null: this process has all shards.
   ProcessGroup* group() const { return group_.get(); }
   // Of all() those with the same stages; null: this one is alone with them.
-  ProcessGroup* same_stages() const { return places_.empty() ? all_ : stage_group_.get(); }
+  ProcessGroup* same_stages() const { return locations_.empty() ? all_ : stage_group_.get(); }
   // Whether this process computes the layers of a stage.
   bool has_stage(std::int64_t stage) const {
     return stage >= first_stage_ && stage < first_stage_ + stage_count_;
@@ -76,7 +76,7 @@ class TRIVET_API MeshShards {
   Range piece(std::int64_t elements, std::int64_t index) const;
   // The stage of a piece's device; 0 on a mesh without stages.
   std::int64_t stage_of(std::int64_t index) const {
-    return places_.empty() ? 0 : places_[static_cast<std::size_t>(index)].stage;
+    return locations_.empty() ? 0 : locations_[static_cast<std::size_t>(index)].stage;
   }
   // A piece of a block that the devices of one stage share, in their order; that of another device
   // is empty.
@@ -142,10 +142,10 @@ class TRIVET_API MeshShards {
   std::shared_ptr<detail::PartGather> parts_;  // over all_
 
   std::int64_t first_stage_ = 0, stage_count_ = 1;
-  struct Place {
+  struct Location {
     std::int64_t stage = 0, index = 0;  // among the devices of the stage
   };
-  std::vector<Place> places_;         // of the devices; empty: the mesh has one stage
+  std::vector<Location> locations_;   // of the devices; empty: the mesh has one stage
   std::int64_t pieces_of_stage_ = 1;  // devices
   std::shared_ptr<ProcessGroup> stage_group_;
   std::vector<std::int64_t> stage_ranks_;            // of its processes in all_
