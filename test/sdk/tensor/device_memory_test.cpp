@@ -2,6 +2,7 @@
 // Step memory: record, plan, replay; tensors that outlive a step; different steps; the limit.
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <list>
 #include <string>
 #include <vector>
@@ -124,6 +125,39 @@ TEST_CASE("a tensor that outlives its step keeps its value, and steps become ste
   for (int i = 0; i < 5; ++i) model.step(32, &kept[0]);
   CHECK(device->memory().backend_allocations == warm.backend_allocations);
   CHECK(device->memory().planned_steps == warm.planned_steps + 5);
+}
+
+// More allocations than are placed by size.
+TEST_CASE("a very long step is planned, and no two of its tensors overlap", "[memory]") {
+  const auto device = open_any();
+  constexpr int kPasses = 8000;
+  const auto holds = [](const Tensor& x, int value) {
+    const auto values = x.to_host<float>();
+    const auto expected = static_cast<float>(value);
+    return std::ranges::all_of(values, [&](float each) { return each == expected; });
+  };
+  const auto step = [&] {
+    device->begin_step();
+    std::vector<Tensor> kept;
+    bool is_whole = true;
+    for (int i = 0; i < kPasses; ++i) {
+      const Tensor passing = Tensor::full(*device, {16 + i % 5 * 32}, -i);
+      kept.push_back(Tensor::full(*device, {16 + i % 7 * 16}, i));
+      is_whole = is_whole && holds(passing, -i);
+    }
+    for (int i = kPasses - 1; i >= 0; --i) {
+      const Tensor passing = Tensor::full(*device, {16 + i % 3 * 64}, -i);
+      is_whole = is_whole && holds(kept.back(), i) && holds(passing, -i);
+      kept.pop_back();
+    }
+    device->end_step();
+    return is_whole;
+  };
+  for (int i = 0; i < 3; ++i) CHECK(step());
+  const MemoryReport report = device->memory();
+  CHECK(report.planned_steps == 2);
+  CHECK(report.arena_bytes >= report.lower_bound_bytes);
+  CHECK(report.arena_bytes <= report.lower_bound_bytes + report.lower_bound_bytes / 8);
 }
 
 TEST_CASE("steps of a few shapes have a plan each", "[memory]") {
