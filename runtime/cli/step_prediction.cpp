@@ -2,6 +2,8 @@
 #include "cli/step_prediction.h"
 
 #include <algorithm>
+#include <array>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -23,6 +25,15 @@ std::string_view axis_to_scale(const MeshConfig& mesh) {
   };
   const bool has_replicas = mesh.extent("data") == 1 && mesh.extent("replica") > 1;
   return has("data") && !has_replicas ? "data" : "replica";
+}
+
+// Axes whose extents are those of the config on meshes of all sizes.
+constexpr std::array<std::string_view, 3> kKept = {"mdl", "data_expert", MeshLayout::kStageAxis};
+
+std::int64_t kept_devices(const MeshConfig& mesh) {
+  std::int64_t kept = 1;
+  for (const std::string_view axis : kKept) kept *= mesh.extent(axis);
+  return kept;
 }
 
 // The largest number of processes, of which at most so many share a shard.
@@ -61,13 +72,17 @@ std::string reason_of(const ConfigError& error) {
   return first.path.empty() ? first.what : first.path + ": " + first.what;
 }
 
-void check_predicted(const ResolvedConfig& config) {
-  check_mesh(config);
-  const std::int64_t stages = config.experiment.mesh.extent("stage");
-  if (stages == 1) return;
-  throw ConfigError(Diagnostic{
-      .path = "mesh",
-      .what = fmt::format("has {} devices along stage, and pipelines are not predicted", stages)});
+// Those of a shard in a process, and those that it could have had while it waited for other stages.
+// The backward pass has twice the FLOPs of the forward pass.
+double flops_of_time(const Inspection& seen) {
+  const double all = seen.process_flops.model_flops;
+  if (!seen.pipeline) return all;
+  const MeshConfig& mesh = seen.mesh;
+  const std::int64_t own =
+      MeshLayout(mesh).coordinates_of(0, mesh.processes, MeshLayout::kStageAxis).count;
+  const double idle = seen.pipeline->shape.idle_share(mesh.extent(MeshLayout::kStageAxis) / own);
+  const double in_stages = std::min(3 * seen.pipeline->flops, all);
+  return all + in_stages * idle / (1 - idle);
 }
 
 // Whatever `predict` gives, or why a run refuses the mesh.
@@ -87,7 +102,7 @@ StepPrediction row_of(std::int64_t devices, const MeshConfig& mesh, const Predic
 StepPrediction predict_step(const Inspection& seen, const Network& network, double flop_rate) {
   StepPrediction row{.devices = seen.mesh.devices(), .mesh = seen.mesh};
   const std::int64_t shards = MeshLayout(seen.mesh).shards_of(0, seen.mesh.processes).count;
-  row.compute_seconds = static_cast<double>(shards) * seen.process_flops.model_flops / flop_rate;
+  row.compute_seconds = static_cast<double>(shards) * flops_of_time(seen) / flop_rate;
   row.exchange_seconds = seconds_of(seen.exchanges, network);
   for (const Exchange& one : seen.exchanges) row.sent_bytes += one.bytes;
   for (const MemoryPart& part : seen.process_memory) row.memory_bytes += part.bytes;
@@ -95,28 +110,27 @@ StepPrediction predict_step(const Inspection& seen, const Network& network, doub
 }
 
 MeshConfig scaled_mesh(const MeshConfig& mesh, std::int64_t devices) {
-  const std::int64_t blocks = mesh.extent("mdl"), experts = mesh.extent("data_expert");
+  const std::int64_t kept = kept_devices(mesh);
   const std::string_view scaled = axis_to_scale(mesh);
-  if (devices % (blocks * experts) != 0) {
+  if (devices % kept != 0) {
     throw ConfigError(Diagnostic{
         .path = "mesh",
-        .what = fmt::format("has {} devices along mdl and data_expert, which do not divide {}",
-                            blocks * experts, devices)});
+        .what = fmt::format("has {} devices along mdl, data_expert and stage, which do not "
+                            "divide {}",
+                            kept, devices)});
   }
   MeshConfig out = mesh;
   out.dcn_mesh_shape.clear();
   out.ici_mesh_shape.clear();
   for (const std::string& axis : mesh.mesh_axis_names) {
-    const bool is_kept = axis == "mdl" || axis == "data_expert";
-    out.ici_mesh_shape.push_back(is_kept          ? mesh.extent(axis)
-                                 : axis == scaled ? devices / (blocks * experts)
-                                                  : 1);
+    const bool is_kept = std::ranges::find(kKept, axis) != kKept.end();
+    out.ici_mesh_shape.push_back(is_kept ? mesh.extent(axis) : axis == scaled ? devices / kept : 1);
   }
   if (out.devices() != devices) {
     throw ConfigError(Diagnostic{.path = "mesh.mesh_axis_names",
                                  .what = "has neither data nor replica, which cut the batch"});
   }
-  out.processes = most_processes(out, processes_of_blocks(mesh));
+  out.processes = most_processes(out, processes_of_shard(mesh));
   return out;
 }
 
@@ -130,14 +144,17 @@ std::vector<StepPrediction> predict_steps(const ConfigRequest& request, ConfigCa
   const ResolvedConfig config = resolve_config(request, catalog);
   const MeshConfig& mesh = config.experiment.mesh;
   std::vector<StepPrediction> rows = {row_of(mesh.devices(), mesh, [&](const StepPrediction&) {
-    check_predicted(config);
+    check_mesh(config);
     return predict_step(own.front(), network, flop_rate);
   })};
-  for (const std::int64_t count : devices) {
+  const std::int64_t kept = kept_devices(mesh);
+  std::set<std::int64_t> counts;
+  for (const std::int64_t count : devices) counts.insert((count + kept - 1) / kept * kept);
+  for (const std::int64_t count : counts) {
     rows.push_back(row_of(count, {}, [&](StepPrediction& row) {
       row.mesh = scaled_mesh(mesh, count);
       const ResolvedConfig scaled = resolve_config(with_mesh(request, config, row.mesh), catalog);
-      check_predicted(scaled);
+      check_mesh(scaled);
       return predict_step(inspect(scaled, {.abstract = true}).front(), network, flop_rate);
     }));
   }

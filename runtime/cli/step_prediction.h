@@ -4,9 +4,9 @@
 // A process computes its shards one after another on one device: FLOPs of the model / FLOP per
 // second. Then it exchanges (device/step_exchanges.h): each message takes the latency, and all
 // bytes that it sends take their time at the bandwidth. The engine computes nothing while it
-// exchanges, so all of that time is exposed, and a step is the sum of both. The optimizer and sums
-// are no FLOPs of the model: a rate that a run has measured has their time in it, the peak of a
-// device has not.
+// exchanges, so all of that time is exposed, and a step is the sum of both. In a pipeline it waits
+// for other stages, too (PipelineShape::idle_share). The optimizer and sums are no FLOPs of the
+// model: a rate that a run has measured has their time in it, the peak of a device has not.
 #pragma once
 
 #include <cstdint>
@@ -35,14 +35,15 @@ struct StepPrediction {
 // Of what was inspected on a mesh that runs train.
 StepPrediction predict_step(const Inspection& seen, const Network& network, double flop_rate);
 
-// The mesh with so many devices: `mdl` and `data_expert` keep their extents, `data` has the rest
-// (or `replica`, where `data` has one device and `replica` several), and there is one slice.
-// `stage` and `seq`, which no run trains, have one device. The number of processes is the largest
-// that can train it with no more of them for a shard than the mesh has: one, unless its processes
-// share blocks. Throws ConfigError if the extents do not divide the devices.
+// The mesh with so many devices: `mdl`, `data_expert` and `stage` keep their extents, `data` has
+// the rest (or `replica`, where `data` has one device and `replica` several), and there is one
+// slice. `seq` has one device. The number of processes is the largest that can train it with no
+// more of them for a shard than the mesh has: one, unless its processes share blocks. Throws
+// ConfigError if the extents do not divide the devices.
 MeshConfig scaled_mesh(const MeshConfig& mesh, std::int64_t devices);
 
-// The config's own mesh, then those of so many devices. The size of the batch is what
+// The config's own mesh, then those of so many devices, or of the next multiple of the devices that
+// scaled_mesh keeps. The size of the batch is what
 // mesh.percore_batch_size makes it, else the config's. Throws UsageError for a config of several
 // training stages or that trains nothing. [main-thread]
 std::vector<StepPrediction> predict_steps(const ConfigRequest& request, ConfigCatalog& catalog,

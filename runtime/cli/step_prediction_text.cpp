@@ -60,10 +60,6 @@ std::string blocks_text(const MeshConfig& mesh) {
                      processes);
 }
 
-bool has_unpredicted_axes(const MeshConfig& mesh) {
-  return mesh.extent("stage") > 1 || mesh.extent("seq") > 1;
-}
-
 }  // namespace
 
 std::string prediction_text(const PredictedSteps& steps) {
@@ -74,9 +70,8 @@ std::string prediction_text(const PredictedSteps& steps) {
       short_time(network.latency), format_bytes(static_cast<std::uint64_t>(network.bandwidth)),
       format_flops(flop_rate), rate_source);
   if (rows.front().mesh.extent("mdl") > 1) text += blocks_text(rows.front().mesh);
-  if (has_unpredicted_axes(rows.front().mesh)) {
-    text +=
-        "Predictions leave out stage and seq: meshes of other sizes have one device along them.\n";
+  if (rows.front().mesh.extent("seq") > 1) {
+    text += "Meshes of other sizes have one device along seq.\n";
   }
   text += "\n" + predictions_table(rows);
   for (const StepPrediction& row : rows) {

@@ -3,8 +3,8 @@
 
 usage: on_paper.py --trivet PROGRAM --source ROOT [--rounds N] [--processes 1,2,4,8]
 
-A mesh of eight shards, and one shard whose layers have blocks on four devices along mdl, are trained by each number of
-processes of one thread, by local/SharedMemory. `trivet doctor --collective` measures the network with as many
+A mesh of eight shards, one shard whose layers have blocks on four devices along mdl, and one whose layers are two
+stages of a pipeline, are trained by each number of processes of one thread, by local/SharedMemory. `trivet doctor --collective` measures the network with as many
 processes, and the run of one process the FLOP per CPU second of its mesh. Processes that are more than the cores share
 them, so each has its part of that speed. `trivet summary --on-paper` predicts the rest. The ways run in turns; the
 shortest step of the rounds counts, and so does the fastest network. Other work on the machine makes steps longer, so
@@ -24,7 +24,9 @@ import compare
 
 MODEL = compare.MODELS["lm"]
 ENGINE = "local/SharedMemory"
-MESHES = ((8, 1, 1), (1, 1, 4))  # of replica, data and mdl
+AXES = ("replica", "data", "mdl", "stage")
+MESHES = ((8, 1, 1), (1, 1, 4), (1, 1, 1, 2))
+MICROBATCHES = 4  # of the pipeline
 STEPS = 8
 
 
@@ -39,7 +41,10 @@ class Machine:
         self.words = [f"task.train_input.files=['{tokens}']", f"mesh.collective={ENGINE}", "runtime.threads=1", "mode=train"]
 
     def words_of(self, mesh, processes):
-        return [f"mesh.ici_mesh_shape={list(mesh)}".replace(" ", ""), f"mesh.processes={processes}", *self.words]
+        names = [f"mesh.mesh_axis_names={json.dumps(AXES[: len(mesh)])}"]
+        if len(mesh) > AXES.index("stage"):
+            names.append(f"task.model.stacked_transformer_tpl.pipeline.num_microbatches={MICROBATCHES}")
+        return [f"mesh.ici_mesh_shape={list(mesh)}".replace(" ", ""), f"mesh.processes={processes}", *names, *self.words]
 
     def run(self, mesh, processes):
         """Seconds and CPU seconds of a step, and FLOP per CPU second of the whole run."""

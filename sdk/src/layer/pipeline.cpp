@@ -194,7 +194,9 @@ Tensor pipeline(const Tensor& x, const MeshAxis& stages, const PipelineShape& sh
       Tensor y = is_here ? std::move(batches[m]) : link->receive(rows);
       for (std::int64_t stage = first; stage < end; ++stage) {
         const InStage in_stage(x.device());
+        const double before = x.device().flop_count().model_flops;
         y = part(y, repeat * stages.extent() + stage, static_cast<std::int64_t>(m));
+        x.device().impl().pipeline_flops += x.device().flop_count().model_flops - before;
         if (y.shape() == rows && y.dtype() == x.dtype()) continue;
         detail::wrong("pipeline", rows.to_string() + " from each part", y.to_string());
       }
@@ -211,8 +213,9 @@ Tensor pipeline(const Tensor& x, const MeshAxis& stages, const PipelineShape& sh
 
 std::optional<PipelineUse> take_pipeline(Device& device) {
   const auto [stages, microbatches, repeat] = std::exchange(device.impl().pipeline, {});
+  const double flops = std::exchange(device.impl().pipeline_flops, 0);
   if (stages == 0) return std::nullopt;
-  return PipelineUse{stages, {.num_microbatches = microbatches, .circular_repeat = repeat}};
+  return PipelineUse{stages, {.num_microbatches = microbatches, .circular_repeat = repeat}, flops};
 }
 
 }  // namespace trivet

@@ -59,9 +59,9 @@ struct Device::Impl {
   FlopCount flops;
   // Of the last pipeline: stages (0: there was none), micro-batches, repeats.
   std::array<std::int64_t, 3> pipeline{};
+  double pipeline_flops = 0;            // PipelineUse::flops
   bool is_in_stage = false;             // computes a part of a pipeline
   std::weak_ptr<ProcessGroup> sending;  // what it sends moves between the calls of kernels
-  // Calls of each kind, by bytes.
   // Calls, by kind, bytes and unit.
   std::map<std::tuple<AxisExchange::Kind, std::uint64_t, std::int64_t>, std::int64_t>
       axis_exchanges;

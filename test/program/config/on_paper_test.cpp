@@ -103,19 +103,37 @@ TEST_CASE("a batch for each device grows with the mesh") {
   CHECK(seen.at(4).at("sent_bytes").get<double>() == Approx(12 * 16506101504.0).epsilon(0.01));
 }
 
-TEST_CASE("a mesh that no run trains is not predicted, and the reason is printed") {
-  const ShellResult result = summary(lm("c4_gpt3_175b_768") + "--on-paper --network 5us,10GB/s");
-  INFO(result.output);
-  CHECK(result.exit_code == 0);
-  CHECK_THAT(result.output, Contains("768 devices: mesh: has 8 devices "
-                                     "along stage") &&
-                                Contains("64 devices: mesh: has 12 devices along mdl") &&
-                                Contains("Predictions leave out stage and seq"));
+TEST_CASE("a predicted pipeline waits for its stages") {
   const std::string stages =
-      "mesh.ici_mesh_shape=[2,2,1] 'mesh.mesh_axis_names=[\"stage\",\"data\",\"mdl\"]' ";
-  const nlohmann::json without = rows(lm("local") + stages + kNetwork);
-  CHECK(without.at(0).contains("refused"));
-  CHECK(without.at(1).at("processes") == 8);
+      "mesh.ici_mesh_shape=[2,1,1] 'mesh.mesh_axis_names=[\"stage\",\"data\",\"mdl\"]' "
+      "task.model.stacked_transformer_tpl.pipeline.num_microbatches=4 ";
+  const auto compute_seconds = [&](const char* processes) {
+    const nlohmann::json seen = rows(lm("local") + stages + processes + kNetwork);
+    return seen.at(0).at("compute_seconds").get<double>();
+  };
+  // Each process has one of two layers, and computes the logits of 8 x 128 tokens. Its layer waits
+  // for one of five micro-batches' time.
+  const double all = compute_seconds("mesh.processes=1") * 50e9;
+  const double outside = 6.0 * 8 * 128 * 64 * 256;
+  CHECK(compute_seconds("mesh.processes=2") ==
+        Approx((outside + (all - outside) / 2 * 5 / 4) / 50e9));
+}
+
+TEST_CASE("sizes of meshes are multiples of the devices along mdl and stage") {
+  const nlohmann::json seen = rows(lm("local") +
+                                   "task.train_input.batch_size=384 mesh.ici_mesh_shape=[2,1,3] "
+                                   "'mesh.mesh_axis_names=[\"stage\",\"data\",\"mdl\"]' "
+                                   "task.model.num_heads=6 task.model.model_dims=96" +
+                                   std::string(kNetwork));
+  REQUIRE(seen.size() == 5);
+  CHECK(seen.at(0).at("devices") == 6);
+  CHECK(seen.at(1).at("devices") == 12);
+  CHECK(seen.at(2).at("devices") == 66);
+  CHECK(seen.at(3).at("devices") == 516);
+  CHECK(seen.at(4).at("devices") == 4098);
+  CHECK(seen.at(1).at("step_seconds") > 0);
+  // 384 examples do not make 11 shards.
+  CHECK(seen.at(2).contains("refused"));
 }
 
 TEST_CASE("processes that share blocks send sums of activations and gradients of their weights") {

@@ -32,8 +32,8 @@ struct PipelineShape {
   std::int64_t num_microbatches = 1;
   std::int64_t circular_repeat = 1;
 
-  // The idle share of a pass of S stages: of (V - 1) max(M, S) + M + S - 1 times a stage works in M
-  // V.
+  // The idle share of a pass of S stages, or of S processes of as many stages each: of (V - 1)
+  // max(M, S) + M + S - 1 times each works in M V.
   double idle_share(std::int64_t stages) const {
     const std::int64_t longest = num_microbatches > stages ? num_microbatches : stages;
     const std::int64_t all = (circular_repeat - 1) * longest + num_microbatches + stages - 1;
@@ -59,6 +59,7 @@ TRIVET_API Tensor pipeline(const Tensor& x, const MeshAxis& stages, const Pipeli
 struct PipelineUse {
   std::int64_t stages = 1;
   PipelineShape shape;
+  double flops = 0;  // of the model, in the parts that this process has, forward, of all passes
 };
 // The last one since the last call or since open. [run-thread]
 TRIVET_API std::optional<PipelineUse> take_pipeline(Device& device);
