@@ -100,8 +100,10 @@ std::vector<MemoryPart> memory_parts(Trainer& trainer, const MeshConfig& mesh) {
     if (parameter->trainable()) parts.add("weights", parameter->path(), parameter->value());
   }
   for (const auto& parameter : trainer.parameters().parameters()) {
-    parts.add(parameter->trainable() ? "gradients" : "states", parameter->path(),
-              parameter->value());
+    parts.add(parameter->trainable()   ? "gradients"
+              : parameter->is_frozen() ? "frozen"
+                                       : "states",
+              parameter->path(), parameter->value());
   }
   Sizes sizes(parts);
   trainer.save(sizes);

@@ -32,8 +32,8 @@ std::int64_t rows_per_device(const ExperimentConfig& experiment);
 ConfigOf<Task> with_rows(const ConfigOf<Task>& task, std::int64_t rows);
 
 struct MemoryPart {
-  std::string name;                // "weights", "gradients", "states", "averages", a slot's
-  std::uint64_t bytes = 0;         // of all devices
+  std::string name;         // "weights", "gradients", "states", "frozen", "averages", a slot's
+  std::uint64_t bytes = 0;  // of all devices
   std::uint64_t device_bytes = 0;  // of one device
   // Of all devices, by the path of the variable.
   std::map<std::string, std::uint64_t, std::less<>> of_variables{};

@@ -2,6 +2,7 @@
 #include "device/process_memory.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <string_view>
 
@@ -18,7 +19,8 @@ std::uint64_t bytes_of(const std::vector<MemoryPart>& parts, std::string_view na
 }
 
 bool is_of_model(const MemoryPart& part) {
-  return part.name == "weights" || part.name == "gradients" || part.name == "states";
+  constexpr std::array<std::string_view, 4> kNames = {"weights", "gradients", "states", "frozen"};
+  return std::ranges::find(kNames, part.name) != kNames.end();
 }
 
 // Of slots and of the averages of trainable weights.
@@ -154,7 +156,8 @@ std::vector<MemoryPart> process_memory(std::vector<MemoryPart> kept, const MeshC
 }
 
 std::int64_t shards_with_parts(const MeshConfig& mesh, bool shares_weights) {
-  const bool is_shared = mesh.extent("data") > 1 || mesh.extent(MeshLayout::kStageAxis) > 1;
+  const bool is_shared = mesh.extent("data") > 1 || mesh.extent("data_expert") > 1 ||
+                         mesh.extent(MeshLayout::kStageAxis) > 1;
   if (mesh.processes == 1 || !is_shared || !shares_weights) return 0;
   return MeshLayout(mesh).shards_of(0, mesh.processes).count;
 }

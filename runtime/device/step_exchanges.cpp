@@ -131,6 +131,11 @@ class Exchanges {
   void send(std::string_view name, std::uint64_t bytes, std::int64_t to, std::int64_t times) {
     add(name, times, to, bytes * static_cast<std::uint64_t>(to));
   }
+  // Of a tensor with as many rows for each process.
+  void exchange_rows(std::string_view name, std::uint64_t bytes, std::int64_t times) {
+    const auto others = static_cast<std::uint64_t>(all_ - 1);
+    add(name, times, all_ - 1, bytes / static_cast<std::uint64_t>(all_) * others);
+  }
   std::vector<Exchange> take() {
     for (const auto& [name, ranks] : of_ranks_) {
       const std::int64_t calls = std::ranges::max(ranks, {}, &OfRank::calls).calls;
@@ -254,6 +259,12 @@ void add_blocks(Exchanges& exchanges, const ExchangedTensors& tensors) {
         break;
       case AxisExchange::Kind::broadcast:
         exchanges.send("stages", one.bytes, exchanges.sharing_stages() - 1, times);
+        break;
+      case AxisExchange::Kind::exchange_rows:
+        exchanges.exchange_rows("experts", one.bytes, times);
+        break;
+      case AxisExchange::Kind::gather_number:
+        exchanges.gather("numbers", one.bytes, exchanges.all(), times);
         break;
       case AxisExchange::Kind::gather_parts:
         exchanges.gather_parts("weights", parts_of(one), exchanges.all_ranks(),

@@ -34,7 +34,7 @@
 namespace trivet {
 
 struct Exchange {
-  // "gradients", "weights", "states", "block_sums", "block_gathers", "numbers"
+  // "gradients", "weights", "states", "block_sums", "block_gathers", "experts", "numbers"
   std::string name;
   std::int64_t calls = 0;     // of all processes together
   std::int64_t messages = 0;  // of a process, one after the other

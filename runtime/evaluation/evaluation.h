@@ -29,6 +29,8 @@ class Evaluation {
   // there is no batch.
   Logs run(Model& model, ParameterStore& store, const FpropContext& context, std::int64_t steps,
            TrainerObserver& observer);
+  // Program::runs_alike.
+  bool runs_alike() const { return program_->runs_alike(); }
 
   // The position at which the next evaluation starts.
   Value save_state() const { return input_->save_state(); }

@@ -35,6 +35,9 @@ class Program {
   virtual void add(const Batch& batch, const ProgramStep& step) = 0;
   // The numbers since begin().
   virtual Logs result(std::int64_t global_step) = 0;
+  // Whether all processes run the same ops with each batch, as in a step of training. Otherwise
+  // each has all weights.
+  virtual bool runs_alike() const { return false; }
 };
 
 struct ProgramOptions {

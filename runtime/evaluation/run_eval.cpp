@@ -2,6 +2,7 @@
 #include "evaluation/run_eval.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include <fmt/core.h>
@@ -45,6 +46,7 @@ void RunEval::begin() {
 void RunEval::add(const Batch& batch, const ProgramStep& step) {
   const ShardRange& shards = metrics_.shards();
   const std::int64_t number = batches_++;
+  store_ = &step.store;
   if (!shards.several()) {
     add_part(0, batch, step);
     return;
@@ -52,15 +54,33 @@ void RunEval::add(const Batch& batch, const ProgramStep& step) {
   const std::vector<Batch> parts = equal_parts(task_, batch, shards.total);
   if (parts.empty()) {
     const std::int64_t shard = number % shards.total;
-    if (shards.has(shard)) add_part_of_mesh(shard, batch, step, step.first_example);
-    return;
+    if (!shards.has(shard)) return compute_along(batch, step);
+    return add_part_of_mesh(shard, batch, step, step.first_example);
   }
-  for (std::int64_t shard = shards.first; shard < shards.end(); ++shard) {
+  for (std::int64_t i = 0; i < shards.count; ++i) {
+    const std::int64_t shard = shards.first + i;
     const Batch& part = parts[static_cast<std::size_t>(shard)];
     const BatchSize size = size_of(part);
-    if (size.examples == 0) continue;
-    add_part_of_mesh(shard, part, step, step.first_example + shard * size.rows);
+    if (size.examples > 0) {
+      add_part_of_mesh(shard, part, step, step.first_example + shard * size.rows);
+      continue;
+    }
+    // The first of those that other processes have now.
+    for (std::int64_t other = i; other < shards.total; other += shards.count) {
+      const Batch& theirs = parts[static_cast<std::size_t>(other)];
+      if (size_of(theirs).examples == 0) continue;
+      compute_along(theirs, step);
+      break;
+    }
   }
+}
+
+void RunEval::compute_along(const Batch& part, const ProgramStep& step) {
+  if (!step.store.is_in_parts()) return;
+  FpropContext own = step.context;
+  own.summaries = {};
+  StepState state{step.model, step.store, nullptr, metrics_.uncounted(), own};
+  in_task(task_, "validation_step", [&] { return task_.validation_step(part, state); });
 }
 
 // With the random numbers of the shard. Summaries are those of the first shard.
@@ -166,13 +186,22 @@ Logs RunEval::merged(std::span<const Value> of_all_shards, std::int64_t global_s
   return logs;
 }
 
+// A task may use the model for what it reduces, such as texts that it generates.
+std::unique_ptr<ParameterStore::Whole> RunEval::whole_if(bool reduces) const {
+  return reduces && store_ != nullptr ? std::make_unique<ParameterStore::Whole>(*store_) : nullptr;
+}
+
 Logs RunEval::result(std::int64_t global_step) {
   if (metrics_.shards().several()) {
     const std::vector<Value> all = gather_states(processes_, states());
+    // The first process alone makes the numbers.
+    const auto whole = whole_if(std::ranges::any_of(
+        all, [](const Value& state) { return !member(state, "aggregated").is_null(); }));
     if (processes_ != nullptr && processes_->rank() > 0) return {};
     return merged(all, global_step);
   }
   const Sums& sums = sums_.front();
+  const auto whole = whole_if(sums.aggregated != nullptr);
   Logs logs = numbers(sums.loss, sums.weight, {});
   if (sums.aggregated) reduce(*sums.aggregated, global_step, logs);
   return logs;

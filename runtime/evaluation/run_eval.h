@@ -27,6 +27,9 @@ class RunEval final : public Program {
   // Runs the parts of this process's shards. A batch that makes no equal parts goes as a whole to
   // the shard of its number modulo that of shards; parts of padding alone are left out.
   void add(const Batch& batch, const ProgramStep& step) override;
+  // Where processes have parts of the weights, one that has no part of a batch while others have
+  // some computes along.
+  bool runs_alike() const override { return predictor_ == nullptr; }
   // Of several processes the first one has the numbers, and the others none.
   Logs result(std::int64_t global_step) override;
 
@@ -44,7 +47,9 @@ class RunEval final : public Program {
   void add_part(std::int64_t shard, const Batch& part, const ProgramStep& step);
   void add_part_of_mesh(std::int64_t shard, const Batch& part, const ProgramStep& step,
                         std::int64_t first_example);
+  void compute_along(const Batch& part, const ProgramStep& step);
   void check_aggregated(const StepOutput& output);
+  std::unique_ptr<ParameterStore::Whole> whole_if(bool reduces) const;
   Logs numbers(double loss, double weight, std::span<const Value> metrics);
   void reduce(AggregatedLogs& aggregated, std::int64_t global_step, Logs& logs);
   std::unique_ptr<AggregatedLogs> merged_aggregated(std::span<const Value> of_all_shards);
@@ -53,7 +58,8 @@ class RunEval final : public Program {
   const Predictor* predictor_;
   ProcessGroup* processes_;
   ShardMetrics metrics_;
-  std::vector<Sums> sums_;  // by shard of this process
+  std::vector<Sums> sums_;           // by shard of this process
+  ParameterStore* store_ = nullptr;  // of the last batch
   std::int64_t batches_ = 0;
   bool aggregated_checked_ = false;
 };

@@ -16,6 +16,7 @@
 #include "run/run_start.h"
 #include "step/config_faults.h"
 #include "train/learner_setup.h"
+#include "trivet/backend/mesh_layout.h"
 #include "trivet/backend/thread_pool.h"
 #include "trivet/error.h"
 #include "trivet/plugin/registry.h"
@@ -134,6 +135,7 @@ class Inspector {
   Logs evaluate_sets(Batches batches);
   void name_numbers();
   ExchangedTensors exchanged_tensors();
+  std::int64_t peers() const;
 
   const ResolvedConfig& config_;
   const TrainerConfig& fields_;
@@ -185,6 +187,12 @@ void Inspector::look() {
   }
 }
 
+// Of the mesh of all, where no processes share a shard.
+std::int64_t Inspector::peers() const {
+  const bool has_one = process_shards_ == 1 && of_layers_.processes == 1;
+  return has_one ? MeshLayout(result_.mesh).shards() : 1;
+}
+
 void Inspector::open() {
   if (result_.abstract) {
     result_.device = open_meta_device_for(config_);
@@ -214,7 +222,8 @@ void Inspector::build() {
                          .eval = evaluates(),
                          .observer = observer_,
                          .mesh = of_layers_,
-                         .process_shards = process_shards_};
+                         .process_shards = process_shards_,
+                         .peers = peers()};
   plan_ = eval_plan(mode_, *task_, fields_);
   context.eval_main = plan_.has_main();
   context.eval_sets = plan_.indexes();
@@ -319,7 +328,7 @@ ExchangedTensors Inspector::exchanged_tensors() {
   const bool bounds_norm = fields_.gradient_norm_upper_bound > 0 || fields_.recovery_max_trials > 0;
   const GradientClipConfig& clip = fields_.gradient_clip;
   return {.gradients = store.trainable_size(),
-          .states = store.states().size(),
+          .states = store.running_states().size(),
           .variables = std::ssize(store.parameters()),
           .shares_updates = trainer_->shares_updates(),
           .needs_norm =

@@ -36,6 +36,8 @@ class ShardMetrics {
 
   const ShardRange& shards() const { return shards_; }
   Metrics& of(std::int64_t shard) { return metrics_[shards_.index_of(shard)]; }
+  // Of no shard: merged() forgets what they are given. On a mesh of several shards.
+  Metrics& uncounted() { return sums_; }
   Value names() const { return names_; }  // of the results before any batch
   void reset();
 

@@ -40,7 +40,7 @@ Mesh mesh_of(const TrainerContext& context) {
 }
 
 MeshShards shards_of(const TrainerContext& context) {
-  return is_meta(context.device) ? MeshShards::of_first_process(context.mesh)
+  return is_meta(context.device) ? MeshShards::of_first_process(context.mesh, context.peers)
                                  : MeshShards(context.mesh, context.processes);
 }
 
@@ -132,7 +132,8 @@ void DefaultTrainer::build_learner(std::int64_t process_shards) {
   const bool has_stages = mesh_.axis(MeshLayout::kStageAxis).is_split();
   const bool is_cut = MeshShards::is_cut(store_.trainable_count());
   shares_weights_ = is_cut && !(has_stages && needs_all_gradients(config_));
-  if (shares_weights_ && (mesh_.axis("data").is_split() || has_stages || process_shards > 0)) {
+  const bool is_over_data = mesh_.axis("data").is_split() || mesh_.axis("data_expert").is_split();
+  if (shares_weights_ && (is_over_data || has_stages || process_shards > 0)) {
     const std::int64_t shards = std::max(mesh_shards_.count(), process_shards);
     store_.build_in_parts(mesh_shards_,
                           has_gradients_in_parts(config_, shards)
@@ -157,7 +158,8 @@ void DefaultTrainer::build_learner(std::int64_t process_shards) {
 
 void DefaultTrainer::note_weights_over_data() {
   if (mesh_shards_.all() == nullptr) return;
-  for (const std::string_view axis : {MeshLayout::kStageAxis, std::string_view("data")}) {
+  for (const std::string_view axis :
+       {MeshLayout::kStageAxis, std::string_view("data"), std::string_view("data_expert")}) {
     const MeshAxis& devices = mesh_.axis(axis);
     if (!devices.is_split()) continue;
     const bool is_small = !MeshShards::is_cut(store_.trainable_count());
@@ -407,10 +409,15 @@ Logs DefaultTrainer::run(Evaluation& evaluation, std::int64_t steps) {
   const FlushDenormals flush;
   std::optional<Learner::UseAverages> averages;
   if (training_) averages.emplace(*training_->learner);
-  const ParameterStore::Whole whole(store_);
+  // An evaluation has no pipeline.
+  const bool has_stages = mesh_.axis(MeshLayout::kStageAxis).is_split();
+  std::optional<ParameterStore::Whole> whole;
+  if (has_stages || !evaluation.runs_alike()) whole.emplace(store_);
   FpropContext context = step_context();
   if (wants_summaries(0)) context.summaries.want();
-  return evaluation.run(*model_, store_, context, steps, observer_);
+  Logs logs = evaluation.run(*model_, store_, context, steps, observer_);
+  store_.check_reads();
+  return logs;
 }
 
 NamedTensors DefaultTrainer::model_tensors() const {

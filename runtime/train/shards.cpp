@@ -24,9 +24,10 @@ bool are_equal(const std::vector<Batch>& shards) {
 }  // namespace
 
 Shards::Shards(const MeshShards& shards, ParameterStore& store) : mesh_(shards), store_(store) {
-  if (mesh_.total() == 1 || store.states().size() == 0) return;
-  start_ = Tensor::empty(store.device(), store.states().shape());
-  states_.emplace(store.device(), store.states().shape(), mesh_.own_tree());
+  const Tensor& states = store.running_states();
+  if (mesh_.total() == 1 || states.size() == 0) return;
+  start_ = Tensor::empty(store.device(), states.shape());
+  states_.emplace(store.device(), states.shape(), mesh_.own_tree());
 }
 
 std::vector<std::vector<Batch>> Shards::cut(Task& task, const Batch& batch, BatchOf of,
@@ -76,13 +77,13 @@ void Shards::begin_step() {
   done_ = 0;
   if (!states_) return;
   states_->restart();
-  assign(start_, store_.states());
+  assign(start_, store_.running_states());
 }
 
 void Shards::end_shard() {
   ++done_;
   if (!states_) return;
-  Tensor states = store_.states();
+  Tensor states = store_.running_states();
   assign(states_->next(), states);
   states_->add();
   if (done_ < mesh_.count()) {

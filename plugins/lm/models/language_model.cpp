@@ -46,6 +46,9 @@ LanguageModel::LanguageModel(const Config& config, Scope& scope)
   check_sharding(config.sharding, config, scope.mesh());
   const bool is_split = scope.mesh().axis("mdl").is_split();
   if (is_split) check_vocabulary_split(config);
+  // Without devices along mdl, experts alone may be split, over the batch.
+  const ShardingConfig experts_alone{
+      .w_df = {}, .w_fd = {}, .w_dnh = {}, .w_vd = {}, .w_emh = config.sharding.w_emh};
   const auto table = [&](const ConfigOf<Layer>& tpl) {
     ConfigOf<Layer> layer = table_of(tpl, config.vocab_size, config);
     return is_split ? with_vocabulary_split(std::move(layer), config.sharding) : layer;
@@ -53,7 +56,7 @@ LanguageModel::LanguageModel(const Config& config, Scope& scope)
   auto embedding = scope.layer("embedding", table(config.embedding_tpl));
   decoder_.emplace(config, config.position_emb_tpl,
                    BlockSight{.causal = model_type_ != ModelType::bidirectional}, scope,
-                   is_split ? &config.sharding : nullptr);
+                   &(is_split ? config.sharding : experts_alone));
   softmax_ = scope.layer("softmax", table(config.softmax_tpl));
   if (!softmax_) throw Error("lm/LanguageModel: a softmax is required");
   head_ = &softmax_head(*softmax_, "softmax");

@@ -14,7 +14,8 @@
 // them.
 //
 // On a mesh with several devices along mdl, `sharding` splits the products of the blocks, the
-// vocabulary and the insides of experts over them (docs/meshes.md). Norms are whole.
+// vocabulary and the insides of experts over them (docs/meshes.md). Norms are whole. An axis of the
+// batch for experts, as w_emh has it, lets processes compute with some experts each.
 //
 // Templates (_tpl) inherit the dimensions and options of the model that they do not set. Children:
 // "embedding", "position_emb", "transformer", "final_norm", "softmax".
@@ -51,23 +52,21 @@ struct LanguageModelConfig : TransformerConfig {
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(
-    LanguageModelConfig, TransformerConfig, (model_type, "Positions that a position attends to."),
-    (embedding_tpl, "Embedding of token ids; none: the table of the softmax, which must have one."),
-    (position_emb_tpl,
-     "Layer that adds positions to the embedding: nn/TrainablePositionalEmbedding or "
-     "nn/PositionalEmbedding. none: rotary positions in the blocks, or no positions."),
-    (softmax_tpl,
-     "Logits and loss: nn/SharedEmbeddingSoftmax, nn/FullSoftmax or "
-     "nn/GShardSharedEmbeddingSoftmax."),
-    (entropy_loss_weight,
-     "Factor of the mean negative entropy of the predictions in the loss, in nats per "
-     "token. Above 0 it flattens the predictions, below 0 it sharpens them. 0: off.",
-     adjustable),
-    (sharding,
-     "Axes of the mesh over which the weights are split. Only mdl has an effect: each process has "
-     "all weights.",
-     adjustable))
+TRIVET_CONFIG(LanguageModelConfig, TransformerConfig,
+              (model_type, "Positions that a position attends to."),
+              (embedding_tpl,
+               "Embedding of token ids; none: the table of the softmax, which must have one."),
+              (position_emb_tpl,
+               "Layer that adds positions to the embedding: nn/TrainablePositionalEmbedding or "
+               "nn/PositionalEmbedding. none: rotary positions in the blocks, or no positions."),
+              (softmax_tpl,
+               "Logits and loss: nn/SharedEmbeddingSoftmax, nn/FullSoftmax or "
+               "nn/GShardSharedEmbeddingSoftmax."),
+              (entropy_loss_weight,
+               "Factor of the mean negative entropy of the predictions in the loss, in nats per "
+               "token. Above 0 it flattens the predictions, below 0 it sharpens them. 0: off.",
+               adjustable),
+              (sharding, "Axes of the mesh over which the weights are split.", adjustable))
 
 class LanguageModel final : public Model, public NextToken, public LabelScores {
  public:

@@ -45,6 +45,7 @@ Value exchanged(const Value& dims, std::size_t a, std::size_t b) {
 
 // Fills the sharding into a block that has nn/TransformerBlock's mapping.
 void complete_splits(ConfigOf<Layer>& block, const ShardingConfig& sharding) {
+  if (sharding.w_df.empty() && sharding.w_fd.empty() && sharding.w_dnh.empty()) return;
   const ShardingConfig plain;
   if (has_mapping(block, {"proj", "ffn0", "ffn1"})) {
     const Value own = encode(sharding);

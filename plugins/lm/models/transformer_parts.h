@@ -59,12 +59,14 @@ struct ShardingConfig {
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(ShardingConfig, trivet::NoBase,
-              (w_df, "Axes of the first products of the feed-forward layers."),
-              (w_fd, "Axes of the last product of the feed-forward layers."),
-              (w_dnh, "Axes of the four products of attention; mdl splits heads only."),
-              (w_vd, "Axes of the embedding and of the softmax; mdl splits the vocabulary only."),
-              (w_emh, "Axes of the weights of experts; mdl splits their hidden_dims only."))
+TRIVET_CONFIG(
+    ShardingConfig, trivet::NoBase,
+    (w_df, "Axes of the first products of the feed-forward layers."),
+    (w_fd, "Axes of the last product of the feed-forward layers."),
+    (w_dnh, "Axes of the four products of attention; mdl splits heads only."),
+    (w_vd, "Axes of the embedding and of the softmax; mdl splits the vocabulary only."),
+    (w_emh,
+     "Axes of the weights of experts: data or data_expert, and mdl for their hidden_dims only."))
 
 // What the blocks of a stack attend to.
 struct BlockSight {

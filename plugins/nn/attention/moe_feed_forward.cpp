@@ -9,6 +9,7 @@
 #include "nn/basic/templates.h"
 #include "nn/split/axis_split.h"
 #include "trivet/extensions/activation.h"
+#include "trivet/layer/row_share.h"
 #include "trivet/ops.h"
 #include "trivet/ops/ops_mesh.h"
 #include "trivet/tape.h"
@@ -55,12 +56,23 @@ MeshAxis hidden_axis(const MoeFeedForwardConfig& config, const Scope& scope) {
   return up.axis;
 }
 
+// Whether processes may compute with some experts each. Random numbers inside of experts are those
+// of a shard, which another process does not have.
+bool computes_apart(const MoeFeedForwardConfig& config, const Scope& scope) {
+  const MoeSplitConfig& mapping = config.weight_split_dims_mapping;
+  return config.relu_dropout == 0 && splits_rows_over_batch(mapping.emh, scope) &&
+         splits_rows_over_batch(mapping.ehm, scope);
+}
+
 // Weights of all experts [E, in, out], each initialized like a linear layer's.
 Parameter& experts_parameter(Scope& scope, const char* name, const MoeFeedForwardConfig& config,
                              std::int64_t in, std::int64_t out, const MeshAxis& axis) {
-  return scope.parameter(
-      name, {config.num_experts, in, out},
-      {.init = config.init, .fan_in = in, .fan_out = out, .blocks = axis.extent()});
+  return scope.parameter(name, {config.num_experts, in, out},
+                         {.init = config.init,
+                          .fan_in = in,
+                          .fan_out = out,
+                          .blocks = axis.extent(),
+                          .rows_apart = computes_apart(config, scope)});
 }
 
 Tensor with_zero_row(const Tensor& rows) {
@@ -159,10 +171,11 @@ std::int64_t MoeFeedForward::capacity_of(std::int64_t group_size) const {
 }
 
 // An activation that is not elementwise gets whole tensors.
-Tensor MoeFeedForward::expert_blocks(const Tensor& rows, FpropContext& context) const {
+Tensor MoeFeedForward::expert_blocks(const Tensor& rows, const Experts& experts,
+                                     FpropContext& context) const {
   const std::vector<Tensor> x = ops::fan_out(rows, hidden_axis_);
-  const auto products = [&](const Parameter& weights) {
-    std::vector<Tensor> y = ops::split_blocks(weights.value(), 2, hidden_axis_);
+  const auto products = [&](const Tensor& weights) {
+    std::vector<Tensor> y = ops::split_blocks(weights, 2, hidden_axis_);
     for (std::size_t i = 0; i < y.size(); ++i) y[i] = ops::matmul(x[i], y[i]);
     return y;
   };
@@ -175,15 +188,15 @@ Tensor MoeFeedForward::expert_blocks(const Tensor& rows, FpropContext& context) 
     }
     for (Tensor& block : blocks) block = activation_->fprop(block, context);
   };
-  std::vector<Tensor> h = products(in_);
-  if (wi_gate_ != nullptr) {
-    std::vector<Tensor> gate = products(*wi_gate_);
+  std::vector<Tensor> h = products(experts.in);
+  if (experts.wi_gate.defined()) {
+    std::vector<Tensor> gate = products(experts.wi_gate);
     activate(gate);
     for (std::size_t i = 0; i < h.size(); ++i) h[i] = ops::mul(gate[i], h[i]);
   } else {
     activate(h);
   }
-  const std::vector<Tensor> out = ops::split_blocks(out_.value(), 1, hidden_axis_);
+  const std::vector<Tensor> out = ops::split_blocks(experts.out, 1, hidden_axis_);
   for (std::size_t i = 0; i < h.size(); ++i) {
     const BlockKey key(context, hidden_axis_.first() + static_cast<std::int64_t>(i));
     if (dropout_) h[i] = dropout_->fprop(h[i], context);
@@ -192,16 +205,39 @@ Tensor MoeFeedForward::expert_blocks(const Tensor& rows, FpropContext& context) 
   return ops::sum_blocks(h, hidden_axis_);
 }
 
-Tensor MoeFeedForward::experts(const Tensor& rows, FpropContext& context) const {
-  if (hidden_axis_.is_split()) return expert_blocks(rows, context);
+Tensor MoeFeedForward::compute(const Tensor& rows, const Experts& experts,
+                               FpropContext& context) const {
+  if (hidden_axis_.is_split()) return expert_blocks(rows, experts, context);
   const auto activated = [&](const Tensor& x) {
     return activation_ ? activation_->fprop(x, context) : x;
   };
-  Tensor h = ops::matmul(rows, in_.value());
-  h = wi_gate_ != nullptr ? ops::mul(activated(ops::matmul(rows, wi_gate_->value())), h)
-                          : activated(h);
+  Tensor h = ops::matmul(rows, experts.in);
+  h = experts.wi_gate.defined() ? ops::mul(activated(ops::matmul(rows, experts.wi_gate)), h)
+                                : activated(h);
   if (dropout_) h = dropout_->fprop(h, context);
-  return ops::matmul(h, out_.value());
+  return ops::matmul(h, experts.out);
+}
+
+Tensor MoeFeedForward::experts(const Tensor& rows, FpropContext& context) const {
+  const RowShare* const share = row_share();
+  if (share == nullptr) {
+    return compute(rows,
+                   {in_.value(), out_.value(), wi_gate_ != nullptr ? wi_gate_->value() : Tensor()},
+                   context);
+  }
+  std::vector<Tensor> parts = share->dispatch(rows);
+  for (std::size_t shard = 0; shard < parts.size(); ++shard) {
+    const Experts own{share->rows(in_, shard), share->rows(out_, shard),
+                      wi_gate_ != nullptr ? share->rows(*wi_gate_, shard) : Tensor()};
+    parts[shard] = compute(parts[shard], own, context);
+  }
+  return share->combine(parts);
+}
+
+// An activation of a plugin may look at all experts.
+const RowShare* MoeFeedForward::row_share() const {
+  if (activation_ != nullptr && !plain_activation(activation_.get())) return nullptr;
+  return wi_gate_ != nullptr ? RowShare::of({&in_, &out_, wi_gate_}) : RowShare::of({&in_, &out_});
 }
 
 Tensor MoeFeedForward::gates(const Tensor& rows, const Tensor& counted) const {

@@ -32,6 +32,12 @@
 //
 // Padding (the context's paddings) is not routed, does not count, and returns 0.
 //
+// With a `weight_split_dims_mapping` whose emh and ehm name an axis of the batch for num_experts,
+// such as data, processes that have parts of the weights and one shard each compute with the
+// experts that they have, for all shards (trivet/layer/row_share.h). Bits do not depend on it. Not
+// so with relu_dropout, whose random numbers are of a shard, and where processes do not divide
+// num_experts.
+//
 // With a `weight_split_dims_mapping` whose emh and ehm name mdl for hidden_dims, on a mesh with
 // several devices along it, each device has hidden_dims / devices of every expert, as in
 // nn/FeedForward; their outputs are added. Gates and routes are whole.
@@ -56,6 +62,12 @@
 #include "trivet/layer/extend_step.h"
 #include "trivet/layer/split_dims.h"
 #include "trivet/tensor/mesh_axis.h"
+
+namespace trivet {
+
+class RowShare;  // trivet/layer/row_share.h
+
+}  // namespace trivet
 
 namespace trivet::nn {
 
@@ -127,10 +139,7 @@ TRIVET_CONFIG(
     (relu_dropout, "Share of the elements inside the experts dropped in training.", at_least(0),
      less_than(1), adjustable),
     (init, "Initializer of the weights. Default: that of nn/Linear."),
-    (weight_split_dims_mapping,
-     "Axes of the mesh over which the weights are split. Only mdl has an effect: each process has "
-     "all weights.",
-     adjustable))
+    (weight_split_dims_mapping, "Axes of the mesh over which the weights are split.", adjustable))
 
 class MoeFeedForward final : public DecodingLayer {
  public:
@@ -149,8 +158,13 @@ class MoeFeedForward final : public DecodingLayer {
   Routes routes_of(const Gates& gates, std::int64_t capacity, const FpropContext& context) const;
   Tensor routed(const Tensor& x, FpropContext& context, Capacity bound) const;
   Tensor experts(const Tensor& rows, FpropContext& context) const;  // [E, n, D] -> the same
+  struct Experts {
+    Tensor in, out, wi_gate;
+  };
+  Tensor compute(const Tensor& rows, const Experts& experts, FpropContext& context) const;
   // hidden_dims / devices of the experts.
-  Tensor expert_blocks(const Tensor& rows, FpropContext& context) const;
+  Tensor expert_blocks(const Tensor& rows, const Experts& experts, FpropContext& context) const;
+  const RowShare* row_share() const;
   // [positions, E]; `counted` [positions, 1] is 0 for padding, or undefined.
   Tensor gates(const Tensor& rows, const Tensor& counted) const;
   Tensor combined(const Tensor& rows, const Tensor& gates, const Routes& routes,

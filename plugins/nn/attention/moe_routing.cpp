@@ -134,7 +134,9 @@ Routes top2_routes(const Gates& gates, std::int64_t capacity, const SecondExpert
       }
     }
   }
-  Routes routes = seated(gates, queues, capacity < 0 ? queues.longest() : capacity);
+  // One slot where all is padding: processes that share experts compute the same ops.
+  Routes routes =
+      seated(gates, queues, capacity < 0 ? std::max(queues.longest(), std::int64_t{1}) : capacity);
   for (auto& experts : chosen) add_choice(routes, gates, std::move(experts));
   return routes;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/split/axis_split.h"
 
+#include <algorithm>
+#include <array>
 #include <string>
 
 #include "trivet/error.h"
@@ -35,6 +37,13 @@ void refuse_mapping(std::string_view what, std::string_view hint, const Scope& s
 const MeshAxis& axis_of(const Parameter& weights, const Scope& scope) {
   static const MeshAxis kOneDevice;
   return weights.blocks() > 1 ? scope.mesh().axis(kSplitAxis) : kOneDevice;
+}
+
+bool splits_rows_over_batch(const SplitDims& dims, const Scope& scope) {
+  constexpr std::array<std::string_view, 3> kBatchAxes = {"replica", "data", "data_expert"};
+  return !dims.empty() && std::ranges::any_of(kBatchAxes, [&](std::string_view axis) {
+    return dims.dim_over(axis, scope.mesh(), kModelPath) == std::size_t{0};
+  });
 }
 
 AxisSplit split_of(const SplitDims& dims, const Shape& weights, const Scope& scope,

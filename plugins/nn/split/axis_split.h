@@ -26,6 +26,9 @@ struct AxisSplit {
 AxisSplit split_of(const SplitDims& dims, const Shape& weights, const Scope& scope,
                    std::string_view field);
 
+// Whether `dims` names an axis of the batch for dimension 0 of weights.
+bool splits_rows_over_batch(const SplitDims& dims, const Scope& scope);
+
 // The axis over which weights that a layer made in this scope are split; one device if they are
 // whole.
 const MeshAxis& axis_of(const Parameter& weights, const Scope& scope);

@@ -13,6 +13,7 @@
 #include <trivet/layer.h>
 #include <trivet/layer/layer_template.h>
 #include <trivet/layer/pipeline.h>
+#include <trivet/layer/row_share.h>
 #include <trivet/ops.h>
 #include <trivet/ops/ops_mesh.h>
 
@@ -99,6 +100,19 @@ Tensor two_products(const Tensor& x, const Tensor& up, const Tensor& down, const
   // [/blocks]
 }
 
+Tensor by_rows(const Tensor& x, const Parameter& up, const Parameter& down) {
+  // [rows]
+  const RowShare* const share = RowShare::of({&up, &down});
+  if (share == nullptr) return ops::matmul(ops::matmul(x, up.value()), down.value());
+  std::vector<Tensor> parts = share->dispatch(x);
+  for (std::size_t shard = 0; shard < parts.size(); ++shard) {
+    const Tensor h = ops::matmul(parts[shard], share->rows(up, shard));
+    parts[shard] = ops::matmul(h, share->rows(down, shard));
+  }
+  return share->combine(parts);
+  // [/rows]
+}
+
 Tensor staged(const std::vector<std::shared_ptr<Layer>>& layers, const Tensor& x,
               FpropContext& context, const MeshAxis& axis) {
   // [pipeline]
@@ -152,6 +166,18 @@ TEST_CASE("example: two products are split over two devices") {
   const Tensor down = Tensor::from<float>(*device, Floats{1, 2}, {2, 1});
   CHECK(two_products(x, up, down, MeshAxis()).item() == 140);
   CHECK(two_products(x, up, down, MeshAxis(2)).item() == 140);
+}
+
+TEST_CASE("example: experts have rows apart") {
+  const auto device = snippets::open_device();
+  ParameterStore store(*device, RngKey(1));
+  Scope scope(store);
+  const ParameterOptions experts{.init = {Init::constant, 2}, .rows_apart = true};
+  const Parameter &up = scope.parameter("up", {2, 1, 1}, experts),
+                  &down = scope.parameter("down", {2, 1, 1}, experts);
+  store.build();
+  const Tensor x = Tensor::from<float>(*device, Floats{1, 3}, {2, 1, 1});
+  CHECK(by_rows(x, up, down).to_host<float>() == Floats{4, 12});
 }
 
 TEST_CASE("example: layers are the stages of a pipeline") {

@@ -262,6 +262,8 @@ struct TrainerContext {
   // On a meta device, for the memory of one of several processes that have parts of the weights
   // (Trainer::shares_weights): its number of shards. 0: it has whole weights.
   std::int64_t process_shards = 0;
+  // And how many processes have one shard for itself (MeshShards::peers).
+  std::int64_t peers = 1;
 };
 
 // A bad step that a run may recover from: trainer.recovery is "restore", and trials are left.

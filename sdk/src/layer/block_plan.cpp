@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "layer/block_layout.h"
+#include "layer/block_units.h"
 
 namespace trivet::detail {
 namespace {
@@ -33,7 +33,8 @@ std::vector<BlockPlan::Variable> variables_of(const ParameterStore& store) {
     if (!parameter->trainable()) continue;
     variables.push_back({.path = parameter->path(),
                          .elements = parameter->shape().size(),
-                         .stage = parameter->stage()});
+                         .stage = parameter->stage(),
+                         .is_apart = parameter->rows_apart()});
   }
   return variables;
 }
@@ -74,13 +75,15 @@ BlockPlan plan_block(std::span<const BlockPlan::Variable> variables, const MeshS
                      BlockPlan::Units units, ParameterStore::Pieces pieces) {
   BlockPlan plan;
   std::vector<BlockUnits::Variable> ends;
+  const bool by_element = pieces == ParameterStore::Pieces::elements;
   std::int64_t size = 0;
   for (const BlockPlan::Variable& variable : variables) {
     plan.offsets.push_back(size);
-    ends.push_back({size += padded(variable.elements), variable.stage});
+    size += padded(variable.elements);
+    ends.push_back({size, variable.stage, by_element && variable.is_apart});
   }
   BlockUnits cut = units_of(ends, units);
-  if (pieces == ParameterStore::Pieces::elements) {
+  if (by_element) {
     plan.parts = std::make_shared<UnitParts>(std::move(cut), shards);
     return plan;
   }

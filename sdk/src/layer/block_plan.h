@@ -19,6 +19,7 @@ struct BlockPlan {
     std::string_view path;
     std::int64_t elements = 0;
     std::int64_t stage = Parameter::kEveryStage;  // whose devices alone may own it
+    bool is_apart = false;                        // Parameter::rows_apart
   };
   // One unit, or as many as BlockUnits makes of the variables.
   enum class Units { one, several };

@@ -15,8 +15,9 @@ constexpr std::int64_t kLeastUnit = std::int64_t{1} << 18;
 BlockUnits::BlockUnits(std::span<const Variable> variables) {
   std::int64_t begin = 0;
   for (std::size_t i = 0; i < variables.size(); ++i) {
-    const auto& [end, stage] = variables[i];
-    const bool is_last = i + 1 == variables.size() || variables[i + 1].stage != stage;
+    const auto& [end, stage, is_apart] = variables[i];
+    const bool is_last = i + 1 == variables.size() || variables[i + 1].stage != stage ||
+                         variables[i + 1].is_apart || is_apart;
     if (end - begin < kLeastUnit && !is_last) continue;
     ends_.push_back(begin = end);
     stages_.push_back(stage);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // BlockUnits: a flat block of variables, cut into units: ranges that are shared by the processes of
-// a mesh (MeshShards) one by one. No variable is in two units.
+// a mesh (MeshShards) one by one. No variable is in two units. A variable begins at a multiple of
+// 16 floats (64 bytes).
 //
 // UnitParts: which elements of each unit belong to each device of the mesh, and so to the process
 // that has the device. All that exchange or update parts ask it.
@@ -14,9 +15,21 @@
 #include <vector>
 
 #include "trivet/layer/parameter_store.h"
+#include "trivet/ops.h"
+#include "trivet/tensor.h"
 #include "trivet/tensor/mesh_shards.h"
 
 namespace trivet::detail {
+
+// The elements that a variable takes in a block.
+inline std::int64_t padded(std::int64_t elements) {
+  constexpr std::int64_t kSegmentFloats = 16;
+  return (elements + kSegmentFloats - 1) / kSegmentFloats * kSegmentFloats;
+}
+
+inline Tensor part_of(const Tensor& block, std::int64_t begin, std::int64_t end) {
+  return ops::slice(block, 0, begin, end);
+}
 
 class BlockUnits {
  public:
@@ -28,6 +41,7 @@ class BlockUnits {
   struct Variable {
     std::int64_t end = 0;
     std::int64_t stage = Parameter::kEveryStage;
+    bool is_apart = false;  // a unit of its own
   };
   explicit BlockUnits(std::span<const Variable> variables);
 

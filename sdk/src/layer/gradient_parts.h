@@ -8,10 +8,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "layer/block_units.h"
+#include "layer/weight_parts.h"
 #include "trivet/tape.h"
 #include "trivet/tensor.h"
 #include "trivet/tensor/device.h"
@@ -27,6 +29,7 @@ class GradientParts {
     std::int64_t offset = 0;
     Shape shape;
     GradientSlot* slot = nullptr;
+    RowLeaves* rows = nullptr;  // it is a unit, whose rows may be computed with apart (RowShare)
   };
   // Zeros. Each process has one shard. Variables are in the order of the block.
   GradientParts(Device& device, const MeshShards& shards, const OwnParts& parts,
@@ -48,11 +51,19 @@ class GradientParts {
 
  private:
   class Unit;
+  enum class Way { whole, by_rows };
+  // A unit whose gradients are of its rows has those of all shards, and exchanges nothing.
+  struct Turn {
+    std::uint32_t unit = 0;
+    Way way = Way::whole;
+  };
   void sum_complete(float factor);
   // The first process of a stage tells the others in which order it expects gradients. All of them
   // sum in this order, whichever has a gradient.
-  void agree_on_order(std::vector<std::uint32_t> expected);
+  void agree_on_order(std::vector<Turn> expected);
   Unit& next() const;
+  void sum_next(float factor);
+  std::span<const float> factors_of_all(float factor);
 
   Device& device_;
   const MeshShards shards_;
@@ -60,9 +71,10 @@ class GradientParts {
   Tensor own_;
   std::vector<std::unique_ptr<Unit>> units_;
   std::optional<float> factor_;
-  std::vector<std::uint32_t> order_;  // of the units that this process computes with
-  bool is_agreed_ = false;            // else they are in the order of the block
-  std::size_t summed_ = 0;            // the first so many of them
+  std::vector<float> factors_;  // of all shards, once a unit needs them
+  std::vector<Turn> order_;     // of the units that this process computes with
+  bool is_agreed_ = false;      // else they are in the order of the block
+  std::size_t summed_ = 0;      // the first so many of them
 };
 
 }  // namespace trivet::detail

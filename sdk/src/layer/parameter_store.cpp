@@ -10,7 +10,6 @@
 #include <span>
 #include <vector>
 
-#include "layer/block_layout.h"
 #include "layer/block_plan.h"
 #include "layer/block_units.h"
 #include "layer/gradient_parts.h"
@@ -21,6 +20,7 @@
 #include "trivet/backend/process_group.h"
 #include "trivet/error.h"
 #include "trivet/layer.h"
+#include "trivet/layer/row_share.h"
 #include "trivet/ops.h"
 #include "trivet/tensor/meta_device.h"
 
@@ -78,6 +78,7 @@ Parameter& ParameterStore::add(std::string path, const Shape& shape,
   parameter->fan_in_ = options.fan_in;
   parameter->fan_out_ = options.fan_out;
   parameter->blocks_ = options.blocks;
+  parameter->rows_apart_ = options.rows_apart;
   by_path_.emplace(parameter->path_, parameter.get());
   parameters_.push_back(std::move(parameter));
   return *parameters_.back();
@@ -86,6 +87,7 @@ Parameter& ParameterStore::add(std::string path, const Shape& shape,
 void ParameterStore::freeze(Parameter& parameter) {
   if (built_) throw Error("'" + parameter.path_ + "' was frozen after the model was built");
   parameter.trainable_ = false;
+  parameter.is_frozen_ = true;
 }
 
 void ParameterStore::build() {
@@ -115,20 +117,24 @@ void ParameterStore::build_in_parts(const MeshShards& shards, Gradients gradient
 // Where each parameter lies in its block.
 void ParameterStore::lay_out(const detail::BlockPlan& plan) {
   if (built_) throw Error("the model was built already");
-  std::int64_t states = 0;
   std::size_t next = 0;
   for (const auto& parameter : parameters_) {
-    const std::int64_t elements = detail::padded(parameter->shape_.size());
-    if (parameter->trainable_) {
-      parameter->offset_ = plan.offsets[next++];
-      trainable_size_ += elements;
-    } else {
-      parameter->offset_ = states;
-      states += elements;
+    if (!parameter->trainable_) continue;
+    parameter->offset_ = plan.offsets[next++];
+    trainable_size_ += detail::padded(parameter->shape_.size());
+  }
+  std::int64_t end = 0, running = 0;
+  for (const bool are_frozen : {false, true}) {
+    running = end;
+    for (const auto& parameter : parameters_) {
+      if (parameter->trainable_ || parameter->is_frozen_ != are_frozen) continue;
+      parameter->offset_ = end;
+      end += detail::padded(parameter->shape_.size());
     }
   }
   const NoGrad no_grad;
-  states_ = Tensor::zeros(device_, {states});
+  states_ = Tensor::zeros(device_, {end});
+  running_states_ = detail::part_of(states_, 0, running);
 }
 
 void ParameterStore::allocate(const MeshShards* in_parts, Gradients gradients) {
@@ -139,6 +145,7 @@ void ParameterStore::allocate(const MeshShards* in_parts, Gradients gradients) {
     trainable_values_ = Tensor::zeros(device_, {trainable_size_});
   }
   if (parts_ != nullptr && gradients == Gradients::in_parts) {
+    share_rows(*in_parts);
     make_gradient_parts(*in_parts);
   } else {
     trainable_gradients_ = Tensor::zeros(device_, {trainable_size_});
@@ -151,6 +158,36 @@ bool ParameterStore::has_whole_variables() const {
   return unit_parts_ != nullptr && unit_parts_->has_whole_variables();
 }
 
+// Of the weights that are a unit of whose rows each process has as many.
+void ParameterStore::share_rows(const MeshShards& shards) {
+  const std::int64_t processes = shards.peers();
+  if (processes == 1 || unit_parts_->has_whole_variables()) return;
+  const detail::BlockUnits& units = unit_parts_->units();
+  const detail::OwnParts& own = parts_->parts();
+  std::vector<std::size_t> apart;
+  for (const auto& parameter : parameters_) {
+    const std::int64_t elements = parameter->shape_.size();
+    if (!parameter->trainable_ || !parameter->rows_apart_ || parameter->shape_.rank() == 0 ||
+        parameter->shape_[0] % processes != 0 || elements == 0) {
+      continue;
+    }
+    // On a meta device the process has all of it.
+    const std::size_t unit = units.unit_at(parameter->offset_);
+    const std::int64_t part = elements / processes;
+    if (part % detail::padded(1) != 0 || units[unit].size() != elements) continue;
+    if (!is_meta(device_) && own.part(unit).range.size() != part) continue;
+    Shape shape = parameter->shape_;
+    shape.set(0, shape[0] / processes);
+    const std::int64_t position = own.part(unit).position;
+    if (row_share_ == nullptr) row_share_.reset(new RowShare(shards, processes));
+    parameter->rows_ = std::make_shared<detail::RowLeaves>(
+        *row_share_, *parts_,
+        ops::reshape(detail::part_of(parts_->own(), position, position + part), shape), processes);
+    apart.push_back(unit);
+  }
+  parts_->read_in_parts(apart);
+}
+
 void ParameterStore::make_gradient_parts(const MeshShards& shards) {
   if (shards.count() != 1) throw Error("a process of several shards has their gradients whole");
   std::vector<detail::GradientParts::Variable> variables;
@@ -159,7 +196,8 @@ void ParameterStore::make_gradient_parts(const MeshShards& shards) {
     variables.push_back({.path = parameter->path_,
                          .offset = parameter->offset_,
                          .shape = parameter->shape_,
-                         .slot = &parameter->slot_});
+                         .slot = &parameter->slot_,
+                         .rows = parameter->rows_.get()});
   }
   std::ranges::stable_sort(variables, {}, &detail::GradientParts::Variable::offset);
   gradient_parts_ = std::make_unique<detail::GradientParts>(device_, shards, parts_->parts(),
@@ -230,6 +268,7 @@ void ParameterStore::begin_gradients() {
 void ParameterStore::end_gradients() {
   for (const auto& parameter : parameters_) {
     GradientSlot& slot = parameter->slot_;
+    if (parameter->rows_ != nullptr && parameter->rows_->have_gradient()) slot.written = true;
     parameter->has_gradient_ = slot.written;
     if (!parameter->trainable_ || slot.written || gradient_parts_ != nullptr) continue;
     const tv_view view = slot.gradient.mutable_view();
@@ -296,6 +335,10 @@ Tensor& ParameterStore::trainable_gradients() {
 }
 Tensor& ParameterStore::states() {
   return states_;
+}
+
+void ParameterStore::check_reads() const {
+  if (parts_ != nullptr) parts_->check_orders();
 }
 
 ParameterStore::Whole::Whole(ParameterStore& store) : parts_(store.parts()) {

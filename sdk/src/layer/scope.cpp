@@ -74,6 +74,7 @@ Parameter& Scope::parameter(std::string_view name, const Shape& shape,
                             const ParameterOptions& options) {
   Parameter& made = store_.add(joined(path_, name), shape, options);
   made.stage_ = stage_;
+  if (stage_ != Parameter::kEveryStage) made.rows_apart_ = false;
   return made;
 }
 

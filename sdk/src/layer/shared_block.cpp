@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "layer/block_layout.h"
+#include "layer/block_units.h"
 #include "layer/gradient_parts.h"
 #include "layer/weight_parts.h"
 #include "tensor/axis_processes.h"
@@ -76,30 +76,6 @@ void SharedBlock::sum_gradients(Tensor& own) const {
                      of_unit, unit);
     }
     shards_.sum_to_part(of_unit, unit_parts().in_unit(unit), out);
-  }
-}
-
-void SharedBlock::check_gathers() const {
-  if (!store_.is_in_parts() || shards_.all() == nullptr) return;
-  struct Read {
-    WeightParts::Orders orders;
-    std::int64_t stage = 0;
-  };
-  ProcessGroup& group = *shards_.all();
-  const Read own{store_.parts()->orders(), shards_.first_stage()};
-  std::vector<Read> all(static_cast<std::size_t>(group.size()));
-  group.all_gather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
-  for (std::size_t rank = 1; rank < all.size(); ++rank) {
-    const Read& read = all[rank];
-    const auto same = std::ranges::find(all, read.stage, &Read::stage);
-    const bool is_wrong_in_all = read.orders.of_all != all[0].orders.of_all;
-    if (!is_wrong_in_all && read.orders.of_stages == same->orders.of_stages) continue;
-    const std::ptrdiff_t other = is_wrong_in_all ? 0 : same - all.begin();
-    throw RunError(
-        "process " + std::to_string(rank) + " has read the weights in another order than " +
-            "process " + std::to_string(other) + ", and each has parts of them",
-        {.hint = "a layer whose ops depend on its data needs whole weights: use the axis "
-                 "replica rather than data"});
   }
 }
 

@@ -46,9 +46,6 @@ class SharedBlock {
   // From the sums of the gradients of this process's shards, as long as the block, gradients() get
   // those of all. Gradients in parts are summed elsewhere (GradientParts). [run-thread]
   void sum_gradients(Tensor& own) const;
-  // Throws RunError if another process has gathered other weights, or in another order: what each
-  // of them got then was not what it needed. All processes make this call. [run-thread]
-  void check_gathers() const;
   // After a change of values(): the other processes get them. [run-thread]
   void share_values() const;
 

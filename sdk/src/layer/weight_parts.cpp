@@ -6,12 +6,13 @@
 #include <string>
 #include <utility>
 
-#include "layer/block_layout.h"
+#include "layer/block_units.h"
 #include "tensor/axis_processes.h"
 #include "tensor/device_impl.h"
 #include "tensor/device_memory.h"
 #include "tensor/packing.h"
 #include "tensor/tensor_impl.h"
+#include "trivet/backend/process_group.h"
 #include "trivet/error.h"
 #include "trivet/tensor/profile.h"
 
@@ -85,6 +86,13 @@ std::int64_t WeightParts::most_of_an_op(std::vector<std::int64_t> sizes) {
   return elements;
 }
 
+void WeightParts::read_in_parts(const std::vector<std::size_t>& apart) {
+  const BlockUnits& units = parts_.units();
+  of_all_.most = most_elements(units, [&](std::size_t i) {
+    return !units.is_of_stage(i) && std::ranges::find(apart, i) == apart.end();
+  });
+}
+
 void WeightParts::changed() {
   if (holds_ == 0) return give_up_all();
   for (std::size_t i = 0; i < units_.size(); ++i) gather(units_[i], i);
@@ -96,7 +104,7 @@ void WeightParts::give_up_all() {
 }
 
 WeightParts::Pool& WeightParts::pool_of(std::size_t unit) {
-  if (is_alike()) return alike_pool_;
+  if (is_read_alike()) return alike_pool_;
   return parts_.units().is_of_stage(unit) ? of_stages_ : of_all_;
 }
 
@@ -114,7 +122,7 @@ void* WeightParts::need(std::size_t unit) {
         {.hint = "make the weights of the layer in the scope of its stage"});
   }
   needed.read = ++reads_;
-  if (!is_alike() && has_alone(unit)) {
+  if (!is_read_alike() && has_alone(unit)) {
     return part_of(own_, parts_.part(unit).position, parts_.part(unit).end()).view().data;
   }
   if (!needed.memory.defined()) {
@@ -142,7 +150,7 @@ void WeightParts::make_room(Pool& pool, std::int64_t elements) {
 void WeightParts::gather(Unit& unit, std::size_t index) {
   const ProfileSpan span("gather weights");
   const bool is_of_stage = parts_.units().is_of_stage(index);
-  if (!is_alike() && !parts_.all().is_used(index)) {
+  if (!is_read_alike() && !parts_.all().is_used(index)) {
     throw Error("a weight of stage " + std::to_string(parts_.units().stage(index)) +
                     " was read by a process of other stages",
                 {.hint = "a layer of a pipeline reads weights of its stage alone; "
@@ -151,7 +159,7 @@ void WeightParts::gather(Unit& unit, std::size_t index) {
   Tensor memory = unit.memory;
   if (!memory.defined()) memory = memory_for(device_, unit.value.size());
   const OwnParts::Overlap& part = parts_.part(index);
-  const bool among_stages = is_of_stage && !is_alike();
+  const bool among_stages = is_of_stage && !is_read_alike();
   const auto among = among_stages ? MeshShards::Among::same_stages : MeshShards::Among::all;
   count_exchange(
       among_stages ? AxisExchange::Kind::gather_stage_parts : AxisExchange::Kind::gather_parts,
@@ -197,6 +205,40 @@ void WeightParts::begin_alike() {
 
 void WeightParts::end_alike() {
   if (--alike_ == 0 && holds_ == 0) give_up_all();
+}
+
+void WeightParts::check_orders() const {
+  if (shards_.all() == nullptr) return;
+  struct Read {
+    Orders orders;
+    std::int64_t stage = 0;
+  };
+  ProcessGroup& group = *shards_.all();
+  const Read own{orders_, shards_.first_stage()};
+  std::vector<Read> all(static_cast<std::size_t>(group.size()));
+  group.all_gather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    const Read& read = all[rank];
+    const auto same = std::ranges::find(all, read.stage, &Read::stage);
+    const bool is_wrong_in_all = read.orders.of_all != all[0].orders.of_all;
+    if (!is_wrong_in_all && read.orders.of_stages == same->orders.of_stages) continue;
+    const std::ptrdiff_t other = is_wrong_in_all ? 0 : same - all.begin();
+    throw RunError(
+        "process " + std::to_string(rank) + " has read the weights in another order than " +
+            "process " + std::to_string(other) + ", and each has parts of them",
+        {.hint = "a layer whose ops depend on its data needs whole weights: use the axis "
+                 "replica rather than data"});
+  }
+}
+
+RowLeaves::RowLeaves(const RowShare& share, const WeightParts& parts, const Tensor& rows,
+                     std::int64_t shards)
+    : share(share), parts(parts), slots(static_cast<std::size_t>(shards)) {
+  for (GradientSlot& slot : slots) leaves.push_back(make_leaf(rows, slot));
+}
+
+bool RowLeaves::have_gradient() const {
+  return std::ranges::any_of(slots, &GradientSlot::written);
 }
 
 }  // namespace trivet::detail

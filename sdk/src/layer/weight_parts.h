@@ -8,6 +8,9 @@
 // A gather is an exchange of all processes: all read the same units in the same order. That of a
 // unit of one stage (Parameter::stage) is one of the processes of the stage, and others cannot read
 // it; a unit that this process has alone is read where it is.
+//
+// RowLeaves: the rows of a weight that this process has, as an input of the work for each shard
+// (RowShare), with a gradient for each.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +20,16 @@
 #include <vector>
 
 #include "layer/block_units.h"
+#include "trivet/tape.h"
 #include "trivet/tensor.h"
 #include "trivet/tensor/device.h"
 #include "trivet/tensor/mesh_shards.h"
 
-namespace trivet::detail {
+namespace trivet {
+
+class RowShare;  // trivet/layer/row_share.h
+
+namespace detail {
 
 class WeightParts {
  public:
@@ -52,7 +60,13 @@ class WeightParts {
   struct Orders {
     std::uint64_t of_all = 0, of_stages = 0;
   };
-  const Orders& orders() const { return orders_; }
+  // ParameterStore::check_reads.
+  void check_orders() const;
+
+  // Whether all processes have all units, or read them alike.
+  bool is_read_alike() const { return holds_ > 0 || alike_ > 0; }
+  // Steps read the other units alone.
+  void read_in_parts(const std::vector<std::size_t>& units);
 
   // The most that whole units take at once, unless they are held, of those that `is_read` names.
   template <class IsRead>
@@ -83,7 +97,6 @@ class WeightParts {
   void gather(Unit& unit, std::size_t index);
   void make_room(Pool& pool, std::int64_t elements);
   void give_up_all();
-  bool is_alike() const { return holds_ > 0 || alike_ > 0; }
   Pool& pool_of(std::size_t unit);
   bool has_alone(std::size_t unit) const;
 
@@ -98,4 +111,20 @@ class WeightParts {
   int holds_ = 0, alike_ = 0;
 };
 
-}  // namespace trivet::detail
+struct RowLeaves {
+  // `rows` are of `parts`.
+  RowLeaves(const RowShare& share, const WeightParts& parts, const Tensor& rows,
+            std::int64_t shards);
+  RowLeaves(const RowLeaves&) = delete;
+  RowLeaves& operator=(const RowLeaves&) = delete;
+
+  bool have_gradient() const;
+
+  const RowShare& share;
+  const WeightParts& parts;
+  std::vector<GradientSlot> slots;  // of each shard
+  std::vector<Tensor> leaves;
+};
+
+}  // namespace detail
+}  // namespace trivet

@@ -9,6 +9,7 @@
 #include "trivet/backend/mesh.h"
 #include "trivet/backend/mesh_layout.h"
 #include "trivet/layer/parameter_store.h"
+#include "trivet/layer/row_share.h"
 
 namespace trivet {
 namespace {
@@ -16,13 +17,16 @@ namespace {
 using detail::BlockPlan;
 using detail::WeightParts;
 
-// Of the process that has most. Units that a process has alone are not gathered.
-std::int64_t most_at_once(const detail::BlockUnits& units, const MeshConfig& mesh) {
+// Of the process that has most. Units that a process has alone are not gathered, nor are those
+// whose rows are computed with apart.
+std::int64_t most_at_once(const detail::BlockUnits& units, const std::vector<std::size_t>& apart,
+                          const MeshConfig& mesh) {
   const MeshLayout layout(mesh);
   const std::int64_t stages = mesh.extent(MeshLayout::kStageAxis);
   const std::int64_t own = layout.coordinates_of(0, mesh.processes, MeshLayout::kStageAxis).count;
-  const std::int64_t of_all =
-      WeightParts::most_elements(units, [&](std::size_t i) { return !units.is_of_stage(i); });
+  const std::int64_t of_all = WeightParts::most_elements(units, [&](std::size_t i) {
+    return !units.is_of_stage(i) && std::ranges::find(apart, i) == apart.end();
+  });
   if (mesh.processes == stages / own) return of_all;
   std::int64_t most = 0;
   for (std::int64_t first = 0; first < stages; first += own) {
@@ -31,6 +35,15 @@ std::int64_t most_at_once(const detail::BlockUnits& units, const MeshConfig& mes
                     }));
   }
   return of_all + most;
+}
+
+std::vector<std::size_t> units_apart(const ParameterStore& store, const detail::BlockUnits& units) {
+  std::vector<std::size_t> apart;
+  for (const auto& parameter : store.parameters()) {
+    if (RowShare::of({parameter.get()}) == nullptr) continue;
+    apart.push_back(units.unit_at(store.offset_of(*parameter)));
+  }
+  return apart;
 }
 
 // What processes have of each unit, from the parts of all devices.
@@ -57,7 +70,7 @@ WeightShare share_of(const ParameterStore& store, const MeshConfig& mesh, BlockP
   const detail::UnitParts& parts = *plan.parts;
   const detail::BlockUnits& units = parts.units();
   WeightShare share{.all = units.size(),
-                    .whole = most_at_once(units, mesh),
+                    .whole = most_at_once(units, units_apart(store, units), mesh),
                     .units = static_cast<std::int64_t>(units.count())};
   std::vector<std::vector<std::int64_t>> of_ranks = parts_of_ranks(parts, whole, mesh);
   std::vector<std::int64_t> own(static_cast<std::size_t>(mesh.processes));

@@ -41,6 +41,10 @@ void count_exchange(AxisExchange::Kind kind, const Tensor& own, std::size_t unit
   ++own.device().impl().axis_exchanges[{kind, own.bytes(), static_cast<std::int64_t>(unit)}];
 }
 
+void count_number(Device& device) {
+  ++device.impl().axis_exchanges[{AxisExchange::Kind::gather_number, sizeof(std::int64_t), 0}];
+}
+
 AxisProcesses::AxisProcesses(std::shared_ptr<ProcessGroup> group, const SumTree& tree)
     : group_(std::move(group)), sums_(*group_, tree, std::make_shared<ExchangeBuffers>()) {}
 

@@ -15,6 +15,8 @@ namespace trivet::detail {
 
 // Counts an exchange of what this process has, for take_axis_exchanges.
 void count_exchange(AxisExchange::Kind kind, const Tensor& own, std::size_t unit = 0);
+// Of 8 bytes of each process.
+void count_number(Device& device);
 
 class AxisProcesses {
  public:

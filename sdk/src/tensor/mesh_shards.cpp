@@ -95,11 +95,13 @@ MeshShards::MeshShards(const MeshConfig& mesh, ProcessGroup* group) {
   group_ = part_of(work, group_ranks_);
   own_tree_ = parts->first;
   first_ = own.first;
+  if (own.count == 1 && std::ssize(group_ranks_) == processes) peers_ = processes;
   sums_ = std::make_shared<detail::ProcessSum>(*group_, parts->second, buffers);
 }
 
-MeshShards MeshShards::of_first_process(const MeshConfig& mesh) {
+MeshShards MeshShards::of_first_process(const MeshConfig& mesh, std::int64_t peers) {
   MeshShards first(mesh, nullptr);
+  first.peers_ = peers;
   first.take_stages(MeshLayout(mesh), 0, mesh.processes);
   return first;
 }

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "layer/block_layout.h"
+#include "layer/block_units.h"
 #include "ops/op_support.h"
 #include "trivet/ops.h"
 #include "trivet/train/optim_update.h"

@@ -321,7 +321,7 @@ Learner::Step::ShardSums Learner::Step::exchange() {
   const MeshShards& shards = impl.block.shards();
   if (!impl.clips_parts) impl.share_stages();
   if (impl.store.gradient_parts() == nullptr) impl.block.sum_gradients(impl.total());
-  impl.block.check_gathers();
+  impl.store.check_reads();
   if (shards.group() == nullptr) return sums_;
   std::vector<std::uint8_t> flags(impl.had_gradient.begin(), impl.had_gradient.end());
   flags.push_back(bad_ ? 1 : 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/noise.h"
 
-#include "layer/block_layout.h"
+#include "layer/block_units.h"
 #include "layer/weight_parts.h"
 #include "trivet/config/patterns.h"
 #include "trivet/error.h"

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "layer/block_layout.h"
+#include "layer/block_units.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
 #include "trivet/plugin/plugin_call.h"

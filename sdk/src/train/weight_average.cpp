@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "layer/block_layout.h"
+#include "layer/block_units.h"
 #include "trivet/train/optim_update.h"
 
 namespace trivet::detail {

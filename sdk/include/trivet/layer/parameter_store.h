@@ -23,9 +23,11 @@
 namespace trivet {
 
 class MeshShards;  // trivet/tensor/mesh_shards.h
+class RowShare;    // trivet/layer/row_share.h
 
 namespace detail {
 class GradientParts;
+struct RowLeaves;
 class UnitParts;
 class WeightParts;
 struct BlockPlan;
@@ -38,11 +40,15 @@ class TRIVET_API Parameter {
   const std::string& path() const { return path_; }
   const Shape& shape() const { return shape_; }
   bool trainable() const { return trainable_; }
+  // A weight that was made a state (ParameterStore::freeze): nothing changes it.
+  bool is_frozen() const { return is_frozen_; }
   // ParameterOptions::blocks. The value is whole wherever it is computed with in blocks.
   std::int64_t blocks() const { return blocks_; }
   // The stage of a pipeline that computes with it (Scope::at_stage), or kEveryStage.
   static constexpr std::int64_t kEveryStage = -1;
   std::int64_t stage() const { return stage_; }
+  // ParameterOptions::rows_apart.
+  bool rows_apart() const { return rows_apart_; }
   // Requires a gradient when trainable. Throws Error before the model is built. Where processes
   // have parts of the weights (ParameterStore::build_in_parts), reading it is an exchange of all of
   // them, and it cannot be changed in place.
@@ -60,19 +66,23 @@ class TRIVET_API Parameter {
 
  private:
   friend class ParameterStore;
+  friend class RowShare;
   friend class Scope;
   std::string path_;
   Shape shape_;
   bool trainable_ = true;
+  bool is_frozen_ = false;
   InitConfig init_;
   std::int64_t fan_in_ = 0, fan_out_ = 0;
   std::int64_t blocks_ = 1;
   std::int64_t stage_ = kEveryStage;
+  bool rows_apart_ = false;
   std::int64_t offset_ = 0;  // elements from the start of its block
   Tensor value_;
   GradientSlot slot_;
   bool has_gradient_ = true;
   bool is_in_parts_ = false;
+  std::shared_ptr<detail::RowLeaves> rows_;  // null: computed with by its value
 };
 
 struct ParameterOptions {
@@ -82,6 +92,9 @@ struct ParameterOptions {
   std::int64_t fan_in = 0, fan_out = 0;  // 0: counted from the shape
   // That its layer computes with one by one, over the devices along an axis of the mesh.
   std::int64_t blocks = 1;
+  // That its rows, along dimension 0, may be computed with by the processes that have them
+  // (trivet/layer/row_share.h).
+  bool rows_apart = false;
 };
 
 // All parameters of one model, in the order the layers made them. [run-thread]
@@ -123,6 +136,10 @@ class TRIVET_API ParameterStore {
                       Pieces pieces = Pieces::elements);
   // Whether a device of a mesh owns whole variables (Pieces::variables).
   bool has_whole_variables() const;
+  // Where processes have parts: throws RunError if another process has read other weights so far
+  // outside of Whole and ReadAlike, or in another order, as what each of them got was not what it
+  // needed. All processes make this call. [run-thread]
+  void check_reads() const;
   // Whether this process has a part of the trainable weights alone.
   bool is_in_parts() const { return parts_ != nullptr; }
   // Whether it was built by build_in_parts: also where one process has all parts.
@@ -173,6 +190,8 @@ class TRIVET_API ParameterStore {
   Tensor& trainable_values();
   Tensor& trainable_gradients();
   Tensor& states();
+  // Of states() those that steps may change: all but frozen weights.
+  const Tensor& running_states() const { return running_states_; }
   std::int64_t offset_of(const Parameter& parameter) const;  // elements
   std::int64_t trainable_size() const;                       // elements of the trainable blocks
 
@@ -189,6 +208,7 @@ class TRIVET_API ParameterStore {
   void allocate(const MeshShards* in_parts, Gradients gradients);
   void make_gradient_parts(const MeshShards& shards);
   void place(Parameter& parameter);
+  void share_rows(const MeshShards& shards);
   Tensor memory_of(const Parameter& parameter) const;
   bool has_some_of(const Parameter& parameter) const;
   Device& device_;
@@ -199,7 +219,8 @@ class TRIVET_API ParameterStore {
   std::shared_ptr<const detail::UnitParts> unit_parts_;
   std::unique_ptr<detail::WeightParts> parts_;  // null: trainable_values_ has the weights
   std::unique_ptr<detail::GradientParts> gradient_parts_;  // null: trainable_gradients_ has them
-  Tensor trainable_values_, trainable_gradients_, states_;
+  std::unique_ptr<RowShare> row_share_;                    // null: no weights have rows apart
+  Tensor trainable_values_, trainable_gradients_, states_, running_states_;
   MeshAxis stages_;  // one, unless layers are of several
   std::int64_t trainable_size_ = 0;
   bool built_ = false, is_for_parts_ = false;

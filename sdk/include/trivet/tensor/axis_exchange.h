@@ -28,7 +28,9 @@ struct AxisExchange {
     sum_to_stage_part,   // as sum_to_part, of a tensor that the processes of one stage share
     gather_stage_parts,  // likewise
     send,
-    broadcast
+    broadcast,
+    exchange_rows,  // each process sends as many rows to each other one (trivet/layer/row_share.h)
+    gather_number   // all processes get what each has
   };
   Kind kind = Kind::sum;
   std::uint64_t bytes = 0;  // of the tensor that each process has, or of the whole one

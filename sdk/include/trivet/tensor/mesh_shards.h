@@ -44,14 +44,16 @@ class TRIVET_API MeshShards {
   const SumTree& tree() const { return tree_; }
   const SumTree& own_tree() const { return own_tree_; }
   // With all shards, and the stages of the first of mesh.processes: for meta devices, which have no
-  // other processes.
-  static MeshShards of_first_process(const MeshConfig& mesh);
+  // other processes. `peers`: see below.
+  static MeshShards of_first_process(const MeshConfig& mesh, std::int64_t peers = 1);
 
   // All processes that share the mesh; null: this one is alone.
   ProcessGroup* all() const { return all_; }
   // Of them those with the same blocks (trivet/tensor/mesh_axis.h) and stages as this one, which
   // have all shards between them; null: this process has all shards.
   ProcessGroup* group() const { return group_.get(); }
+  // The processes of the mesh, where each has one shard for itself; otherwise 1.
+  std::int64_t peers() const { return peers_; }
   // Of all() those with the same stages; null: this one is alone with them.
   ProcessGroup* same_stages() const { return locations_.empty() ? all_ : stage_group_.get(); }
   // Whether this process computes the layers of a stage.
@@ -133,7 +135,7 @@ class TRIVET_API MeshShards {
   Range own_of(std::span<const Range> parts) const;
   void take_stages(const MeshLayout& layout, std::int64_t rank, std::int64_t processes);
   SumTree tree_, own_tree_;
-  std::int64_t first_ = 0;
+  std::int64_t first_ = 0, peers_ = 1;
   std::int64_t pieces_ = 1, first_piece_ = 0, piece_count_ = 1;
   ProcessGroup* all_ = nullptr;
   std::shared_ptr<ProcessGroup> group_;

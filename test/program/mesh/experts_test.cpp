@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs whose processes compute with some experts each, for the shards of all: neither the number of
+// processes nor what moves between them changes a byte.
+#include <filesystem>
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include "program/run/run_fixture.h"
+#include "support/paths.h"
+
+using namespace trivet::test;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace experts_test {
+namespace {
+
+// The second of four blocks has experts.
+std::string experts(const std::string& count) {
+  return "task.model.stacked_transformer_tpl.moe_layers=[1] "
+         "task.model.stacked_transformer_tpl.moe_layer_tpl.type=nn/MoeFeedForward "
+         "task.model.stacked_transformer_tpl.moe_layer_tpl.num_experts=" +
+         count +
+         " task.train_input.batch_size=4 trainer.validation_interval=2 "
+         "trainer.validation_steps=1 runtime.threads=1 trainer.gradient_clip.global_norm=0.5 "
+         "trainer.ema.decay=0.9 task.model.block_tpl.residual_dropout=0.1 ";
+}
+
+class Runs {
+ public:
+  fs::path workdir(const std::string& name) const { return dir_.path() / name; }
+  // Runs 3 steps, and gives what they have computed.
+  std::string results(const std::string& name, const std::string& words) {
+    const ShellResult ran =
+        run(config("lm/local.toml"), workdir(name), words + " trainer.train_steps=3");
+    INFO(ran.output);
+    REQUIRE(ran.exit_code == 0);
+    return results_of(workdir(name), 3);
+  }
+
+ private:
+  TempDir dir_;
+};
+
+}  // namespace
+
+TEST_CASE("experts in several processes have the bytes of one process", "[slow]") {
+  const std::string plain = experts("8");
+  const std::string cases[] = {
+      "mesh.ici_mesh_shape=[1,4,1]",
+      "mesh.ici_mesh_shape=[2,2,1] "
+      "task.model.stacked_transformer_tpl.checkpoint_policy=save_nothing",
+      // Two blocks of hidden_dims in each process.
+      "mesh.ici_mesh_shape=[1,4,2]",
+      R"(mesh.mesh_axis_names='["replica","data_expert","mdl"]' mesh.ici_mesh_shape=[1,4,1] )"
+      R"(task.model.sharding.w_emh='["data_expert",-1,"mdl?"]')",
+      "mesh.ici_mesh_shape=[1,4,1] "
+      "task.model.stacked_transformer_tpl.moe_layer_tpl.gating_func=dense_top2",
+      "mesh.ici_mesh_shape=[1,4,1] "
+      "task.model.stacked_transformer_tpl.moe_layer_tpl.use_gated_activation=true "
+      "trainer.optimizer.type=optim/Adafactor"};
+  for (const std::string& words : cases) {
+    CAPTURE(words);
+    Runs runs;
+    const std::string one = runs.results("one", plain + words);
+    CHECK((runs.results("four", plain + words + " --processes 4") == one));
+    if (&words == cases) CHECK((runs.results("two", plain + words + " --processes 2") == one));
+  }
+}
+
+TEST_CASE("the summary says what experts send, and that their weights stay where they are") {
+  const TempDir dir;
+  const auto summary_of = [&](const std::string& words) {
+    const ShellResult seen = trivet::test::trivet(
+        "summary " + config("lm/local.toml").string() + " --json " + experts("8") +
+        "mesh.ici_mesh_shape=[1,4,1] mesh.processes=4 " + words);
+    INFO(seen.output);
+    REQUIRE(seen.exit_code == 0);
+    return seen.output;
+  };
+  const std::string apart = summary_of("");
+  CHECK_THAT(apart, Contains("\"experts\""));
+  const std::string gathered = summary_of(R"(task.model.sharding.w_emh='[-1,-1,"mdl?"]')");
+  CHECK_THAT(gathered, !Contains("\"experts\""));
+}
+
+}  // namespace experts_test
