@@ -36,6 +36,9 @@ class BestCheckpoints {
   BestCheckpoints(std::filesystem::path directory, BestCheckpointConfig config,
                   CheckpointManager::Warn warn);
 
+  // As CheckpointManager::share.
+  void share(OtherWriters& others) { checkpoints_.share(others); }
+
   bool enabled() const { return !config_.metric.empty(); }
   const std::string& metric() const { return config_.metric; }
   // The value of this step in `logs`, if the step must be kept. Throws RunError if `logs` lack the

@@ -8,7 +8,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <future>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,6 +17,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "checkpoint/checkpoint_part.h"
 #include "trivet/config/json.h"
 #include "trivet/data/quantized_weights.h"
 #include "trivet/data/safetensors.h"
@@ -52,25 +52,9 @@ FileSum sum_of(const std::filesystem::path& path) {
   }
 }
 
-// The checksum of the file that write_safetensors writes for these entries, computed from memory.
-FileSum sum_of(std::span<const SafetensorsEntry> entries) {
-  const std::string header = safetensors_header(entries);
-  std::uint64_t size = header.size();
-  std::uint32_t crc = libdeflate_crc32(libdeflate_crc32(0, nullptr, 0), header.data(), size);
-  for (const SafetensorsEntry& entry : entries) {
-    crc = libdeflate_crc32(crc, entry.data.data(), entry.data.size());
-    size += entry.data.size();
-  }
-  return {size, fmt::format("{:08x}", crc)};
-}
-
 bool is_plain_name(const std::string& name) {
   return !name.empty() && name.front() != '.' && name.find('/') == std::string::npos &&
          name.find('\0') == std::string::npos;
-}
-
-std::string file_name(std::string_view name) {
-  return std::string(name) + kTensors;
 }
 
 std::string described(std::string_view name, DType dtype, const Shape& shape) {
@@ -78,6 +62,10 @@ std::string described(std::string_view name, DType dtype, const Shape& shape) {
 }
 
 }  // namespace
+
+std::string tensor_file_name(std::string_view name) {
+  return std::string(name) + kTensors;
+}
 
 CheckpointDirectoryWriter::CheckpointDirectoryWriter(std::filesystem::path directory)
     : directory_(std::move(directory)) {}
@@ -97,10 +85,27 @@ void CheckpointDirectoryWriter::write_tensors(std::string_view name, const Named
 
 void CheckpointDirectoryWriter::entries(std::string_view name,
                                         std::span<const SafetensorsEntry> entries) {
-  // Computed while the disk is busy. Not from the file, so that write errors are found.
-  std::future<FileSum> sum = std::async(std::launch::async, [&] { return sum_of(entries); });
-  write_safetensors(directory_ / file_name(name), entries);
-  add_file(file_name(name), sum.get());
+  std::vector<TensorBytes> all;
+  all.reserve(entries.size());
+  for (const SafetensorsEntry& entry : entries) {
+    all.push_back({{entry.name, entry.dtype, entry.shape}, 0, entry.data});
+  }
+  const WrittenPart part{
+      write_tensor_bytes(directory_, tensor_file_name(name), all, FileHeader::written)};
+  for (const auto& [file, sum] : sums_of(std::span(&part, 1))) written(file, sum);
+}
+
+// Processes with another file system under the same path leave holes.
+void CheckpointDirectoryWriter::written(const std::string& name, const FileSum& sum) {
+  const std::filesystem::path path = directory_ / name;
+  std::error_code failure;
+  const std::uintmax_t size = std::filesystem::file_size(path, failure);
+  if (failure) throw_system_error("read", path, failure.value());
+  if (size != sum.size) {
+    throw RunError(fmt::format("{} has {} bytes instead of {}", path.string(), size, sum.size),
+                   {.hint = "do all processes see the same files under this path?"});
+  }
+  add_file(name, sum);
 }
 
 void CheckpointDirectoryWriter::state(std::string_view key, const Value& value) {
@@ -123,6 +128,15 @@ void CheckpointDirectoryWriter::add_file(const std::string& name, const FileSum&
 
 CheckpointDirectoryReader::CheckpointDirectoryReader(std::filesystem::path directory,
                                                      std::filesystem::path name)
+    : CheckpointDirectoryReader(std::move(directory), std::move(name), Sums::checked) {}
+
+CheckpointDirectoryReader CheckpointDirectoryReader::checked_by_another(
+    std::filesystem::path directory) {
+  return {std::move(directory), {}, Sums::trusted};
+}
+
+CheckpointDirectoryReader::CheckpointDirectoryReader(std::filesystem::path directory,
+                                                     std::filesystem::path name, Sums sums)
     : directory_(std::move(directory)), name_(name.empty() ? directory_ : std::move(name)) {
   const std::string source = (name_ / kManifest).string();
   if (!is_there(directory_ / kManifest)) {
@@ -142,7 +156,7 @@ CheckpointDirectoryReader::CheckpointDirectoryReader(std::filesystem::path direc
     if (step_ < 0) throw RunError(fmt::format("{} has the step {}", source, step_));
     std::set<std::string> listed;
     for (const Value& entry : manifest.at("files", source).items()) {
-      check_file(entry);
+      check_file(entry, sums);
       const std::string& file = entry.find("name")->as_string();
       if (!listed.insert(file).second) {
         throw RunError(fmt::format("{} names {} twice", source, file));
@@ -188,12 +202,13 @@ std::optional<Value> in_manifest(const std::filesystem::path& directory, std::st
   return found == nullptr ? std::nullopt : std::optional(*found);
 }
 
-void CheckpointDirectoryReader::check_file(const Value& entry) const {
+void CheckpointDirectoryReader::check_file(const Value& entry, Sums sums) const {
   const std::string source = (name_ / kManifest).string();
   const std::string& name = entry.at("name", source).as_string();
   if (!is_plain_name(name)) {
     throw RunError(fmt::format("{} names the file \"{}\" outside its directory", source, name));
   }
+  if (sums == Sums::trusted) return;
   const FileSum sum = sum_of(directory_ / name);
   const std::string path = (name_ / name).string();
   const std::int64_t size = entry.at("size", source).as_integer();
@@ -209,23 +224,32 @@ void CheckpointDirectoryReader::check_file(const Value& entry) const {
 
 void CheckpointDirectoryReader::read_tensors(std::string_view name, NamedTensors& into,
                                              OtherTensors others) const {
-  const std::filesystem::path path = directory_ / file_name(name);
+  std::vector<TensorPart> parts;
+  parts.reserve(into.size());
+  for (const auto& [path, tensor] : into) parts.push_back({path, tensor.shape(), tensor});
+  read_parts(name, parts, others);
+}
+
+void CheckpointDirectoryReader::read_parts(std::string_view name,
+                                           const std::vector<TensorPart>& into,
+                                           OtherTensors others) const {
+  const std::filesystem::path path = directory_ / tensor_file_name(name);
   const SafetensorsFile file(path);
-  const DequantizedEntries plain(file.entries(), (name_ / file_name(name)).string());
+  const DequantizedEntries plain(file.entries(), (name_ / tensor_file_name(name)).string());
   std::map<std::string_view, const SafetensorsEntry*> found;
   for (const SafetensorsEntry& entry : plain.entries()) found[entry.name] = &entry;
   std::vector<std::string> wrong;
   std::map<std::string_view, bool> asked;
-  for (const auto& [tensor_name, tensor] : into) {
-    asked[tensor_name] = true;
-    const auto entry_at = found.find(tensor_name);
+  for (const TensorPart& part : into) {
+    asked[part.name] = true;
+    const auto entry_at = found.find(part.name);
     const SafetensorsEntry* entry = entry_at == found.end() ? nullptr : entry_at->second;
     if (entry == nullptr) {
-      wrong.push_back("missing: " + described(tensor_name, tensor.dtype(), tensor.shape()));
-    } else if (entry->dtype != tensor.dtype() || !(entry->shape == tensor.shape())) {
+      wrong.push_back("missing: " + described(part.name, part.dtype(), part.shape));
+    } else if (entry->dtype != part.dtype() || !(entry->shape == part.shape)) {
       wrong.push_back(fmt::format("{} in the file, {} {} in the model",
-                                  described(tensor_name, entry->dtype, entry->shape),
-                                  name_of(tensor.dtype()), tensor.shape().to_string()));
+                                  described(part.name, entry->dtype, entry->shape),
+                                  name_of(part.dtype()), part.shape.to_string()));
     }
   }
   for (const SafetensorsEntry& entry : plain.entries()) {
@@ -234,11 +258,15 @@ void CheckpointDirectoryReader::read_tensors(std::string_view name, NamedTensors
     }
   }
   if (!wrong.empty()) {
-    throw RunError(fmt::format("{} does not fit:\n  {}", (name_ / file_name(name)).string(),
+    throw RunError(fmt::format("{} does not fit:\n  {}", (name_ / tensor_file_name(name)).string(),
                                fmt::join(wrong, "\n  ")),
                    {.hint = "the checkpoint was made by another model or optimizer"});
   }
-  for (auto& [tensor_name, tensor] : into) tensor.assign_bytes(found.at(tensor_name)->data);
+  for (const TensorPart& part : into) {
+    Tensor values = part.values;
+    if (values.size() == 0) continue;
+    values.assign_bytes(found.at(part.name)->data.subspan(part.first_byte(), values.bytes()));
+  }
 }
 
 bool CheckpointDirectoryReader::has_state(std::string_view key) const {

@@ -20,9 +20,13 @@
 #include <vector>
 
 #include "trivet/data/safetensors.h"
+#include "trivet/tensor/tensor_part.h"
 #include "trivet/train/checkpoint.h"
 
 namespace trivet {
+
+// The file of tensors that are saved under a name: "model.safetensors".
+std::string tensor_file_name(std::string_view name);
 
 struct FileSum {
   std::uint64_t size = 0;
@@ -38,6 +42,8 @@ class CheckpointDirectoryWriter : public CheckpointWriter {
   void write_tensors(std::string_view name, const NamedTensors& tensors) override;
   // The same from memory.
   void entries(std::string_view name, std::span<const SafetensorsEntry> entries);
+  // A file that is on the disk. Throws RunError if it has another size.
+  void written(const std::string& name, const FileSum& sum);
   void state(std::string_view key, const Value& value) override;
   void finish(std::int64_t step);
 
@@ -65,6 +71,9 @@ class CheckpointDirectoryReader : public CheckpointReader {
   // `name` is not empty, messages use it for the directory.
   explicit CheckpointDirectoryReader(std::filesystem::path directory,
                                      std::filesystem::path name = {});
+  // The same without the checksums, of one that another process of the run has checked: reads no
+  // bytes but those that are asked for.
+  static CheckpointDirectoryReader checked_by_another(std::filesystem::path directory);
 
   const std::filesystem::path& directory() const { return directory_; }
   std::int64_t step() const { return step_; }
@@ -72,12 +81,16 @@ class CheckpointDirectoryReader : public CheckpointReader {
   // Quantized weights (trivet/data/quantized_weights.h) are read as f32.
   void read_tensors(std::string_view name, NamedTensors& into,
                     OtherTensors others = OtherTensors::refused) const override;
+  void read_parts(std::string_view name, const std::vector<TensorPart>& into,
+                  OtherTensors others = OtherTensors::refused) const override;
   bool has_state(std::string_view key) const override;
   const Value& state(std::string_view key) const override;
   std::string description() const override;
 
  private:
-  void check_file(const Value& entry) const;
+  enum class Sums { checked, trusted };
+  CheckpointDirectoryReader(std::filesystem::path directory, std::filesystem::path name, Sums sums);
+  void check_file(const Value& entry, Sums sums) const;
   void check_listed(const std::set<std::string>& listed) const;
 
   std::filesystem::path directory_, name_;

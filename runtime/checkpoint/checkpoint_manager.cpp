@@ -20,8 +20,7 @@
 namespace trivet {
 namespace {
 
-// Prefixes of directories that are not, or no longer, checkpoints.
-constexpr std::string_view kLeftover = ".tmp_";
+// Prefixes of directories that are no longer checkpoints.
 const std::string kDamaged = "damaged_", kDiverged = "diverged_";
 constexpr const char* kAskedHint =
     "'trivet ckpt verify' shows which checkpoints are whole; --step N evaluates one of them";
@@ -193,112 +192,6 @@ void CheckpointManager::leave(std::int64_t step) {
   warnings_.push_back(fmt::format("checkpoint of step {} skipped: training diverged from it; {}",
                                   step, renamed(step, kDiverged)));
   give_warnings();
-}
-
-bool CheckpointManager::begin_save(std::int64_t step, const Fill& fill) {
-  wait();
-  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
-  if (current_ == step) return false;
-  const double start = steady_seconds();
-  snapshot_.clear();
-  before_ = current_;
-  try {
-    fill(snapshot_);
-  } catch (const DivergedError&) {
-    throw;
-  } catch (const Error& failure) {
-    throw_not_saved(step, failure);
-  }
-  current_ = step;
-  failed_ = false;
-  // Deferred: runs in wait(), on this thread.
-  const auto policy = options_.async ? std::launch::async : std::launch::deferred;
-  writing_ = std::async(policy, [this, step, start] {
-    try {
-      SavedCheckpoint saved = write(step);
-      saved.seconds = steady_seconds() - start;
-      return saved;
-    } catch (...) {
-      failed_.store(true, std::memory_order_release);
-      throw;
-    }
-  });
-  if (!options_.async) wait();
-  stalled_ = steady_seconds() - start;
-  if (!options_.async && !saved_.empty()) saved_.back().stalled = stalled_;
-  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
-  return true;
-}
-
-std::optional<SavedCheckpoint> CheckpointManager::save(std::int64_t step, const Fill& fill) {
-  if (!begin_save(step, fill)) return std::nullopt;
-  wait();
-  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
-  const SavedCheckpoint saved = saved_.back();
-  saved_.pop_back();
-  return saved;
-}
-
-void CheckpointManager::wait() {
-  if (!writing_.valid()) return;
-  try {
-    SavedCheckpoint saved = writing_.get();
-    saved.stalled = stalled_;
-    saved_.push_back(std::move(saved));
-  } catch (...) {
-    current_ = before_;
-    failure_ = std::current_exception();
-  }
-  give_warnings();
-}
-
-std::vector<SavedCheckpoint> CheckpointManager::take_saved() {
-  using namespace std::chrono_literals;
-  if (writing_.valid() && writing_.wait_for(0s) == std::future_status::ready) wait();
-  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
-  return std::exchange(saved_, {});
-}
-
-SavedCheckpoint CheckpointManager::write(std::int64_t step) {
-  SavedCheckpoint saved{.step = step, .path = path_of(step)};
-  replace(step, [&](const std::filesystem::path& temporary) {
-    CheckpointDirectoryWriter writer(temporary);
-    snapshot_.write(writer);
-    writer.finish(step);
-    saved.bytes = writer.bytes();
-  });
-  damaged_.erase(step);
-  prune();
-  return saved;
-}
-
-void CheckpointManager::throw_not_saved(std::int64_t step, const Error& reason) const {
-  const std::string kept =
-      before_ ? path_of(*before_).string() + " is unchanged" : "no earlier checkpoint exists";
-  const std::string message =
-      fmt::format("checkpoint of step {} not saved: {}; {}", step, reason.message(), kept);
-  if (dynamic_cast<const PluginError*>(&reason) != nullptr) {
-    throw PluginError(message, reason.details());
-  }
-  throw RunError(message, reason.details());
-}
-
-// The directory that `make` fills atomically becomes the checkpoint of the step.
-void CheckpointManager::replace(std::int64_t step, const Make& make) {
-  const std::filesystem::path temporary = directory_ / fmt::format("{}{:08}", kLeftover, step);
-  try {
-    make_directories(directory_);
-    remove_leftovers();
-    make_directories(temporary);
-    make(temporary);
-    publish(temporary, step);
-  } catch (const Error& failure) {
-    discard(temporary);
-    throw_not_saved(step, failure);
-  } catch (...) {
-    discard(temporary);
-    throw;
-  }
 }
 
 void CheckpointManager::adopt(std::int64_t step, const std::filesystem::path& source) {

@@ -15,6 +15,9 @@
 // unreadable one is tried a few more times, then the run stops: continuing from an older checkpoint
 // would repeat steps and replace a checkpoint that may be intact.
 //
+// Several processes of a run write a checkpoint together (checkpoint_part.h). This one makes the
+// directory, and renames it when all are done.
+//
 // The caller must hold the run directory's lock: one process at a time. [run-thread]
 #pragma once
 
@@ -28,11 +31,13 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_snapshot.h"
+#include "checkpoint/other_writers.h"
 #include "trivet/config/interval.h"
 #include "trivet/error.h"
 
@@ -50,6 +55,8 @@ struct SavedCheckpoint {
   std::uint64_t bytes = 0;
   double seconds = 0;  // from the call until the checkpoint is on the disk
   double stalled = 0;  // the part that the caller waited
+  std::uint64_t largest_part =
+      0;  // the most bytes of tensors that a process has copied and written
 };
 
 struct CheckpointOptions {
@@ -76,6 +83,9 @@ class CheckpointManager {
   ~CheckpointManager();  // waits for the running write
   CheckpointManager(const CheckpointManager&) = delete;
   CheckpointManager& operator=(const CheckpointManager&) = delete;
+
+  // From now on other processes write their parts. They must outlive all other calls.
+  void share(OtherWriters& others);
 
   // The newest intact checkpoint. Null if there is none at all. Throws RunError if all are damaged,
   // or if the system cannot read one. Changes nothing on the disk; set_aside_damaged() renames
@@ -125,17 +135,26 @@ class CheckpointManager {
   std::filesystem::path path_of(std::int64_t step) const;
 
  private:
+  // Begins the names of directories that are not checkpoints, not yet or no longer.
+  static constexpr std::string_view kLeftover = ".tmp_";
+
   bool continues_run() const { return !options_.step && options_.pass_over_damaged; }
   std::unique_ptr<CheckpointDirectoryReader> look(std::int64_t before);
   std::unique_ptr<CheckpointDirectoryReader> find_requested();
   std::unique_ptr<CheckpointDirectoryReader> open(std::int64_t step);
   // Returns a description of the result.
   std::string renamed(std::int64_t step, const std::string& prefix);
-  SavedCheckpoint write(std::int64_t step);
+  using OtherParts = std::shared_future<std::vector<WrittenPart>>;
+  SavedCheckpoint write(std::int64_t step, const OtherParts& others);
+  std::vector<WrittenPart> write_tensors(const std::filesystem::path& temporary,
+                                         const OtherParts& others);
   // A PluginError stays one.
   [[noreturn]] void throw_not_saved(std::int64_t step, const Error& reason) const;
   using Make = std::function<void(const std::filesystem::path&)>;
+  std::filesystem::path temporary_path(std::int64_t step) const;
+  void begin_directory(std::int64_t step);
   void replace(std::int64_t step, const Make& make);
+  void fill_directory(std::int64_t step, const Make& make);
   void adopt(std::int64_t step, const Make& make);
   void remove_leftovers();
   void publish(const std::filesystem::path& temporary, std::int64_t step);
@@ -156,10 +175,12 @@ class CheckpointManager {
       passed_over_;  // skipped by look(), with the reason
 
   // Owned by the writer thread while it runs, otherwise by the run thread.
-  CheckpointSnapshot snapshot_;
+  CheckpointSnapshot snapshot_{CheckpointSnapshot::Part{}};
   std::set<std::int64_t> damaged_;
   std::vector<std::string> warnings_;
 
+  OtherWriters* others_ = nullptr;
+  std::promise<void> own_part_;  // is written, or has failed
   std::future<SavedCheckpoint> writing_;
   double stalled_ = 0;
   std::atomic<bool> failed_ = false;

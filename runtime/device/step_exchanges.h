@@ -59,7 +59,7 @@ struct ExchangedTensors {
 };
 
 // What a process tells each other before a step (StepRecord).
-inline constexpr std::uint64_t kStepRecordBytes = 24;
+inline constexpr std::uint64_t kStepRecordBytes = 32;
 
 // Processes that share the blocks of a shard's layers along mdl; 1: each has all blocks of its
 // stages.

@@ -14,6 +14,7 @@
 #include "host/loaded_plugins.h"
 #include "processes/lead_trainer.h"
 #include "processes/own_directory.h"
+#include "processes/part_saver.h"
 #include "processes/process_task.h"
 #include "trivet/error.h"
 #include "trivet/os/file.h"
@@ -28,7 +29,8 @@ namespace {
 // Rank 0 reports for all.
 class FollowerObserver final : public TrainerObserver {
  public:
-  FollowerObserver(World& world, const StopSignals& signals) : world_(world), signals_(signals) {}
+  FollowerObserver(World& world, const StopSignals& signals, PartSaver& saver)
+      : world_(world), signals_(signals), saver_(saver) {}
 
   bool wants_loss() const override { return false; }
   void on_train_step(std::int64_t, double, std::int64_t) override {}
@@ -36,7 +38,8 @@ class FollowerObserver final : public TrainerObserver {
   bool stop_requested() const override {
     return any_stops(exchange_records(world_, {.stops = signals_.requested() ? 1 : 0,
                                                .cpu_seconds = process_usage().cpu_seconds,
-                                               .waited_seconds = world_.waited_seconds()}));
+                                               .waited_seconds = world_.waited_seconds(),
+                                               .report_bytes = saver_.send_report()}));
   }
   void note(const std::string&) override {}
   void warn(const std::string&) override {}
@@ -44,6 +47,7 @@ class FollowerObserver final : public TrainerObserver {
  private:
   World& world_;
   const StopSignals& signals_;
+  PartSaver& saver_;
 };
 
 void follow_run_in(const ResolvedConfig& config, const TrainerConfig& fields, Device& device,
@@ -53,7 +57,8 @@ void follow_run_in(const ResolvedConfig& config, const TrainerConfig& fields, De
   const OwnDirectory directory(world.rank());
   TaskContext task_context{device, directory.path(), continued};
   const std::unique_ptr<Task> task = make(task_of_process(experiment, world.rank()), task_context);
-  FollowerObserver observer(world, signals);
+  PartSaver saver(world);
+  FollowerObserver observer(world, signals, saver);
   TrainerContext context{.task = *task,
                          .device = device,
                          .key = RngKey(static_cast<std::uint64_t>(experiment.seed)),
@@ -66,7 +71,7 @@ void follow_run_in(const ResolvedConfig& config, const TrainerConfig& fields, De
   context.eval_main = plan.has_main();
   context.eval_sets = plan.indexes();
   const std::unique_ptr<Trainer> trainer = make(experiment.trainer, context);
-  follow(*trainer, world, experiment.mesh.timeout.seconds);
+  follow(*trainer, world, saver, experiment.mesh.timeout.seconds);
 }
 
 std::string description_of(const ResolvedConfig& config, const Device& device) {

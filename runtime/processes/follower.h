@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the other processes of a run do while rank 0 leads (lead_trainer.h). They write nothing.
+// What the other processes of a run do while rank 0 leads (lead_trainer.h). They write nothing but
+// their parts of checkpoints.
 #pragma once
 
 #include "base/stop_signals.h"

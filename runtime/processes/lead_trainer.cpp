@@ -9,16 +9,15 @@
 #include <vector>
 
 #include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/checkpoint_snapshot.h"
 #include "checkpoint/state_value.h"
 #include "device/step_exchanges.h"
+#include "processes/order.h"
+#include "processes/part_saver.h"
 #include "trivet/config/json.h"
 
 namespace trivet {
 namespace {
-
-Value order_of(std::string_view call, Value argument = {}) {
-  return Value::table({{"call", std::string(call)}, {"argument", std::move(argument)}});
-}
 
 // Where all processes find it: they share the run's file system.
 std::string location_of(const CheckpointReader& reader) {
@@ -27,15 +26,16 @@ std::string location_of(const CheckpointReader& reader) {
   return std::filesystem::absolute(found->directory()).string();
 }
 
-// Rank 0 saves for all.
-class DroppedCheckpoint final : public CheckpointWriter {
- public:
-  void write_tensors(std::string_view, const NamedTensors&) override {}
-  void state(std::string_view, const Value&) override {}
-  bool keeps() const override { return false; }
-};
+// The same of a checkpoint that they write together.
+std::string location_of(const CheckpointWriter& writer) {
+  const auto* found = dynamic_cast<const CheckpointSnapshot*>(&writer);
+  if (found == nullptr || found->part() == nullptr) {
+    throw Error("several processes save into a directory, and into nothing else");
+  }
+  return std::filesystem::absolute(found->part()->directory).string();
+}
 
-void obey(Trainer& trainer, std::string_view call, const Value& argument) {
+void obey(Trainer& trainer, PartSaver& saver, std::string_view call, const Value& argument) {
   if (call == "train") {
     trainer.train(argument.as_integer());
   } else if (call == "train_logs") {
@@ -48,30 +48,19 @@ void obey(Trainer& trainer, std::string_view call, const Value& argument) {
   } else if (call == "initialize") {
     trainer.initialize();
   } else if (call == "save") {
-    DroppedCheckpoint dropped;
-    trainer.save(dropped);
+    saver.save(trainer, argument.as_string());
+  } else if (call == kEndOfSave) {
+    saver.finish();
   } else if (call == "export_tensors") {
     trainer.export_tensors();
   } else if (call == "restore") {
-    trainer.restore(CheckpointDirectoryReader(argument.as_string()));
+    trainer.restore(CheckpointDirectoryReader::checked_by_another(argument.as_string()));
   } else if (call == "recover") {
-    trainer.recover(CheckpointDirectoryReader(argument.as_string()));
+    trainer.recover(CheckpointDirectoryReader::checked_by_another(argument.as_string()));
   } else {
     trainer.next_stage();
   }
 }
-
-// While it lives, the other processes make the call of rank 0.
-class Together {
- public:
-  explicit Together(World& world) : world_(world) { world_.set_alone(false); }
-  ~Together() { world_.set_alone(true); }
-  Together(const Together&) = delete;
-  Together& operator=(const Together&) = delete;
-
- private:
-  World& world_;
-};
 
 }  // namespace
 
@@ -81,9 +70,9 @@ LeadTrainer::LeadTrainer(std::unique_ptr<Trainer> inner, World& world)
 }
 
 template <class Call>
-auto LeadTrainer::with_all(const Value& order, const Call& call) {
+auto LeadTrainer::with_all(const Order& order, const Call& call) {
   const Together together(world_);
-  broadcast_text(world_, to_json(order));
+  give(world_, order);
   try {
     return call();
   } catch (const DivergedError&) {
@@ -94,53 +83,52 @@ auto LeadTrainer::with_all(const Value& order, const Call& call) {
 }
 
 void LeadTrainer::train(std::int64_t target) {
-  with_all(order_of("train", target), [&] { inner().train(target); });
+  with_all({"train", target}, [&] { inner().train(target); });
 }
 
 Logs LeadTrainer::train_logs() {
-  return with_all(order_of("train_logs"), [&] { return inner().train_logs(); });
+  return with_all({"train_logs"}, [&] { return inner().train_logs(); });
 }
 
 Logs LeadTrainer::evaluate(std::int64_t steps) {
-  return with_all(order_of("evaluate", steps), [&] { return inner().evaluate(steps); });
+  return with_all({"evaluate", steps}, [&] { return inner().evaluate(steps); });
 }
 
 Logs LeadTrainer::evaluate_set(std::size_t set, std::int64_t steps) {
   const Value argument = Value::table({{"set", static_cast<std::int64_t>(set)}, {"steps", steps}});
-  return with_all(order_of("evaluate_set", argument),
-                  [&] { return inner().evaluate_set(set, steps); });
+  return with_all({"evaluate_set", argument}, [&] { return inner().evaluate_set(set, steps); });
 }
 
 void LeadTrainer::initialize() {
-  with_all(order_of("initialize"), [&] { inner().initialize(); });
+  with_all({"initialize"}, [&] { inner().initialize(); });
 }
 
 void LeadTrainer::save(CheckpointWriter& writer) {
-  with_all(order_of("save"), [&] { inner().save(writer); });
+  with_all({"save", location_of(writer)}, [&] { inner().save(writer); });
 }
 
 NamedTensors LeadTrainer::export_tensors() {
-  return with_all(order_of("export_tensors"), [&] { return inner().export_tensors(); });
+  return with_all({"export_tensors"}, [&] { return inner().export_tensors(); });
 }
 
 void LeadTrainer::restore(const CheckpointReader& reader) {
-  with_all(order_of("restore", location_of(reader)), [&] { inner().restore(reader); });
+  with_all({"restore", location_of(reader)}, [&] { inner().restore(reader); });
 }
 
 void LeadTrainer::recover(const CheckpointReader& reader) {
-  with_all(order_of("recover", location_of(reader)), [&] { inner().recover(reader); });
+  with_all({"recover", location_of(reader)}, [&] { inner().recover(reader); });
 }
 
 void LeadTrainer::next_stage() {
-  with_all(order_of("next_stage"), [&] { inner().next_stage(); });
+  with_all({"next_stage"}, [&] { inner().next_stage(); });
 }
 
 void LeadTrainer::end() {
   const Together together(world_);
-  broadcast_text(world_, to_json(order_of("end")));
+  give(world_, {"end"});
 }
 
-void follow(Trainer& trainer, World& world, double timeout) {
+void follow(Trainer& trainer, World& world, PartSaver& saver, double timeout) {
   while (true) {
     world.set_timeout(World::kNoLimit);
     const Value order = value_from_json(broadcast_text(world, {}), "rank 0");
@@ -148,7 +136,7 @@ void follow(Trainer& trainer, World& world, double timeout) {
     const std::string& call = member(order, "call").as_string();
     if (call == "end") return;
     try {
-      obey(trainer, call, member(order, "argument"));
+      obey(trainer, saver, call, member(order, "argument"));
     } catch (const DivergedError& bad) {
       world.tell({.text = bad.message()});
     }

@@ -13,6 +13,9 @@
 
 namespace trivet {
 
+class PartSaver;
+struct Order;
+
 // The trainer of rank 0. The other processes must be in follow().
 class LeadTrainer final : public TrainerDecorator {
  public:
@@ -34,20 +37,23 @@ class LeadTrainer final : public TrainerDecorator {
 
  private:
   template <class Call>
-  auto with_all(const Value& order, const Call& call);
+  auto with_all(const Order& order, const Call& call);
 
   World& world_;
 };
 
-// On the other processes: makes the calls of rank 0 until its end(). Calls inside of steps wait for
-// `timeout` seconds. Throws what a call throws, but DivergedError, after which rank 0 continues.
-void follow(Trainer& trainer, World& world, double timeout);
+// On the other processes: makes the calls of rank 0 until its end(), of which `saver` makes save().
+// Calls inside of steps wait for `timeout` seconds. Throws what a call throws, but DivergedError,
+// after which rank 0 continues.
+void follow(Trainer& trainer, World& world, PartSaver& saver, double timeout);
 
 // What each process tells the others before a step, when its trainer asks for a stop.
 struct StepRecord {
   std::int64_t stops = 0;     // 1: it is to stop or pause
   double cpu_seconds = 0;     // of the process so far
   double waited_seconds = 0;  // inside of steps, for others
+  std::int64_t report_bytes =
+      0;  // of its report of a save (PartSaver), which it has sent to rank 0
 };
 // Of all processes, in the order of ranks. All make this call.
 std::vector<StepRecord> exchange_records(World& world, const StepRecord& mine);

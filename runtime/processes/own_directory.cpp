@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kPrefix = "trivet-follower";
+constexpr const char* kFolderPrefix = "trivet-follower";
 
 fs::path folder() {
   const char* const wanted = std::getenv("TMPDIR");
@@ -49,7 +49,7 @@ OwnDirectory::OwnDirectory(int rank) {
   // Another process may take the new directory for one that is left, until it is locked.
   constexpr int kTries = 10;
   for (int attempt = 0; attempt < kTries; ++attempt) {
-    std::string pattern = (folder() / fmt::format("{}{}-XXXXXX", kPrefix, rank)).string();
+    std::string pattern = (folder() / fmt::format("{}{}-XXXXXX", kFolderPrefix, rank)).string();
     if (::mkdtemp(pattern.data()) == nullptr) {
       throw_system_error("make a directory in", folder(), errno);
     }
@@ -72,7 +72,7 @@ void remove_left_directories() {
   std::error_code error;
   for (fs::directory_iterator entry(folder(), error), end; !error && entry != end;
        entry.increment(error)) {
-    if (!entry->path().filename().string().starts_with(kPrefix)) continue;
+    if (!entry->path().filename().string().starts_with(kFolderPrefix)) continue;
     const UniqueFd directory = open_directory(entry->path());
     if (!directory || !is_own(directory)) continue;
     if (::flock(directory.get(), LOCK_EX | LOCK_NB) != 0) continue;

@@ -42,6 +42,7 @@ class World final : public ProcessGroup {
   // How long calls wait for other processes. Without a limit they also leave the core to others.
   static constexpr double kNoLimit = 0;
   void set_timeout(double seconds) { timeout_ = seconds; }
+  double timeout() const { return timeout_; }
   // On rank 0: whether the others wait for an order, so that calls would wait forever. Such calls
   // throw Error.
   void set_alone(bool alone) { alone_ = alone; }

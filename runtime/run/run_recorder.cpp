@@ -307,6 +307,7 @@ void RunRecorder::on_saved(const SavedCheckpoint& saved) {
                    Value::table({{"step", saved.step},
                                  {"path", path},
                                  {"bytes", saved.bytes},
+                                 {"largest_part", saved.largest_part},
                                  {"seconds", saved.seconds},
                                  {"stalled", saved.stalled}}));
   const std::string cost = fmt::format("{} in {:.2f} s", format_bytes(saved.bytes), saved.seconds);

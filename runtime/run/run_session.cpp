@@ -213,11 +213,15 @@ void RunSession::lead_processes() {
   World& world = *request_.world;
   world.set_timeout(experiment_.mesh.timeout.seconds);
   trainer_ = std::make_unique<LeadTrainer>(std::move(trainer_), world);
-  recorder_.set_agreement([this, &world](bool stops) {
+  FollowerWriters& writers = writers_of_others_.emplace(world);
+  checkpoints_.share(writers);
+  best_.share(writers);
+  recorder_.set_agreement([this, &world, &writers](bool stops) {
     const std::vector<StepRecord> all =
         exchange_records(world, {.stops = stops ? 1 : 0,
                                  .cpu_seconds = process_usage().cpu_seconds,
                                  .waited_seconds = world.waited_seconds()});
+    writers.receive(all);
     RunStats::Processes seen;
     for (const StepRecord& record : all) {
       seen.cpu_seconds += record.cpu_seconds;

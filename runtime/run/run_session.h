@@ -14,6 +14,7 @@
 #include "base/stop_signals.h"
 #include "checkpoint/best_checkpoints.h"
 #include "checkpoint/checkpoint_manager.h"
+#include "processes/follower_writers.h"
 #include "profile/step_profile.h"
 #include "run/run_command.h"
 #include "run/run_recorder.h"
@@ -90,6 +91,7 @@ class RunSession {
   RunRecorder recorder_;
   CheckpointManager checkpoints_;
   BestCheckpoints best_;
+  std::optional<FollowerWriters> writers_of_others_;  // ends before those that wait for it
   std::unique_ptr<StepProfile> profile_;  // before the layers, which it must see being made
   std::unique_ptr<Task> task_;
   std::unique_ptr<Trainer> trainer_;

@@ -429,13 +429,11 @@ NamedTensors DefaultTrainer::model_tensors() const {
 }
 
 // Of weights in parts copies on the host. All processes make this call.
-NamedTensors DefaultTrainer::whole_tensors(Learner::Gets gets) {
+NamedTensors DefaultTrainer::whole_tensors() {
   if (!store_.is_in_parts() || is_meta(device_)) return model_tensors();
   const ParameterStore::ReadAlike alike(store_);
   NamedTensors tensors;
   for (const auto& [path, value] : model_tensors()) {
-    value.view();
-    if (gets == Learner::Gets::none) continue;
     Tensor copy = Tensor::host(value.shape(), value.dtype());
     copy.assign_bytes(value.to_bytes());
     tensors.emplace_back(path, std::move(copy));
@@ -444,7 +442,7 @@ NamedTensors DefaultTrainer::whole_tensors(Learner::Gets gets) {
 }
 
 NamedTensors DefaultTrainer::export_tensors() {
-  NamedTensors tensors = whole_tensors(Learner::Gets::all);
+  NamedTensors tensors = whole_tensors();
   if (!training_ || training_->learner->step() == 0) return tensors;
   const NamedTensors averages = training_->learner->averages();
   const std::map<std::string_view, Tensor> average_of(averages.begin(), averages.end());

@@ -111,7 +111,9 @@ class DefaultTrainer final : public Trainer {
   void restore_evaluations(const CheckpointReader& reader);
   FpropContext step_context() const;
   NamedTensors model_tensors() const;
-  NamedTensors whole_tensors(Learner::Gets gets);
+  NamedTensors whole_tensors();
+  bool save_parts(CheckpointWriter& writer);
+  bool save_whole(CheckpointWriter& writer);
 
   const Config config_;
   const TrainingParts parts_;

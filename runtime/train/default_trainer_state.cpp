@@ -2,6 +2,7 @@
 // The part of DefaultTrainer that saves and restores.
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <fmt/core.h>
 
@@ -12,6 +13,7 @@
 #include "train/default_trainer.h"
 #include "train/default_trainer_training.h"
 #include "trivet/error.h"
+#include "trivet/tensor/tensor_part.h"
 #include "trivet/train/init_slots.h"
 #include "trivet/train/optim_update.h"
 
@@ -32,18 +34,33 @@ void DefaultTrainer::check_weights() {
       {.number = global_step_, .learning_rate = training().learner->learning_rate()});
 }
 
+// Both return whether there are averages.
+bool DefaultTrainer::save_parts(CheckpointWriter& writer) {
+  const Learner& learner = *training().learner;
+  writer.write_parts("model", store_.value_parts());
+  writer.write_parts("optimizer", learner.slot_parts());
+  const std::vector<TensorPart> averages = learner.average_parts();
+  if (!averages.empty()) writer.write_parts("ema", averages);
+  return !averages.empty();
+}
+
+bool DefaultTrainer::save_whole(CheckpointWriter& writer) {
+  const Learner& learner = *training().learner;
+  writer.write_tensors("model", whole_tensors());
+  writer.write_tensors("optimizer", learner.slots());
+  const NamedTensors averages = learner.averages();
+  if (!averages.empty()) writer.write_tensors("ema", averages);
+  return !averages.empty();
+}
+
 void DefaultTrainer::save(CheckpointWriter& writer) {
   Training& training = this->training();
   check_weights();
   training.replicas->before_save(global_step_);
-  const auto gets = writer.keeps() ? Learner::Gets::all : Learner::Gets::none;
-  writer.write_tensors("model", whole_tensors(gets));
-  writer.write_tensors("optimizer", training.learner->slots(gets));
-  const NamedTensors averages = training.learner->averages(gets);
-  if (!averages.empty()) writer.write_tensors("ema", averages);
+  const bool has_averages = writer.takes_parts() ? save_parts(writer) : save_whole(writer);
   Value state = Value::table({{"global_step", global_step_},
                               {"updates", training.learner->step()},
-                              {"ema", !averages.empty()},
+                              {"ema", has_averages},
                               {"ema_states", !config_.ema.trainable_weights_only},
                               {"recovery_trials", training.bad_steps.trials()},
                               {"loss", training.loss.save_state()}});
@@ -166,22 +183,17 @@ void DefaultTrainer::restore_all_but_input(const CheckpointReader& reader) {
 void DefaultTrainer::restore_learner(const CheckpointReader& reader) {
   const Value& state = reader.state("trainer");
   Learner& learner = *training_->learner;
-  NamedTensors slots = learner.slots_to_fill();
-  reader.read_tensors("optimizer", slots);
-  learner.take_slots(slots);
-  slots.clear();
+  reader.read_parts("optimizer", learner.slot_parts());
   learner.set_step(member(state, "updates").as_integer());
   learner.restart_average();  // for variables without an average in the checkpoint
   if (!has_averages(state)) return;
-  const NamedTensors all = learner.averages_to_fill();
-  NamedTensors averages = all;
+  std::vector<TensorPart> averages = learner.average_parts();
   if (!member(state, "ema_states").as_boolean()) {
-    std::erase_if(averages,
-                  [&](const auto& entry) { return !store_.find(entry.first)->trainable(); });
+    std::erase_if(averages, [&](const TensorPart& average) {
+      return !store_.find(average.name)->trainable();
+    });
   }
-  if (averages.empty()) return;
-  reader.read_tensors("ema", averages, OtherTensors::ignored);
-  learner.take_averages(all);
+  if (!averages.empty()) reader.read_parts("ema", averages, OtherTensors::ignored);
 }
 
 void DefaultTrainer::restore_sums(const CheckpointReader& reader) {

@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <system_error>
 #include <unordered_set>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -28,13 +30,17 @@ std::string json_text(const std::string& text, const std::string& file) {
   }
 }
 
+[[noreturn]] void refuse(const std::string& name, const std::string& wrong,
+                         const std::string& file) {
+  throw Error(file + ": entry " + safetensors_quoted(name) + " " + wrong);
+}
+
 void check(const SafetensorsEntry& entry, const std::string& file) {
-  std::string wrong = safetensors_name_problem(entry.name);
-  if (wrong.empty() && safetensors_bytes(entry.shape, entry.dtype) != entry.data.size()) {
-    wrong = "has " + std::to_string(entry.data.size()) + " bytes of data, which does not fit " +
-            std::string(name_of(entry.dtype)) + " " + entry.shape.to_string();
-  }
-  if (!wrong.empty()) throw Error(file + ": entry " + safetensors_quoted(entry.name) + " " + wrong);
+  if (safetensors_bytes(entry.shape, entry.dtype) == entry.data.size()) return;
+  refuse(entry.name,
+         "has " + std::to_string(entry.data.size()) + " bytes of data, which does not fit " +
+             std::string(name_of(entry.dtype)) + " " + entry.shape.to_string(),
+         file);
 }
 
 std::string metadata_text(const std::map<std::string, std::string>& metadata,
@@ -120,23 +126,24 @@ class Output {
 
 // The 8 bytes of length and the JSON, padded with blanks so that the data begins at a multiple
 // of 8.
-std::string safetensors_header(std::span<const SafetensorsEntry> entries,
+std::string safetensors_header(std::span<const SafetensorsTensor> tensors,
                                const std::map<std::string, std::string>& metadata,
                                const std::string& file) {
   std::string json = "{";
   if (!metadata.empty()) json += metadata_text(metadata, file);
   std::unordered_set<std::string_view> names;
   std::uint64_t offset = 0;
-  for (const SafetensorsEntry& entry : entries) {
-    check(entry, file);
-    if (!names.insert(entry.name).second) {
-      throw Error(file + ": entry " + safetensors_quoted(entry.name) + " is given twice");
-    }
-    const std::uint64_t end = offset + entry.data.size();
+  for (const SafetensorsTensor& tensor : tensors) {
+    const std::string wrong = safetensors_name_problem(tensor.name);
+    if (!wrong.empty()) refuse(tensor.name, wrong, file);
+    if (!names.insert(tensor.name).second) refuse(tensor.name, "is given twice", file);
+    const std::optional<std::uint64_t> bytes = safetensors_bytes(tensor.shape, tensor.dtype);
+    if (!bytes) refuse(tensor.name, "has more bytes than a file can", file);
+    const std::uint64_t end = offset + *bytes;
     if (json.size() > 1) json += ",";
-    json += json_text(entry.name, file) + ":{\"dtype\":\"" +
-            std::string(safetensors_dtype(entry.dtype)) + "\",\"shape\":[" +
-            extents_text(entry.shape) + "],\"data_offsets\":[" + std::to_string(offset) + "," +
+    json += json_text(tensor.name, file) + ":{\"dtype\":\"" +
+            std::string(safetensors_dtype(tensor.dtype)) + "\",\"shape\":[" +
+            extents_text(tensor.shape) + "],\"data_offsets\":[" + std::to_string(offset) + "," +
             std::to_string(end) + "]}";
     offset = end;
   }
@@ -149,6 +156,19 @@ std::string safetensors_header(std::span<const SafetensorsEntry> entries,
   std::string length(8, '\0');
   for (std::size_t i = 0; i < 8; ++i) length[i] = static_cast<char>(json.size() >> (8 * i) & 0xff);
   return length + json;
+}
+
+std::string safetensors_header(std::span<const SafetensorsEntry> entries,
+                               const std::map<std::string, std::string>& metadata,
+                               const std::string& file) {
+  std::vector<SafetensorsTensor> tensors;
+  tensors.reserve(entries.size());
+  for (const SafetensorsEntry& entry : entries) {
+    tensors.push_back({entry.name, entry.dtype, entry.shape});
+  }
+  std::string header = safetensors_header(tensors, metadata, file);
+  for (const SafetensorsEntry& entry : entries) check(entry, file);
+  return header;
 }
 
 void write_safetensors(const std::filesystem::path& path, std::span<const SafetensorsEntry> entries,

@@ -23,6 +23,7 @@
 #include "trivet/layer/row_share.h"
 #include "trivet/ops.h"
 #include "trivet/tensor/meta_device.h"
+#include "trivet/tensor/tensor_part.h"
 
 namespace trivet {
 namespace {
@@ -244,6 +245,25 @@ void ParameterStore::place(Parameter& parameter) {
 Parameter* ParameterStore::find(std::string_view path) const {
   const auto found = by_path_.find(path);
   return found == by_path_.end() ? nullptr : found->second;
+}
+
+std::vector<TensorPart> ParameterStore::value_parts() const {
+  const NoGrad no_grad;
+  std::vector<TensorPart> parts;
+  for (const auto& parameter : parameters_) {
+    TensorPart& part = parts.emplace_back(
+        TensorPart{.name = parameter->path_, .shape = parameter->shape_, .values = {}});
+    if (!parameter->is_in_parts_ || parameter->shape_.size() == 0) {
+      part.values = parameter->value_;
+      continue;
+    }
+    const std::int64_t begin = parameter->offset_, end = begin + parameter->shape_.size();
+    const detail::OwnParts::Overlap own = parts_->parts().overlap({begin, end});
+    part.values = detail::part_of(parts_->own(), own.position, own.end());
+    part.begin = own.range.size() > 0 ? own.range.begin - begin : 0;
+    part.is_shared = true;
+  }
+  return parts;
 }
 
 std::int64_t ParameterStore::trainable_count() const {

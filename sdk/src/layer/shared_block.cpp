@@ -102,74 +102,42 @@ MeshShards::Range SharedBlock::elements_of(const SharedTensor& tensor, std::int6
                                                     : common;
 }
 
-SharedBlock::NamedTensors SharedBlock::whole(const std::vector<SharedTensor>& tensors,
-                                             bool wants) const {
-  std::vector<std::uint8_t> all(1, wants ? 1 : 0);
-  if (is_shared_) {
-    ProcessGroup& group = *shards_.all();
-    all.resize(static_cast<std::size_t>(group.size()));
-    const std::uint8_t own = wants ? 1 : 0;
-    group.all_gather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
-  }
+SharedBlock::NamedTensors SharedBlock::whole(const std::vector<SharedTensor>& tensors) const {
   NamedTensors out;
   for (const SharedTensor& tensor : tensors) {
-    Tensor value = is_shared(tensor) ? gathered(tensor, all) : tensor.part;
-    if (wants) out.emplace_back(tensor.name, ops::reshape(value, tensor.shape));
+    const Tensor value = is_shared(tensor) ? gathered(tensor) : tensor.part;
+    out.emplace_back(tensor.name, ops::reshape(value, tensor.shape));
   }
   return out;
 }
 
-Tensor SharedBlock::gathered(const SharedTensor& tensor,
-                             const std::vector<std::uint8_t>& wants) const {
+Tensor SharedBlock::gathered(const SharedTensor& tensor) const {
   ProcessGroup& group = *shards_.all();
   const std::vector<std::byte> own = tensor.part.to_bytes();
   const std::size_t bytes = size_of(tensor.part.dtype());
   std::vector<std::byte> mine;
   std::vector<std::uint64_t> to, from;
-  const bool wanted = wants[static_cast<std::size_t>(group.rank())] != 0;
   for (int rank = 0; rank < group.size(); ++rank) {
-    const bool gets = wants[static_cast<std::size_t>(rank)] != 0;
-    if (gets) mine.insert(mine.end(), own.begin(), own.end());
-    to.push_back(gets ? own.size() : 0);
-    const auto theirs = static_cast<std::size_t>(elements_of(tensor, rank).size());
-    from.push_back(wanted ? theirs * bytes : 0);
+    mine.insert(mine.end(), own.begin(), own.end());
+    to.push_back(own.size());
+    from.push_back(static_cast<std::size_t>(elements_of(tensor, rank).size()) * bytes);
   }
-  Tensor out = wanted ? Tensor::host(tensor.shape, tensor.part.dtype()) : Tensor();
-  const std::span<std::byte> all =
-      wanted ? std::span(static_cast<std::byte*>(out.mutable_view().data), out.bytes())
-             : std::span<std::byte>();
-  group.all_to_all(mine, to, all, from);
+  Tensor out = Tensor::host(tensor.shape, tensor.part.dtype());
+  group.all_to_all(mine, to, {static_cast<std::byte*>(out.mutable_view().data), out.bytes()}, from);
   return out;
 }
 
-Tensor SharedBlock::own_elements(const SharedTensor& tensor, const Tensor& whole) const {
-  const MeshShards::Range own = elements_of(tensor, shards_.own_rank());
-  if (own.size() == 0) return {};
-  return part_of(ops::reshape(whole, {whole.size()}), own.begin, own.end);
-}
-
-SharedBlock::NamedTensors SharedBlock::to_fill(const std::vector<SharedTensor>& tensors) const {
-  NamedTensors whole;
+std::vector<TensorPart> SharedBlock::parts_of(const std::vector<SharedTensor>& tensors) const {
+  std::vector<TensorPart> parts;
   for (const SharedTensor& tensor : tensors) {
-    if (!is_shared(tensor)) {
-      whole.emplace_back(tensor.name, ops::reshape(tensor.part, tensor.shape));
-      continue;
-    }
-    const Tensor copy = Tensor::zeros(store_.device(), tensor.shape, tensor.part.dtype());
-    whole.emplace_back(tensor.name, copy);
-    Tensor own = own_elements(tensor, copy);
-    if (own.defined()) copy_into(own.mutable_view(), tensor.part);
+    const bool shared = is_shared(tensor);
+    parts.push_back({.name = tensor.name,
+                     .shape = tensor.shape,
+                     .values = tensor.part,
+                     .begin = shared ? elements_of(tensor, shards_.own_rank()).begin : 0,
+                     .is_shared = shared});
   }
-  return whole;
-}
-
-void SharedBlock::take(const std::vector<SharedTensor>& tensors, const NamedTensors& filled) const {
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (!is_shared(tensors[i])) continue;
-    const Tensor own = own_elements(tensors[i], filled[i].second);
-    Tensor part = tensors[i].part;
-    if (own.defined()) copy_into(part.mutable_view(), own);
-  }
+  return parts;
 }
 
 }  // namespace trivet::detail

@@ -12,6 +12,7 @@
 #include "layer/block_units.h"
 #include "trivet/layer/parameter_store.h"
 #include "trivet/tensor/mesh_shards.h"
+#include "trivet/tensor/tensor_part.h"
 
 namespace trivet::detail {
 
@@ -49,22 +50,17 @@ class SharedBlock {
   // After a change of values(): the other processes get them. [run-thread]
   void share_values() const;
 
-  // The tensors, whole. Those of shared variables are copies on the host, which a process gets that
-  // `wants` them; all processes make this call. [run-thread]
-  NamedTensors whole(const std::vector<SharedTensor>& tensors, bool wants) const;
-  // The tensors, whole: themselves, or copies in which this process's part has its values.
-  // [run-thread]
-  NamedTensors to_fill(const std::vector<SharedTensor>& tensors) const;
-  // Keeps this process's part of `filled`, which is from to_fill() for these tensors. [run-thread]
-  void take(const std::vector<SharedTensor>& tensors, const NamedTensors& filled) const;
+  // The tensors, whole. Those of shared variables are copies on the host; all processes make this
+  // call. [run-thread]
+  NamedTensors whole(const std::vector<SharedTensor>& tensors) const;
+  // This process's parts of them. [run-thread]
+  std::vector<TensorPart> parts_of(const std::vector<SharedTensor>& tensors) const;
 
  private:
   bool is_shared(const SharedTensor& tensor) const;
-  Tensor gathered(const SharedTensor& tensor, const std::vector<std::uint8_t>& wants) const;
+  Tensor gathered(const SharedTensor& tensor) const;
   // Those of a whole tensor that a process has.
   MeshShards::Range elements_of(const SharedTensor& tensor, std::int64_t rank) const;
-  // This process's elements of a whole tensor, flat; undefined where it has none.
-  Tensor own_elements(const SharedTensor& tensor, const Tensor& whole) const;
   MeshShards::Range range_of(const Parameter& variable) const;
 
   ParameterStore& store_;

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "trivet/config/json.h"
 #include "trivet/data/float_values.h"
@@ -16,6 +17,7 @@
 #include "trivet/ops.h"
 #include "trivet/os/file.h"
 #include "trivet/tape.h"
+#include "trivet/tensor/tensor_part.h"
 #include "trivet/train/checkpoint.h"
 #include "trivet/train/optim_update.h"
 
@@ -62,8 +64,8 @@ std::int64_t updates_of(const std::string& weights) {
 
 // Whether a slot can start from the numbers of a file: floats of any type instead of each other;
 // integers, whose scale is another slot, only as they are.
-bool fits(const SafetensorsEntry& entry, const Tensor& slot) {
-  if (!(entry.shape == slot.shape())) return false;
+bool fits(const SafetensorsEntry& entry, const TensorPart& slot) {
+  if (!(entry.shape == slot.shape)) return false;
   const bool floats =
       slot.dtype() == DType::f32 || slot.dtype() == DType::bf16 || slot.dtype() == DType::f16;
   return entry.dtype == slot.dtype() || (floats && holds_floats(entry));
@@ -73,12 +75,24 @@ std::string described(DType dtype, const Shape& shape) {
   return std::string(name_of(dtype)) + " " + shape.to_string();
 }
 
+// The numbers of a file for this process's elements of a slot.
+SafetensorsEntry part_of(const SafetensorsEntry& entry, const TensorPart& slot) {
+  const std::size_t size = size_of(entry.dtype);
+  const auto begin = static_cast<std::size_t>(slot.begin);
+  const auto count = static_cast<std::size_t>(slot.values.size());
+  return {entry.name, entry.dtype, slot.values.shape(),
+          entry.data.subspan(begin * size, count * size)};
+}
+
 // Rounds to the nearest, ties to even, where the slot has fewer digits.
-void assign_entry(Tensor& slot, const SafetensorsEntry& entry) {
-  if (entry.dtype == slot.dtype()) return slot.assign_bytes(entry.data);
+void assign_entry(const TensorPart& slot, const SafetensorsEntry& whole) {
+  Tensor into = slot.values;
+  if (into.size() == 0) return;
+  const SafetensorsEntry entry = part_of(whole, slot);
+  if (entry.dtype == into.dtype()) return into.assign_bytes(entry.data);
   const std::vector<float> values = floats_of(entry);
-  const Tensor widened = Tensor::from<float>(slot.device(), values, slot.shape());
-  assign(slot, ops::cast(widened, slot.dtype()));
+  const Tensor widened = Tensor::from<float>(into.device(), values, into.shape());
+  assign(into, ops::cast(widened, into.dtype()));
 }
 
 // Slots in the files that the optimizer does not have: those of another optimizer.
@@ -99,17 +113,18 @@ std::string foreign_slots(SlotFiles& files, const std::set<std::string>& own,
   return text;
 }
 
-std::size_t load_into(const NamedTensors& slots, const LoadReport& report,
+std::size_t load_into(const std::vector<TensorPart>& slots, const LoadReport& report,
                       const InitLoadConfig& config) {
   std::map<std::string, const LoadReport::Entry*> loaded;
   for (const LoadReport::Entry& entry : report.entries) {
     if (entry.status == LoadReport::Status::loaded) loaded[entry.variable] = &entry;
   }
   SlotFiles files;
-  std::vector<std::pair<Tensor, const SafetensorsEntry*>> found;
+  std::vector<std::pair<const TensorPart*, const SafetensorsEntry*>> found;
   std::string missing;
   std::set<std::string> own;
-  for (const auto& [name, slot] : slots) {
+  for (const TensorPart& slot : slots) {
+    const std::string& name = slot.name;
     own.insert(name);
     const std::size_t end = name.rfind('/');
     const auto variable = loaded.find(name.substr(0, end));
@@ -118,10 +133,10 @@ std::size_t load_into(const NamedTensors& slots, const LoadReport& report,
     const std::string source = variable->second->source + name.substr(end);
     const SafetensorsEntry* entry = file == nullptr ? nullptr : file->find(source);
     if (entry != nullptr && fits(*entry, slot)) {
-      found.emplace_back(slot, entry);
+      found.emplace_back(&slot, entry);
       continue;
     }
-    missing += "\n" + name + " " + described(slot.dtype(), slot.shape()) + ": " +
+    missing += "\n" + name + " " + described(slot.dtype(), slot.shape) + ": " +
                (file == nullptr    ? "there is no optimizer.safetensors beside the weights"
                 : entry == nullptr ? "there is no " + source
                                    : "there is " + described(entry->dtype, entry->shape));
@@ -133,9 +148,7 @@ std::size_t load_into(const NamedTensors& slots, const LoadReport& report,
                     .hint = "use the optimizer of the other run, or set task.init_load.partial"});
   }
   const NoGrad no_grad;
-  for (auto& [slot, entry] : found) {
-    assign_entry(slot, *entry);
-  }
+  for (const auto& [slot, entry] : found) assign_entry(*slot, *entry);
   return found.size();
 }
 
@@ -143,9 +156,7 @@ std::size_t load_into(const NamedTensors& slots, const LoadReport& report,
 
 std::size_t load_slots(Learner& learner, const LoadReport& report, const InitLoadConfig& config) {
   const std::int64_t updates = updates_of(report.file);
-  const NamedTensors slots = learner.slots_to_fill();
-  const std::size_t found = load_into(slots, report, config);
-  learner.take_slots(slots);
+  const std::size_t found = load_into(learner.slot_parts(), report, config);
   learner.set_step(updates);
   return found;
 }

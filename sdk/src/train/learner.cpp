@@ -425,34 +425,24 @@ double Learner::square_of_weights() const {
   return std::accumulate(all.begin(), all.end(), 0.0);
 }
 
-Learner::NamedTensors Learner::slots(Gets gets) const {
+Learner::NamedTensors Learner::slots() const {
   NoGrad no_grad;
-  return impl_->block.whole(impl_->slots(), gets == Gets::all);
+  return impl_->block.whole(impl_->slots());
 }
 
-Learner::NamedTensors Learner::slots_to_fill() {
+std::vector<TensorPart> Learner::slot_parts() const {
   NoGrad no_grad;
-  return impl_->block.to_fill(impl_->slots());
+  return impl_->block.parts_of(impl_->slots());
 }
 
-void Learner::take_slots(const NamedTensors& filled) {
+Learner::NamedTensors Learner::averages() const {
   NoGrad no_grad;
-  impl_->block.take(impl_->slots(), filled);
+  return impl_->block.whole(impl_->averages());
 }
 
-Learner::NamedTensors Learner::averages(Gets gets) const {
+std::vector<TensorPart> Learner::average_parts() const {
   NoGrad no_grad;
-  return impl_->block.whole(impl_->averages(), gets == Gets::all);
-}
-
-Learner::NamedTensors Learner::averages_to_fill() {
-  NoGrad no_grad;
-  return impl_->block.to_fill(impl_->averages());
-}
-
-void Learner::take_averages(const NamedTensors& filled) {
-  NoGrad no_grad;
-  impl_->block.take(impl_->averages(), filled);
+  return impl_->block.parts_of(impl_->averages());
 }
 
 void Learner::restart_average() {

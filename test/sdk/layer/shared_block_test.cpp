@@ -12,6 +12,7 @@
 #include "trivet/backend/mesh.h"
 #include "trivet/error.h"
 #include "trivet/layer/scope.h"
+#include "trivet/tensor/tensor_part.h"
 #include "trivet/train/learner.h"
 #include "trivet/train/learner_options.h"
 
@@ -25,6 +26,7 @@ using trivet::OptimizerSegment;
 using trivet::ParameterStore;
 using trivet::ProcessGroup;
 using trivet::Tensor;
+using trivet::TensorPart;
 
 // Momentum. Per variable with the sum of each row's gradients, too, a slot of another shape.
 class Heavy final : public trivet::Optimizer {
@@ -100,7 +102,23 @@ Tensors values_of(const Learner::NamedTensors& tensors) {
   return out;
 }
 
+struct TensorValues {
+  std::string name;
+  std::int64_t begin = 0;
+  bool is_shared = false;
+  std::vector<float> values;
+};
+
+void fill(const std::vector<TensorPart>& into, const std::vector<TensorPart>& from) {
+  for (std::size_t i = 0; i < into.size(); ++i) {
+    if (into[i].name != from[i].name) throw trivet::Error("another order");
+    Tensor values = into[i].values;
+    values.assign_bytes(from[i].values.to_bytes());
+  }
+}
+
 struct Result {
+  std::vector<TensorValues> parts;  // of the slots
   Tensors weights, averaged, slots, averages;
   std::int64_t slot_elements = 0;
   double norm = 0;  // of the last update's gradients
@@ -113,7 +131,6 @@ struct Options {
   bool has_owners = false;  // devices own whole variables
   float bad = 0;            // a gradient of shard 2 in "c"
   bool restores = false;    // continues in a second learner from what the first one has saved
-  bool none_on_others = false;
 };
 
 struct Trainee {
@@ -180,21 +197,13 @@ Result train(const Options& options, ProcessGroup* group) {
     for (std::int64_t number = 0; number < 3; ++number) {
       result.norm = update(*trainee, shards, number, options);
       if (!options.restores || number != 1) continue;
-      const auto slots = trainee->learner->slots(), averages = trainee->learner->averages();
       auto next = std::make_unique<Trainee>(*device, options, shards);
       for (const auto& parameter : next->store.parameters()) {
         parameter->assign(trainee->store.find(parameter->path())->value());
       }
-      const auto filled = [](const Learner::NamedTensors& from, Learner::NamedTensors into) {
-        for (std::size_t i = 0; i < into.size(); ++i) {
-          if (into[i].first != from[i].first) throw trivet::Error("another order");
-          into[i].second.assign_bytes(from[i].second.to_bytes());
-        }
-        return into;
-      };
-      next->learner->take_slots(filled(slots, next->learner->slots_to_fill()));
+      fill(next->learner->slot_parts(), trainee->learner->slot_parts());
       next->learner->restart_average();
-      next->learner->take_averages(filled(averages, next->learner->averages_to_fill()));
+      fill(next->learner->average_parts(), trainee->learner->average_parts());
       next->learner->set_step(trainee->learner->step());
       trainee = std::move(next);
     }
@@ -202,11 +211,11 @@ Result train(const Options& options, ProcessGroup* group) {
     result.error = failure.message();
     return result;
   }
-  const auto gets = options.none_on_others && group != nullptr && group->rank() > 0
-                        ? Learner::Gets::none
-                        : Learner::Gets::all;
-  result.slots = values_of(trainee->learner->slots(gets));
-  result.averages = values_of(trainee->learner->averages(gets));
+  result.slots = values_of(trainee->learner->slots());
+  result.averages = values_of(trainee->learner->averages());
+  for (const TensorPart& part : trainee->learner->slot_parts()) {
+    result.parts.push_back({part.name, part.begin, part.is_shared, part.values.to_host<float>()});
+  }
   result.slot_elements = trainee->seen.slot_elements;
   {
     const Learner::UseAverages averages(*trainee->learner);
@@ -264,15 +273,30 @@ TEST_CASE("averages of states are whole in each process") {
   for (const Result& result : train_on(4, options)) check_same(result, one);
 }
 
-TEST_CASE("a process that needs no slots gets none") {
-  const Options options{.none_on_others = true};
-  const Result one = train(options, nullptr);
-  const std::vector<Result> results = train_on(4, options);
-  check_same(results[0], one);
-  for (std::size_t rank = 1; rank < results.size(); ++rank) {
-    CHECK(results[rank].slots.empty());
-    CHECK(results[rank].averages.empty());
-    CHECK((results[rank].weights == one.weights));
+TEST_CASE("the parts of processes make up whole tensors") {
+  for (const bool has_owners : {false, true}) {
+    const Options options{.per_variable = has_owners, .has_owners = has_owners};
+    const Result one = train(options, nullptr);
+    for (const TensorValues& part : one.parts) {
+      CHECK_FALSE(part.is_shared);
+      CHECK(part.values == one.slots.at(part.name));
+    }
+    for (const int count : {2, 8}) {
+      CAPTURE(has_owners, count);
+      Tensors joined;
+      for (const Result& result : train_on(count, options)) {
+        REQUIRE(result.parts.size() == one.parts.size());
+        for (std::size_t i = 0; i < one.parts.size(); ++i) {
+          const TensorValues& part = result.parts[i];
+          CHECK(part.name == one.parts[i].name);
+          CHECK(part.is_shared);
+          std::vector<float>& all = joined[part.name];
+          if (!part.values.empty()) CHECK(std::ssize(all) == part.begin);
+          all.insert(all.end(), part.values.begin(), part.values.end());
+        }
+      }
+      CHECK((joined == one.slots));
+    }
   }
 }
 

@@ -13,6 +13,7 @@
 #include "trivet/layer/weight_share.h"
 #include "trivet/ops.h"
 #include "trivet/tape.h"
+#include "trivet/tensor/tensor_part.h"
 #include "trivet/train/learner.h"
 #include "trivet/train/learner_options.h"
 #include "trivet/train/optim_update.h"
@@ -160,6 +161,8 @@ using Tensors = std::map<std::string, std::vector<float>>;
 
 struct Result {
   Tensors weights, averaged, slots;
+  Tensors parts;  // of the weights, of this process; what others have, too, only if it is alone
+  std::map<std::string, std::int64_t> begins;
   double norm = 0;
   std::uint64_t persistent_bytes = 0;  // of Trainee
   std::string error;
@@ -192,6 +195,11 @@ Result train(const NamedBackend& backend, const Options& options, ProcessGroup* 
       result.averaged = weights_of(trainee.store);
     }
     result.weights = weights_of(trainee.store);
+    for (const trivet::TensorPart& part : trainee.store.value_parts()) {
+      if (group != nullptr && !part.is_shared) continue;
+      result.parts[part.name] = part.values.to_host<float>();
+      result.begins[part.name] = part.begin;
+    }
   } catch (const trivet::Error& failure) {
     result.error = failure.message();
   }
@@ -291,6 +299,28 @@ TEST_CASE("a process has the memory of its parts and of what is whole at once") 
     const std::int64_t least = share.all - 3 * share.own;
     CHECK(result.persistent_bytes >= bytes(4 * least + share.whole - share.largest));
   }
+}
+
+TEST_CASE("the parts of weights make up whole ones, and each process has its share") {
+  const NamedBackend backend = trivet::test::named_backends().front();
+  const auto pieces = GENERATE(ParameterStore::Pieces::elements, ParameterStore::Pieces::variables);
+  const Options options{.updates = 1, .pieces = pieces};
+  const Result one = train(backend, options, nullptr);
+  CHECK((one.parts == one.weights));
+  Tensors joined;
+  joined["moving"] = one.weights.at("moving");  // each process has the states
+  for (const Result& result : train_on(backend, 4, options)) {
+    std::int64_t elements = 0, all = 0;
+    for (const auto& [name, values] : result.parts) {
+      std::vector<float>& whole = joined[name];
+      if (!values.empty()) CHECK(std::ssize(whole) == result.begins.at(name));
+      whole.insert(whole.end(), values.begin(), values.end());
+      elements += std::ssize(values);
+      all += std::ssize(one.weights.at(name));
+    }
+    CHECK(elements < all / 2);
+  }
+  CHECK((joined == one.weights));
 }
 
 TEST_CASE("processes that read other weights end the update") {

@@ -61,5 +61,14 @@ TRIVET_API void write_safetensors(const std::filesystem::path& path,
 TRIVET_API std::string safetensors_header(std::span<const SafetensorsEntry> entries,
                                           const std::map<std::string, std::string>& metadata = {},
                                           const std::string& file = {});
+// The same without the data, for a file that several processes write.
+struct SafetensorsTensor {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape shape;
+};
+TRIVET_API std::string safetensors_header(std::span<const SafetensorsTensor> tensors,
+                                          const std::map<std::string, std::string>& metadata = {},
+                                          const std::string& file = {});
 
 }  // namespace trivet

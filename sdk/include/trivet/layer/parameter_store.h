@@ -22,8 +22,9 @@
 
 namespace trivet {
 
-class MeshShards;  // trivet/tensor/mesh_shards.h
-class RowShare;    // trivet/layer/row_share.h
+class MeshShards;   // trivet/tensor/mesh_shards.h
+class RowShare;     // trivet/layer/row_share.h
+struct TensorPart;  // trivet/tensor/tensor_part.h
 
 namespace detail {
 class GradientParts;
@@ -173,6 +174,9 @@ class TRIVET_API ParameterStore {
   RngKey key() const { return key_; }
   const std::vector<std::unique_ptr<Parameter>>& parameters() const { return parameters_; }
   Parameter* find(std::string_view path) const;
+  // This process's parts of all values, to be saved: in the order of the parameters, by their
+  // paths. [run-thread]
+  std::vector<TensorPart> value_parts() const;
   std::int64_t trainable_count() const;  // numbers, not tensors
   std::int64_t count() const;
 

@@ -16,6 +16,8 @@
 
 namespace trivet {
 
+struct TensorPart;  // trivet/tensor/tensor_part.h
+
 // The name of a step's checkpoint among the checkpoints of a run: "step_00001000".
 TRIVET_API std::string checkpoint_name(std::int64_t step);
 // The step of a name that checkpoint_name() gives; nothing for every other name, such as
@@ -28,12 +30,17 @@ class TRIVET_API CheckpointWriter {
  public:
   virtual ~CheckpointWriter();
   // Writes `name`.safetensors, e.g. "model", "optimizer". Once per name. The tensors are copied
-  // before this returns. Throws RunError for what cannot be written. [run-thread]
+  // before this returns. Throws RunError for what cannot be written. All processes of a run write
+  // the same tensors. [run-thread]
   virtual void write_tensors(std::string_view name, const NamedTensors& tensors) = 0;
+  // Whether each process of a run writes its parts of tensors, by write_parts: none then needs
+  // memory for whole ones. Default: false. [run-thread]
+  virtual bool takes_parts() const;
+  // The same where takes_parts(). The parts of all processes have the same names and shapes, in one
+  // order, and make up the tensors. Default: throws Error. [run-thread]
+  virtual void write_parts(std::string_view name, const std::vector<TensorPart>& parts);
   // Sets a key of state.json. [run-thread]
   virtual void state(std::string_view key, const Value& value) = 0;
-  // False: what is written is dropped, because another process of the run keeps it. [run-thread]
-  virtual bool keeps() const { return true; }
 };
 
 // Tensors that a file has beside those that are asked for.
@@ -47,6 +54,10 @@ class TRIVET_API CheckpointReader {
   // for. [run-thread]
   virtual void read_tensors(std::string_view name, NamedTensors& into,
                             OtherTensors others = OtherTensors::refused) const = 0;
+  // The same for this process's parts of tensors: it reads no other elements. Default: reads whole
+  // tensors. [run-thread]
+  virtual void read_parts(std::string_view name, const std::vector<TensorPart>& into,
+                          OtherTensors others = OtherTensors::refused) const;
   // Whether state.json has the key. [run-thread]
   virtual bool has_state(std::string_view key) const = 0;
   // Throws Error when there is none. [run-thread]

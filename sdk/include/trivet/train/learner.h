@@ -22,6 +22,7 @@ namespace trivet {
 struct GradientClipConfig;  // trivet/train/learner_options.h
 struct LearnerOptions;
 struct LearnerRule;
+struct TensorPart;  // trivet/tensor/tensor_part.h
 
 struct LearnerStepOptions {
   std::int64_t parts = 1;  // passes of a shard
@@ -143,25 +144,19 @@ class TRIVET_API Learner {
   void set_step(std::int64_t step) { step_ = step; }
 
   using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
-  // Whether this process gets the tensors.
-  enum class Gets { all, none };
-  // Slots by name ("<parameter path>/<slot>"), in a fixed order, for checkpoints. Live tensors;
-  // where processes share the update copies, for which all processes make this call. [run-thread]
-  NamedTensors slots(Gets gets = Gets::all) const;
-  // The same for values from elsewhere: the live tensors, or, where processes share the update,
-  // whole copies, of which take_slots keeps this process's part. [run-thread]
-  NamedTensors slots_to_fill();
-  // `filled` is from slots_to_fill(), in its order. [run-thread]
-  void take_slots(const NamedTensors& filled);
+  // Slots by name ("<parameter path>/<slot>"), in a fixed order. Live tensors; where processes
+  // share the update copies, for which all processes make this call. [run-thread]
+  NamedTensors slots() const;
+  // This process's parts of them, to be saved or filled. [run-thread]
+  std::vector<TensorPart> slot_parts() const;
   ParameterStore& store() const { return store_; }
   // The sum of the squares of all trainable weights, in no certain order: whether they are finite.
   // All processes make this call. [run-thread]
   double square_of_weights() const;
 
   // The averaged weights by parameter path, as slots(); empty without ema. [run-thread]
-  NamedTensors averages(Gets gets = Gets::all) const;
-  NamedTensors averages_to_fill();
-  void take_averages(const NamedTensors& filled);
+  NamedTensors averages() const;
+  std::vector<TensorPart> average_parts() const;
   // Starts the average again at the present weights: for weights from elsewhere.
   void restart_average();
   // While it lives, the store holds the averages, and the learner the weights, bit for bit. Without
