@@ -95,15 +95,17 @@ void CheckpointDirectoryWriter::entries(std::string_view name,
   for (const auto& [file, sum] : sums_of(std::span(&part, 1))) written(file, sum);
 }
 
-// Processes with another file system under the same path leave holes.
+// Processes with another file system under the same path leave holes. Opened, so that a server is
+// asked for the size.
 void CheckpointDirectoryWriter::written(const std::string& name, const FileSum& sum) {
   const std::filesystem::path path = directory_ / name;
-  std::error_code failure;
-  const std::uintmax_t size = std::filesystem::file_size(path, failure);
-  if (failure) throw_system_error("read", path, failure.value());
-  if (size != sum.size) {
-    throw RunError(fmt::format("{} has {} bytes instead of {}", path.string(), size, sum.size),
-                   {.hint = "do all processes see the same files under this path?"});
+  const UniqueFd file = open_file(path, O_RDONLY);
+  struct stat about = {};
+  if (::fstat(file.get(), &about) != 0) throw_system_error("read", path, errno);
+  if (std::cmp_not_equal(about.st_size, sum.size)) {
+    throw RunError(
+        fmt::format("{} has {} bytes instead of {}", path.string(), about.st_size, sum.size),
+        {.hint = "do all processes see the same files under this path?"});
   }
   add_file(name, sum);
 }

@@ -55,8 +55,8 @@ struct SavedCheckpoint {
   std::uint64_t bytes = 0;
   double seconds = 0;  // from the call until the checkpoint is on the disk
   double stalled = 0;  // the part that the caller waited
-  std::uint64_t largest_part =
-      0;  // the most bytes of tensors that a process has copied and written
+  // The most bytes of tensors that one process has copied and written.
+  std::uint64_t largest_part = 0;
 };
 
 struct CheckpointOptions {

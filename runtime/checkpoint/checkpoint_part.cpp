@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <libdeflate.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -35,40 +37,70 @@ std::vector<WrittenRange> ranges_of(std::span<const Chunk> chunks) {
   std::vector<WrittenRange> ranges;
   for (const Chunk& chunk : chunks) {
     if (ranges.empty() || ranges.back().end != chunk.begin) {
-      ranges.push_back({chunk.begin, chunk.begin, crc_of(0, {})});
+      ranges.push_back({chunk.begin, chunk.begin});
     }
-    WrittenRange& range = ranges.back();
-    range.end += chunk.data.size();
-    range.crc32 = crc_of(range.crc32, chunk.data);
+    ranges.back().end += chunk.data.size();
   }
   return ranges;
 }
 
+// `work` gets each chunk and its range.
+template <class Range, class Work>
+void for_each_chunk(std::span<const Chunk> chunks, std::span<Range> ranges, const Work& work) {
+  auto range = ranges.begin();
+  for (const Chunk& chunk : chunks) {
+    while (chunk.begin >= range->end) ++range;
+    work(chunk, *range);
+  }
+}
+
+bool is_nfs(const UniqueFd& file) {
+  struct statfs about = {};
+  return ::fstatfs(file.get(), &about) == 0 && about.f_type == NFS_SUPER_MAGIC;
+}
+
+// One file, of which other processes write other ranges.
 class PartFile {
  public:
   explicit PartFile(std::filesystem::path path)
-      : path_(std::move(path)), file_(open_file(path_, O_WRONLY | O_CREAT)) {}
+      : path_(std::move(path)), file_(open_file(path_, O_WRONLY | O_CREAT)) {
+    if (is_nfs(file_)) shared_pages_ = open_file(path_, O_WRONLY | O_DSYNC);
+  }
 
-  void write(const Chunk& chunk) {
-    std::span<const std::byte> left = chunk.data;
-    auto position = static_cast<off_t>(chunk.begin);
-    while (!left.empty()) {
-      const ssize_t count =
-          ::pwrite(file_.get(), left.data(), std::min(left.size(), kPiece), position);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) throw_system_error("write", path_, errno);
-      begin_to_store(position, count);
-      position += count;
-      left = left.subspan(static_cast<std::size_t>(count));
-    }
+  // A client of NFS may write a whole page where it has changed a part of it, and put zeros over
+  // what another one has written there; but not where each write is synced.
+  void write(const Chunk& chunk, const WrittenRange& range) {
+    if (!shared_pages_) return write(file_, chunk.begin, chunk.data);
+    const std::uint64_t end = chunk.begin + chunk.data.size();
+    const std::uint64_t first_own = (range.begin + kPages - 1) / kPages * kPages;
+    const std::uint64_t own = std::clamp(first_own, chunk.begin, end);
+    const std::uint64_t last = std::clamp(range.end / kPages * kPages, own, end);
+    write(shared_pages_, chunk.begin, chunk.data.first(own - chunk.begin));
+    write(file_, own, chunk.data.subspan(own - chunk.begin, last - own));
+    write(shared_pages_, last, chunk.data.subspan(last - chunk.begin));
   }
 
   void finish() {
     if (::fdatasync(file_.get()) != 0) throw_system_error("write to disk", path_, errno);
-    if (::close(file_.release()) != 0) throw_system_error("close", path_, errno);
+    for (UniqueFd* file : {&file_, &shared_pages_}) {
+      if (*file && ::close(file->release()) != 0) throw_system_error("close", path_, errno);
+    }
   }
 
  private:
+  void write(const UniqueFd& file, std::uint64_t begin, std::span<const std::byte> data) {
+    auto position = static_cast<off_t>(begin);
+    while (!data.empty()) {
+      const ssize_t count =
+          ::pwrite(file.get(), data.data(), std::min(data.size(), kPiece), position);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) throw_system_error("write", path_, errno);
+      begin_to_store(position, count);
+      position += count;
+      data = data.subspan(static_cast<std::size_t>(count));
+    }
+  }
+
   // Has the disk work on what is written while the rest is: fdatasync finds little left to do.
   void begin_to_store(off_t position, ssize_t count) {
     if (position != ahead_end_) ahead_begin_ = position;
@@ -81,9 +113,11 @@ class PartFile {
   // The kernel lets a writer of large pieces wait for the disk in the middle of them.
   static constexpr std::size_t kPiece = std::size_t{256} << 10;
   static constexpr off_t kAhead = off_t{16} << 20;
+  static constexpr std::uint64_t kPages = std::uint64_t{64} << 10;  // the largest common page
 
   std::filesystem::path path_;
   UniqueFd file_;
+  UniqueFd shared_pages_;                  // the file again, for pages of several ranges
   off_t ahead_begin_ = 0, ahead_end_ = 0;  // written, and the disk does not know yet
 };
 
@@ -143,12 +177,19 @@ WrittenFile write_tensor_bytes(const std::filesystem::path& directory, const std
   WrittenFile written{
       .name = name, .size = end, .layout = crc_of(0, std::as_bytes(std::span(text)))};
   if (chunks.empty()) return written;
+  const std::vector<WrittenRange> ranges = ranges_of(chunks);
+  written.ranges = ranges;
   // Computed while the disk is busy. Not from the file, so that write errors are found.
-  auto ranges = std::async(std::launch::async, [&] { return ranges_of(chunks); });
+  const auto sums = std::async(std::launch::async, [&] {
+    for_each_chunk(chunks, std::span(written.ranges), [](const Chunk& chunk, WrittenRange& range) {
+      range.crc32 = crc_of(range.crc32, chunk.data);
+    });
+  });
   PartFile file(directory / name);
-  for (const Chunk& chunk : chunks) file.write(chunk);
+  for_each_chunk(chunks, std::span(ranges),
+                 [&](const Chunk& chunk, const WrittenRange& range) { file.write(chunk, range); });
   file.finish();
-  written.ranges = ranges.get();
+  sums.wait();
   return written;
 }
 
