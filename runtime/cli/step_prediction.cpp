@@ -73,7 +73,6 @@ std::string reason_of(const ConfigError& error) {
 }
 
 // Those of a shard in a process, and those that it could have had while it waited for other stages.
-// The backward pass has twice the FLOPs of the forward pass.
 double flops_of_time(const Inspection& seen) {
   const double all = seen.process_flops.model_flops;
   if (!seen.pipeline) return all;
@@ -81,8 +80,7 @@ double flops_of_time(const Inspection& seen) {
   const std::int64_t own =
       MeshLayout(mesh).coordinates_of(0, mesh.processes, MeshLayout::kStageAxis).count;
   const double idle = seen.pipeline->shape.idle_share(mesh.extent(MeshLayout::kStageAxis) / own);
-  const double in_stages = std::min(3 * seen.pipeline->flops, all);
-  return all + in_stages * idle / (1 - idle);
+  return all + seen.pipeline->flops * idle / (1 - idle);
 }
 
 // Whatever `predict` gives, or why a run refuses the mesh.

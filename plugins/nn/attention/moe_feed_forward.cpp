@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "nn/basic/checks.h"
 #include "nn/basic/sequence_context.h"
@@ -56,12 +57,10 @@ MeshAxis hidden_axis(const MoeFeedForwardConfig& config, const Scope& scope) {
   return up.axis;
 }
 
-// Whether processes may compute with some experts each. Random numbers inside of experts are those
-// of a shard, which another process does not have.
+// Whether processes may compute with some experts each.
 bool computes_apart(const MoeFeedForwardConfig& config, const Scope& scope) {
   const MoeSplitConfig& mapping = config.weight_split_dims_mapping;
-  return config.relu_dropout == 0 && splits_rows_over_batch(mapping.emh, scope) &&
-         splits_rows_over_batch(mapping.ehm, scope);
+  return splits_rows_over_batch(mapping.emh, scope) && splits_rows_over_batch(mapping.ehm, scope);
 }
 
 // Weights of all experts [E, in, out], each initialized like a linear layer's.
@@ -199,8 +198,7 @@ Tensor MoeFeedForward::expert_blocks(const Tensor& rows, const Experts& experts,
   const std::vector<Tensor> out = ops::split_blocks(experts.out, 1, hidden_axis_);
   for (std::size_t i = 0; i < h.size(); ++i) {
     const BlockKey key(context, hidden_axis_.first() + static_cast<std::int64_t>(i));
-    if (dropout_) h[i] = dropout_->fprop(h[i], context);
-    h[i] = ops::matmul(h[i], out[i]);
+    h[i] = ops::matmul(dropped(h[i], i, experts, context), out[i]);
   }
   return ops::sum_blocks(h, hidden_axis_);
 }
@@ -214,24 +212,54 @@ Tensor MoeFeedForward::compute(const Tensor& rows, const Experts& experts,
   Tensor h = ops::matmul(rows, experts.in);
   h = experts.wi_gate.defined() ? ops::mul(activated(ops::matmul(rows, experts.wi_gate)), h)
                                 : activated(h);
-  if (dropout_) h = dropout_->fprop(h, context);
-  return ops::matmul(h, experts.out);
+  return ops::matmul(dropped(h, 0, experts, context), experts.out);
 }
 
 Tensor MoeFeedForward::experts(const Tensor& rows, FpropContext& context) const {
   const RowShare* const share = row_share();
   if (share == nullptr) {
     return compute(rows,
-                   {in_.value(), out_.value(), wi_gate_ != nullptr ? wi_gate_->value() : Tensor()},
+                   {.in = in_.value(),
+                    .out = out_.value(),
+                    .wi_gate = wi_gate_ != nullptr ? wi_gate_->value() : Tensor()},
                    context);
   }
+  const std::vector<std::vector<std::uint64_t>> keys = dropout_keys(*share, rows, context);
   std::vector<Tensor> parts = share->dispatch(rows);
   for (std::size_t shard = 0; shard < parts.size(); ++shard) {
-    const Experts own{share->rows(in_, shard), share->rows(out_, shard),
-                      wi_gate_ != nullptr ? share->rows(*wi_gate_, shard) : Tensor()};
+    Experts own{.in = share->rows(in_, shard),
+                .out = share->rows(out_, shard),
+                .wi_gate = wi_gate_ != nullptr ? share->rows(*wi_gate_, shard) : Tensor(),
+                .first = share->first_row(config_.num_experts)};
+    for (const auto& of_block : keys) own.keys.emplace_back(of_block[shard]);
     parts[shard] = compute(parts[shard], own, context);
   }
   return share->combine(parts);
+}
+
+// Of each block of this process, those of all shards; none without dropout.
+std::vector<std::vector<std::uint64_t>> MoeFeedForward::dropout_keys(const RowShare& share,
+                                                                     const Tensor& rows,
+                                                                     FpropContext& context) const {
+  std::vector<std::vector<std::uint64_t>> keys;
+  if (dropout_ == nullptr || !context.train) return keys;
+  for (std::int64_t block = 0; block < hidden_axis_.count(); ++block) {
+    std::optional<BlockKey> of_block;
+    if (hidden_axis_.is_split()) of_block.emplace(context, hidden_axis_.first() + block);
+    const RngKey own = context.key_for(path_ + "/dropout", "dropout");  // as nn/Dropout has it
+    keys.push_back(share.gather(rows.device(), own.value()));
+  }
+  return keys;
+}
+
+// Of some experts what a process that has all of them drops.
+Tensor MoeFeedForward::dropped(const Tensor& h, std::size_t block, const Experts& experts,
+                               FpropContext& context) const {
+  if (dropout_ == nullptr) return h;
+  if (experts.keys.empty()) return dropout_->fprop(h, context);
+  const std::int64_t before = experts.first * h.dim(1) * h.dim(2);
+  return ops::dropout(h, static_cast<float>(config_.relu_dropout), experts.keys[block],
+                      static_cast<std::uint64_t>(before));
 }
 
 // An activation of a plugin may look at all experts.

@@ -35,8 +35,7 @@
 // With a `weight_split_dims_mapping` whose emh and ehm name an axis of the batch for num_experts,
 // such as data, processes that have parts of the weights and one shard each compute with the
 // experts that they have, for all shards (trivet/layer/row_share.h). Bits do not depend on it. Not
-// so with relu_dropout, whose random numbers are of a shard, and where processes do not divide
-// num_experts.
+// so where processes do not divide num_experts.
 //
 // With a `weight_split_dims_mapping` whose emh and ehm name mdl for hidden_dims, on a mesh with
 // several devices along it, each device has hidden_dims / devices of every expert, as in
@@ -159,8 +158,14 @@ class MoeFeedForward final : public DecodingLayer {
   Tensor routed(const Tensor& x, FpropContext& context, Capacity bound) const;
   Tensor experts(const Tensor& rows, FpropContext& context) const;  // [E, n, D] -> the same
   struct Experts {
-    Tensor in, out, wi_gate;
+    Tensor in, out, wi_gate{};
+    std::int64_t first = 0;      // of all
+    std::vector<RngKey> keys{};  // of dropout, by block; none: those of the context
   };
+  std::vector<std::vector<std::uint64_t>> dropout_keys(const RowShare& share, const Tensor& rows,
+                                                       FpropContext& context) const;
+  Tensor dropped(const Tensor& h, std::size_t block, const Experts& experts,
+                 FpropContext& context) const;
   Tensor compute(const Tensor& rows, const Experts& experts, FpropContext& context) const;
   // hidden_dims / devices of the experts.
   Tensor expert_blocks(const Tensor& rows, const Experts& experts, FpropContext& context) const;

@@ -75,8 +75,8 @@ Tensor cast(const Tensor& x, DType dtype);            // gradient between floati
 Tensor activation(const Tensor& x, Activation kind);  // the slope of relu at 0 is 0
 Tensor softplus(const Tensor& x);                     // log(1 + exp(x)); the gradient is sigmoid(x)
 // Inverted dropout (Srivastava 2014): kept elements are divided by 1 - rate. The bits are a
-// function of key and index.
-Tensor dropout(const Tensor& x, float rate, RngKey key);
+// function of the key and of the index, which counts from `offset`.
+Tensor dropout(const Tensor& x, float rate, RngKey key, std::uint64_t offset = 0);
 
 // Shape. reshape, transpose, slice, expand and split share memory; the others copy.
 Tensor reshape(const Tensor& x, const Shape& shape);  // one extent may be -1

@@ -128,6 +128,15 @@ Tensor recorded(const OpDef& op, const Tensor& x, Tensor y, const std::shared_pt
 
 }  // namespace
 
+std::vector<std::uint64_t> RowShare::gather(Device& device, std::uint64_t own) const {
+  detail::count_number(device);
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(shards_), own);
+  if (group_ != nullptr) {
+    group_->all_gather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
+  }
+  return all;
+}
+
 RowShare::RowShare(const MeshShards& mesh, std::int64_t shards)
     : shards_(shards), rank_(static_cast<std::size_t>(mesh.first())) {
   if (mesh.all() != nullptr) {
@@ -155,11 +164,9 @@ std::vector<Tensor> RowShare::dispatch(const Tensor& x) const {
                   x.shape().to_string());
   }
   const std::int64_t rows = x.dim(0) / shards_, own = x.dim(1);
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(shards_), own);
-  detail::count_number(x.device());
-  if (group_ != nullptr) {
-    group_->all_gather(std::as_bytes(std::span(&own, 1)),
-                       std::as_writable_bytes(std::span(counts)));
+  std::vector<std::int64_t> counts;
+  for (const std::uint64_t count : gather(x.device(), static_cast<std::uint64_t>(own))) {
+    counts.push_back(static_cast<std::int64_t>(count));
   }
   const auto moves = std::make_shared<Moves>(group_, rank_, rows, std::move(counts));
   const Tensor all = recorded(kDispatchOp, x, moves->to_parts(x), moves);

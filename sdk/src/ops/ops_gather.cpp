@@ -24,7 +24,7 @@ constexpr OpDef kGather{"gather_rows", gather_vjp};
 // ---- dropout
 
 struct Drop {
-  std::uint64_t key;
+  std::uint64_t key, offset;
   float rate;
 };
 
@@ -36,6 +36,7 @@ tv_dropout arguments(const Tensor& x, const Tensor& out, const Drop& drop) {
   args.x = detail::memory(x);
   args.out = detail::memory(out);
   args.key = drop.key;
+  args.offset = drop.offset;
   args.p = drop.rate;
   return args;
 }
@@ -43,7 +44,7 @@ tv_dropout arguments(const Tensor& x, const Tensor& out, const Drop& drop) {
 // 0 or 1 / (1 - rate) per element, from the same bits as the kernel's.
 Tensor mask_of(Device& device, const Shape& shape, const Drop& drop) {
   std::vector<std::uint32_t> bits(static_cast<std::size_t>(shape.size()));
-  random_bits(RngKey(drop.key), 0, bits);
+  random_bits(RngKey(drop.key), drop.offset, bits);
   const auto threshold =
       static_cast<std::uint32_t>(std::floor(static_cast<double>(drop.rate) * 4294967296.0));
   const float kept = 1 / (1 - drop.rate);
@@ -84,13 +85,13 @@ Tensor ops::gather_rows(const Tensor& table, const Tensor& indices) {
   return out;
 }
 
-Tensor ops::dropout(const Tensor& input, float rate, RngKey key) {
+Tensor ops::dropout(const Tensor& input, float rate, RngKey key, std::uint64_t offset) {
   detail::expect("dropout", "x", input);
   if (!(rate >= 0 && rate < 1)) detail::wrong("dropout", "0 <= rate < 1", std::to_string(rate));
   if (rate == 0) return input;
   const Tensor x = contiguous(input);
   Device& device = x.device();
-  const Drop drop{key.value(), rate};
+  const Drop drop{key.value(), offset, rate};
   Tensor y = Tensor::empty(device, x.shape());
   const tv_dropout args = arguments(x, y, drop);
   if (!device.try_kernel("dropout", &tv_backend::dropout, &args)) {

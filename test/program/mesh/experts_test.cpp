@@ -24,7 +24,7 @@ std::string experts(const std::string& count) {
          count +
          " task.train_input.batch_size=4 trainer.validation_interval=2 "
          "trainer.validation_steps=1 runtime.threads=1 trainer.gradient_clip.global_norm=0.5 "
-         "trainer.ema.decay=0.9 task.model.block_tpl.residual_dropout=0.1 ";
+         "trainer.ema.decay=0.9 task.model.dropout=0.1 ";
 }
 
 class Runs {

@@ -59,7 +59,7 @@ TRIVET_API Tensor pipeline(const Tensor& x, const MeshAxis& stages, const Pipeli
 struct PipelineUse {
   std::int64_t stages = 1;
   PipelineShape shape;
-  double flops = 0;  // of the model, in the parts that this process has, forward, of all passes
+  double flops = 0;  // FlopCount::model_flops of the parts that this process has, of all passes
 };
 // The last one since the last call or since open. [run-thread]
 TRIVET_API std::optional<PipelineUse> take_pipeline(Device& device);

@@ -31,6 +31,7 @@
 
 namespace trivet {
 
+class Device;
 class MeshShards;    // trivet/tensor/mesh_shards.h
 class Parameter;     // trivet/layer/parameter_store.h
 class ProcessGroup;  // trivet/backend/process_group.h
@@ -53,6 +54,13 @@ class TRIVET_API RowShare {
   // The way back: from a part for each shard, as dispatch gives them, [all rows, n, ...] of this
   // process's shard. Rows are in their order. [run-thread]
   Tensor combine(std::span<const Tensor> parts) const;
+  // A number of each shard, such as the key of its random numbers. All processes make this call.
+  // [run-thread]
+  std::vector<std::uint64_t> gather(Device& device, std::uint64_t own) const;
+  // The first row that this process has, of so many of all. [run-thread]
+  std::int64_t first_row(std::int64_t all_rows) const {
+    return static_cast<std::int64_t>(rank_) * (all_rows / shards_);
+  }
   // The rows of this process as weights of the work for a shard, [rows, ...]. [run-thread]
   const Tensor& rows(const Parameter& weights, std::size_t shard) const;
 
