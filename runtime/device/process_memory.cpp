@@ -166,7 +166,8 @@ MeshConfig mesh_of_layers(const MeshConfig& whole) {
   MeshConfig mesh = whole;
   for (std::size_t i = 0; i < mesh.mesh_axis_names.size(); ++i) {
     const std::string& axis = mesh.mesh_axis_names[i];
-    if (axis == MeshLayout::kBlockAxis || axis == MeshLayout::kStageAxis) continue;
+    const auto& inner = MeshLayout::kInnerAxes;
+    if (std::ranges::find(inner, axis) != inner.end()) continue;
     if (i < mesh.ici_mesh_shape.size()) mesh.ici_mesh_shape[i] = 1;
     if (i < mesh.dcn_mesh_shape.size()) mesh.dcn_mesh_shape[i] = 1;
   }

@@ -27,17 +27,19 @@ class Exchanges {
         own_pieces_(shards_.pieces() / all_),
         sharing_shards_(layout_.shards() / own_shards_),
         sharing_blocks_(sharing(mesh, MeshLayout::kBlockAxis)),
-        sharing_stages_(sharing(mesh, MeshLayout::kStageAxis)) {}
+        sharing_stages_(sharing(mesh, MeshLayout::kStageAxis)),
+        sharing_sequences_(sharing(mesh, MeshLayout::kSequenceAxis)) {}
 
   std::int64_t own_shards() const { return own_shards_; }
   std::int64_t own_pieces() const { return own_pieces_; }
   std::int64_t all() const { return all_; }
-  // The processes with the same blocks and stages, which have all shards between them.
+  // The processes with the same work of each shard, which have all shards between them.
   std::int64_t sharing_shards() const { return sharing_shards_; }
-  // The processes with the same shards and stages, or shards and blocks, which have all blocks, or
-  // stages, between them.
+  // The processes that have all blocks along mdl, all stages, or all positions of a shard between
+  // them, and are alike else.
   std::int64_t sharing_blocks() const { return sharing_blocks_; }
   std::int64_t sharing_stages() const { return sharing_stages_; }
+  std::int64_t sharing_sequences() const { return sharing_sequences_; }
 
   void gather(std::string_view name, std::uint64_t bytes, std::int64_t processes,
               std::int64_t times = 1) {
@@ -73,8 +75,10 @@ class Exchanges {
   // As MeshShards::sum_to_part.
   void sum_to_part(std::string_view name, const Parts& parts, std::int64_t times = 1) {
     if (sharing_shards_ == 1) return;
-    std::map<Work, std::vector<std::int64_t>> groups;  // of ranks with the same blocks and stages
-    for (std::int64_t rank = 0; rank < all_; ++rank) groups[work_of(rank)].push_back(rank);
+    std::map<std::int64_t, std::vector<std::int64_t>> groups;  // of ranks, by their work
+    for (std::int64_t rank = 0; rank < all_; ++rank) {
+      groups[layout_.work_of(rank, all_)].push_back(rank);
+    }
     const std::int64_t segment = MeshShards::segment(sharing_shards_);
     std::vector<OfRank>& ranks = of_ranks(name);
     for (const auto& [work, members] : groups) {
@@ -117,7 +121,9 @@ class Exchanges {
   // Those of the first stage, and their parts of a block that they share.
   Ranks first_stage() const {
     Ranks ranks = all_ranks();
-    std::erase_if(ranks, [this](std::int64_t rank) { return work_of(rank).second != 0; });
+    std::erase_if(ranks, [this](std::int64_t rank) {
+      return layout_.coordinates_of(rank, all_, MeshLayout::kStageAxis).first != 0;
+    });
     return ranks;
   }
   Parts parts_of_stage(std::int64_t floats) const {
@@ -184,11 +190,6 @@ class Exchanges {
   static std::uint64_t bytes_of(std::int64_t floats) {
     return static_cast<std::uint64_t>(floats) * sizeof(float);
   }
-  using Work = std::pair<std::int64_t, std::int64_t>;  // the first block and the first stage
-  Work work_of(std::int64_t rank) const {
-    return {layout_.coordinates_of(rank, all_, MeshLayout::kBlockAxis).first,
-            layout_.coordinates_of(rank, all_, MeshLayout::kStageAxis).first};
-  }
   static std::int64_t sharing(const MeshConfig& mesh, std::string_view axis) {
     return mesh.extent(axis) / MeshLayout(mesh).coordinates_of(0, mesh.processes, axis).count;
   }
@@ -221,14 +222,14 @@ class Exchanges {
 
   MeshLayout layout_;
   MeshShards shards_;
-  std::int64_t all_, own_shards_, own_pieces_, sharing_shards_, sharing_blocks_, sharing_stages_;
+  std::int64_t all_, own_shards_, own_pieces_, sharing_shards_, sharing_blocks_, sharing_stages_,
+      sharing_sequences_;
   std::vector<Exchange> exchanges_;
   std::map<std::string, std::vector<OfRank>> of_ranks_;  // by name
 };
 
 // What layers exchange inside of the steps of a process's shards.
 void add_blocks(Exchanges& exchanges, const ExchangedTensors& tensors) {
-  const std::int64_t processes = exchanges.sharing_blocks();
   const auto parts_of = [&](const AxisExchange& one) {
     if (!tensors.parts.empty()) return tensors.parts[static_cast<std::size_t>(one.unit)];
     const auto floats = static_cast<std::int64_t>(one.bytes / sizeof(float));
@@ -241,10 +242,10 @@ void add_blocks(Exchanges& exchanges, const ExchangedTensors& tensors) {
     const auto floats = static_cast<std::int64_t>(one.bytes / sizeof(float));
     switch (one.kind) {
       case AxisExchange::Kind::sum:
-        exchanges.sum("block_sums", floats, processes, times);
+        exchanges.sum("block_sums", floats, one.sharing, times);
         break;
       case AxisExchange::Kind::gather:
-        exchanges.gather("block_gathers", one.bytes, processes, times);
+        exchanges.gather("block_gathers", one.bytes, one.sharing, times);
         break;
       case AxisExchange::Kind::sum_to_part:  // once for all shards of the process
       case AxisExchange::Kind::sum_to_stage_part:
@@ -313,7 +314,7 @@ std::int64_t processes_of_blocks(const MeshConfig& mesh) {
 
 std::int64_t processes_of_shard(const MeshConfig& mesh) {
   const Exchanges exchanges(mesh);
-  return exchanges.sharing_blocks() * exchanges.sharing_stages();
+  return exchanges.sharing_blocks() * exchanges.sharing_stages() * exchanges.sharing_sequences();
 }
 
 std::int64_t gather_messages(std::uint64_t bytes, std::int64_t processes) {

@@ -21,7 +21,7 @@ MeshLayout::MeshLayout(const MeshConfig& mesh) {
     for (std::size_t i = 0; i < shape->size(); ++i) {
       Digit digit{.axis = mesh.mesh_axis_names.at(i), .extent = (*shape)[i]};
       digit.is_batch = std::ranges::find(kBatchAxes, digit.axis) != kBatchAxes.end();
-      digit.is_summed = digit.is_batch || digit.axis == kBlockAxis;
+      digit.is_summed = digit.is_batch || digit.axis == kBlockAxis || digit.axis == kSequenceAxis;
       devices_ *= digit.extent;
       if (digit.is_batch) batch_extents.push_back(digit.extent);
       digits_.push_back(digit);
@@ -101,6 +101,16 @@ MeshLayout::Run MeshLayout::coordinates_of(std::int64_t rank, std::int64_t proce
                                            std::string_view axis) const {
   const std::int64_t device = first_device(rank, processes), first = coordinate(device, axis);
   return {first, coordinate(device + devices_ / processes - 1, axis) - first + 1};
+}
+
+std::int64_t MeshLayout::work_of(std::int64_t rank, std::int64_t processes,
+                                 std::string_view apart_from) const {
+  std::int64_t work = 0;
+  for (const std::string_view axis : kInnerAxes) {
+    if (axis == apart_from) continue;
+    work = work * coordinates_of(0, 1, axis).count + coordinates_of(rank, processes, axis).first;
+  }
+  return work;
 }
 
 std::vector<std::int64_t> MeshLayout::process_counts() const {

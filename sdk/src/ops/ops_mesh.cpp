@@ -58,6 +58,7 @@ struct Exchange {
   detail::AxisProcesses* processes;  // null: alone on a meta device
   int dim;                           // along which they have parts
   std::int64_t begin, own, all;      // elements along it
+  std::int64_t sharing;              // processes
 };
 
 Exchange exchange_of(const char* op, const Tensor& x, const MeshAxis& axis) {
@@ -68,7 +69,12 @@ Exchange exchange_of(const char* op, const Tensor& x, const MeshAxis& axis) {
   }
   // The tape may live longer than the axis.
   if (Tape* tape = Tape::current(); tape != nullptr) tape->keep(axis.processes());
-  return {.processes = axis.processes().get(), .dim = 0, .begin = 0, .own = 0, .all = 0};
+  return {.processes = axis.processes().get(),
+          .dim = 0,
+          .begin = 0,
+          .own = 0,
+          .all = 0,
+          .sharing = axis.extent() / axis.count()};
 }
 
 // Of a dimension of which each device has `block` elements.
@@ -85,13 +91,13 @@ Exchange exchange_of(const char* op, const Tensor& x, int dim, std::int64_t bloc
 // This and gather_into are the only ways to the other processes, and count what goes there: also on
 // a meta device, which has none.
 Tensor summed(const Exchange& exchange, const Tensor& own) {
-  detail::count_exchange(AxisExchange::Kind::sum, own);
+  detail::count_exchange(AxisExchange::Kind::sum, own, 0, exchange.sharing);
   if (exchange.processes == nullptr) return Tensor::empty(own.device(), own.shape());
   return exchange.processes->sum(detail::packed(own));
 }
 
 void gather_into(Tensor& whole, const Exchange& exchange, const Tensor& own) {
-  detail::count_exchange(AxisExchange::Kind::gather, own);
+  detail::count_exchange(AxisExchange::Kind::gather, own, 0, exchange.sharing);
   if (exchange.processes != nullptr) exchange.processes->gather(own, exchange.dim, whole);
 }
 

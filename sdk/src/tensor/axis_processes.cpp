@@ -16,8 +16,8 @@ namespace trivet {
 std::vector<AxisExchange> take_axis_exchanges(Device& device) {
   std::vector<AxisExchange> all;
   for (const auto& [exchange, calls] : device.impl().axis_exchanges) {
-    const auto& [kind, bytes, unit] = exchange;
-    all.push_back({.kind = kind, .bytes = bytes, .calls = calls, .unit = unit});
+    const auto& [kind, bytes, unit, sharing] = exchange;
+    all.push_back({.kind = kind, .bytes = bytes, .calls = calls, .unit = unit, .sharing = sharing});
   }
   device.impl().axis_exchanges.clear();
   return all;
@@ -37,12 +37,14 @@ std::span<std::byte> writable_bytes_of(Tensor& x) {
 
 }  // namespace
 
-void count_exchange(AxisExchange::Kind kind, const Tensor& own, std::size_t unit) {
-  ++own.device().impl().axis_exchanges[{kind, own.bytes(), static_cast<std::int64_t>(unit)}];
+void count_exchange(AxisExchange::Kind kind, const Tensor& own, std::size_t unit,
+                    std::int64_t sharing) {
+  const auto index = static_cast<std::int64_t>(unit);
+  ++own.device().impl().axis_exchanges[{kind, own.bytes(), index, sharing}];
 }
 
 void count_number(Device& device) {
-  ++device.impl().axis_exchanges[{AxisExchange::Kind::gather_number, sizeof(std::int64_t), 0}];
+  ++device.impl().axis_exchanges[{AxisExchange::Kind::gather_number, sizeof(std::int64_t), 0, 1}];
 }
 
 AxisProcesses::AxisProcesses(std::shared_ptr<ProcessGroup> group, const SumTree& tree)

@@ -14,7 +14,8 @@
 namespace trivet::detail {
 
 // Counts an exchange of what this process has, for take_axis_exchanges.
-void count_exchange(AxisExchange::Kind kind, const Tensor& own, std::size_t unit = 0);
+void count_exchange(AxisExchange::Kind kind, const Tensor& own, std::size_t unit = 0,
+                    std::int64_t sharing = 1);
 // Of 8 bytes of each process.
 void count_number(Device& device);
 

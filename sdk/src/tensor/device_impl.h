@@ -62,8 +62,8 @@ struct Device::Impl {
   double pipeline_flops = 0;            // PipelineUse::flops
   bool is_in_stage = false;             // computes a part of a pipeline
   std::weak_ptr<ProcessGroup> sending;  // what it sends moves between the calls of kernels
-  // Calls, by kind, bytes and unit.
-  std::map<std::tuple<AxisExchange::Kind, std::uint64_t, std::int64_t>, std::int64_t>
+  // Calls, by kind, bytes, unit and number of processes.
+  std::map<std::tuple<AxisExchange::Kind, std::uint64_t, std::int64_t, std::int64_t>, std::int64_t>
       axis_exchanges;
 
   struct Kernel {

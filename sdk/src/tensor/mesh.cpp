@@ -82,25 +82,21 @@ Mesh::Mesh(const MeshConfig& mesh, ProcessGroup* group) : Mesh(mesh) {
   if (group == nullptr || group->size() == 1) return;
   const MeshLayout layout(mesh);
   const std::int64_t rank = group->rank(), processes = group->size();
-  const MeshLayout::Run shards = layout.shards_of(rank, processes);
-  const MeshLayout::Run blocks = layout.coordinates_of(rank, processes, MeshLayout::kBlockAxis);
-  const MeshLayout::Run stages = layout.coordinates_of(rank, processes, MeshLayout::kStageAxis);
-  const auto share = [&](std::string_view name, const MeshLayout::Run& own, std::int64_t others) {
+  const std::int64_t shard = layout.shards_of(rank, processes).first;
+  for (const std::string_view name : MeshLayout::kInnerAxes) {
+    const MeshLayout::Run own = layout.coordinates_of(rank, processes, name);
     MeshAxis* const axis = find(name);
-    if (axis == nullptr || own.count == axis->extent()) return;
+    if (axis == nullptr || own.count == axis->extent()) continue;
+    const std::int64_t others = layout.work_of(rank, processes, name) * layout.shards() + shard;
     const SumTree tree = tree_for(name, axis->tree(), own.count);
     *axis = MeshAxis(tree, group->split(static_cast<int>(others)));
-  };
-  share(MeshLayout::kBlockAxis, blocks,
-        shards.first * mesh.extent(MeshLayout::kStageAxis) + stages.first);
-  share(MeshLayout::kStageAxis, stages,
-        shards.first * mesh.extent(MeshLayout::kBlockAxis) + blocks.first);
+  }
 }
 
 Mesh Mesh::of_first_process(const MeshConfig& mesh) {
   Mesh paper(mesh);
   const MeshLayout layout(mesh);
-  for (const std::string_view name : {MeshLayout::kBlockAxis, MeshLayout::kStageAxis}) {
+  for (const std::string_view name : MeshLayout::kInnerAxes) {
     const std::int64_t own = layout.coordinates_of(0, mesh.processes, name).count;
     MeshAxis* const axis = paper.find(name);
     if (axis == nullptr || own == axis->extent()) continue;

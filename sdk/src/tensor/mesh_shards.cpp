@@ -64,9 +64,6 @@ MeshShards::MeshShards(const MeshConfig& mesh, ProcessGroup* group) {
   parts_ = std::make_shared<detail::PartGather>(*group, buffers);
   piece_count_ = layout.devices() / processes;
   first_piece_ = rank * piece_count_;
-  const auto first_of = [&](std::int64_t other, std::string_view axis) {
-    return layout.coordinates_of(other, processes, axis).first;
-  };
   // The group of the processes with the same number, and their ranks.
   const auto part_of = [&](const auto& number, std::vector<std::int64_t>& ranks) {
     const std::int64_t same = number(rank);
@@ -77,7 +74,9 @@ MeshShards::MeshShards(const MeshConfig& mesh, ProcessGroup* group) {
                ? std::shared_ptr<ProcessGroup>(std::shared_ptr<void>(), group)
                : group->split(static_cast<int>(same));
   };
-  const auto stage = [&](std::int64_t other) { return first_of(other, MeshLayout::kStageAxis); };
+  const auto stage = [&](std::int64_t other) {
+    return layout.coordinates_of(other, processes, MeshLayout::kStageAxis).first;
+  };
   if (!locations_.empty()) {
     stage_group_ = part_of(stage, stage_ranks_);
     if (stage_ranks_.size() == 1) stage_group_ = nullptr;
@@ -88,10 +87,7 @@ MeshShards::MeshShards(const MeshConfig& mesh, ProcessGroup* group) {
   if (own.count == total()) return;
   const auto parts = tree_.split(own.count);
   if (!parts) throw Error("the shards of a process are no part of the sum");
-  const auto work = [&](std::int64_t other) {
-    return stage(other) * mesh.extent(MeshLayout::kBlockAxis) +
-           first_of(other, MeshLayout::kBlockAxis);
-  };
+  const auto work = [&](std::int64_t other) { return layout.work_of(other, processes); };
   group_ = part_of(work, group_ranks_);
   own_tree_ = parts->first;
   first_ = own.first;

@@ -110,6 +110,10 @@ TEST_CASE("each process has a run of shards and of coordinates along an axis") {
   CHECK((layout.coordinates_of(5, 8, "seq") == Run{0, 1}));
   CHECK((layout.shards_of(15, 16) == Run{3, 1}));
   CHECK((layout.coordinates_of(15, 16, "mdl") == Run{3, 1}));
+  // Processes with the same blocks have the same work.
+  CHECK(layout.work_of(5, 8) == layout.work_of(1, 8));
+  CHECK(layout.work_of(5, 8) != layout.work_of(4, 8));
+  CHECK(layout.work_of(5, 8, "mdl") == layout.work_of(4, 8, "mdl"));
   // The first axis is shared first.
   config.mesh_axis_names = {"mdl", "data"};
   config.ici_mesh_shape = {2, 4};
@@ -120,6 +124,10 @@ TEST_CASE("each process has a run of shards and of coordinates along an axis") {
   CHECK((swapped.shards_of(1, 4) == Run{2, 2}));
   CHECK_THROWS_WITH(swapped.shards_of(0, 3), "3 processes cannot share the 8 devices of the mesh");
   CHECK_THROWS_WITH(swapped.coordinates_of(4, 4, "mdl"), "4 processes have none of rank 4");
+  // Blocks of positions are added by halves of even parts.
+  config.mesh_axis_names = {"data", "seq"};
+  config.ici_mesh_shape = {1, 6};
+  CHECK((MeshLayout(config).process_counts() == std::vector<std::int64_t>{1, 3, 6}));
 }
 
 }  // namespace mesh_layout_test

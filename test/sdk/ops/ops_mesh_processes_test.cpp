@@ -214,11 +214,11 @@ TEST_CASE("exchanges are counted by kind and size") {
   const auto* of = std::ranges::find(kCases, "products in blocks", &Case::name);
   // Sums of y [3, 2] and of the gradient of x [3, 4]; gathers of those of b [24], w2 [24, 2] and w1
   // [4, 24], of which each process has a half.
-  const std::vector<AxisExchange> expected = {{Kind::sum, 24, 1},
-                                              {Kind::sum, 48, 1},
-                                              {Kind::gather, 48, 1},
-                                              {Kind::gather, 96, 1},
-                                              {Kind::gather, 192, 1}};
+  const std::vector<AxisExchange> expected = {{Kind::sum, 24, 1, 0, 2},
+                                              {Kind::sum, 48, 1, 0, 2},
+                                              {Kind::gather, 48, 1, 0, 2},
+                                              {Kind::gather, 96, 1, 0, 2},
+                                              {Kind::gather, 192, 1, 0, 2}};
   CHECK((exchanges_on_paper(*of, tree, 2) == expected));
   // One process exchanges nothing.
   CHECK(exchanges_on_paper(*of, tree, 1).empty());
@@ -226,7 +226,7 @@ TEST_CASE("exchanges are counted by kind and size") {
   const MeshAxis axis = MeshAxis::of_first_process(tree, 2);
   const Tensor x = Tensor::zeros(*meta, {3, 2});
   for (int time = 0; time < 3; ++time) ops::sum_blocks(std::vector{x, x}, axis);
-  CHECK((take_axis_exchanges(*meta) == std::vector<AxisExchange>{{Kind::sum, 24, 3}}));
+  CHECK((take_axis_exchanges(*meta) == std::vector<AxisExchange>{{Kind::sum, 24, 3, 0, 2}}));
   CHECK(take_axis_exchanges(*meta).empty());
 }
 

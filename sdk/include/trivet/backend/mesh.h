@@ -8,11 +8,11 @@
 //   percore_batch_size = 16          # 512 examples in a global batch
 //
 // A run trains a mesh whose axes cut the batch (replica, data, data_expert) or what layers compute
-// (mdl). Each process trains the shards of its devices (trivet/backend/mesh_layout.h) one after
-// another, each with a part of the batch, and computes the blocks of its devices
+// (mdl, stage, seq). Each process trains the shards of its devices (trivet/backend/mesh_layout.h)
+// one after another, each with a part of the batch, and computes the blocks of its devices
 // (trivet/tensor/mesh_axis.h). Sums are made in an order that the mesh fixes, whatever the number
-// of processes. Other meshes are for looking at on a meta device (trivet/tensor/meta_device.h):
-// `trivet check` and `trivet summary` tell what a device would have to hold and to do.
+// of processes. `trivet check` and `trivet summary` tell what a process has to hold and to do, by a
+// step on a meta device (trivet/tensor/meta_device.h).
 #pragma once
 
 #include <cstdint>

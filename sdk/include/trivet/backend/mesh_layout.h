@@ -9,6 +9,7 @@
 // batch. Shards are numbered as devices are, over these axes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -27,6 +28,9 @@ class TRIVET_API MeshLayout {
   static constexpr std::string_view kBlockAxis = "mdl";
   // Along this one they have the same shard, and layers of their own (trivet/layer/pipeline.h).
   static constexpr std::string_view kStageAxis = "stage";
+  // And along this one positions of their own (trivet/layer/sequence_blocks.h).
+  static constexpr std::string_view kSequenceAxis = "seq";
+  static constexpr std::array kInnerAxes = {kBlockAxis, kStageAxis, kSequenceAxis};
 
   // Shapes and axes of the mesh must be valid (MeshConfig::validate).
   explicit MeshLayout(const MeshConfig& mesh);
@@ -56,6 +60,10 @@ class TRIVET_API MeshLayout {
   // unless the processes can share the devices and 0 <= rank < processes.
   Run shards_of(std::int64_t rank, std::int64_t processes) const;
   Run coordinates_of(std::int64_t rank, std::int64_t processes, std::string_view axis) const;
+  // Equal for processes whose devices have the same coordinates along kInnerAxes, apart from one of
+  // them. Throws as coordinates_of.
+  std::int64_t work_of(std::int64_t rank, std::int64_t processes,
+                       std::string_view apart_from = {}) const;
 
  private:
   std::int64_t first_device(std::int64_t rank, std::int64_t processes) const;

@@ -35,12 +35,13 @@ struct AxisExchange {
   Kind kind = Kind::sum;
   std::uint64_t bytes = 0;  // of the tensor that each process has, or of the whole one
   std::int64_t calls = 0;
-  std::int64_t unit = 0;  // of the weights (ParameterStore), where it is one
+  std::int64_t unit = 0;     // of the weights (ParameterStore), where it is one
+  std::int64_t sharing = 1;  // of a sum or gather: the processes that share the axis
   bool operator==(const AxisExchange&) const = default;
 };
 
-// Of tensors of this device, since the last call or since open: one for each kind, size and
-// unit, in their order. [run-thread]
+// Of tensors of this device, since the last call or since open: one for each kind, size, unit
+// and number of processes, in their order. [run-thread]
 TRIVET_API std::vector<AxisExchange> take_axis_exchanges(Device& device);
 
 }  // namespace trivet
