@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/check_mesh.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/core.h>
@@ -52,14 +54,6 @@ void check_mesh(const ResolvedConfig& config) {
   const ExperimentConfig& experiment = config.experiment;
   const MeshConfig& mesh = experiment.mesh;
   if (!trains(experiment.mode) || mesh.devices() <= 1) return;
-  if (mesh.extent("seq") > 1) {
-    refuse(config, "mesh",
-           fmt::format("has {} devices along seq, but a run trains meshes of replica, data, "
-                       "data_expert, mdl and stage only",
-                       mesh.extent("seq")),
-           "trivet summary prints the compute and memory of each device; for a run, set the "
-           "extents of other axes to 1 in mesh.ici_mesh_shape and mesh.dcn_mesh_shape");
-  }
   const std::int64_t shards = MeshLayout(mesh).shards(), batch = global_batch(experiment);
   check_hosts(config);
   if (batch % shards == 0) return;
@@ -70,7 +64,8 @@ void check_mesh(const ResolvedConfig& config) {
 }
 
 void check_split(Task& task, const MeshConfig& mesh) {
-  if (mesh.extent("mdl") == 1 && mesh.extent("stage") == 1) return;
+  const auto is_one = [&](std::string_view axis) { return mesh.extent(axis) == 1; };
+  if (std::ranges::all_of(MeshLayout::kInnerAxes, is_one)) return;
   const LayerTrace apart;  // from that of the model that is trained
   const Mesh axes(mesh);
   ParameterStore store(task.device(), RngKey(0));
@@ -83,7 +78,7 @@ void check_trainer(const ResolvedConfig& config, const Trainer& trainer) {
   if (!trains(experiment.mode)) return;
   const std::int64_t shards = MeshLayout(experiment.mesh).shards();
   if (experiment.mesh.devices() == 1 || trainer.trains_shards()) return;
-  for (const char* axis : {"mdl", "stage"}) {
+  for (const std::string_view axis : MeshLayout::kInnerAxes) {
     const std::int64_t devices = experiment.mesh.extent(axis);
     if (shards > 1 || devices == 1) continue;
     refuse(config, "trainer",

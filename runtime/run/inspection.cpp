@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 #include <fmt/core.h>
@@ -348,13 +349,18 @@ std::string names_of(const std::vector<std::string>& paths) {
   return text;
 }
 
+bool has_layers_in_parts(const MeshConfig& mesh) {
+  return std::ranges::any_of(MeshLayout::kInnerAxes,
+                             [&](std::string_view axis) { return mesh.extent(axis) > 1; });
+}
+
 // Memory, FLOPs and exchanges of each process of a run. Layers are shown whole, but the step of a
 // process has its blocks and stages, and its parts of weights and gradients.
 void add_processes(Inspection& seen, const ResolvedConfig& config, const TrainerConfig& fields) {
   const std::int64_t shards = shards_with_parts(seen.mesh, seen.weight_share.has_value());
   std::uint64_t step_bytes = seen.memory.arena_bytes;
   seen.process_flops = seen.flops;
-  if (seen.mesh.extent("mdl") > 1 || seen.mesh.extent("stage") > 1 || shards > 0) {
+  if (has_layers_in_parts(seen.mesh) || shards > 0) {
     Inspection process =
         Inspector(config, fields, seen.stage, seen.abstract, {}, mesh_of_layers(seen.mesh), shards)
             .inspect();

@@ -49,11 +49,24 @@ void check_stages(const Scope& scope) {
                          "the axes replica and data"});
 }
 
+void check_sequences(const Scope& scope) {
+  const MeshAxis& devices = scope.mesh().axis(MeshLayout::kSequenceAxis);
+  if (!devices.is_split() || scope.store().has_sequence_blocks()) return;
+  throw ConfigError(
+      Diagnostic{.path = "mesh",
+                 .what = fmt::format("has {} devices along seq, and no layer of this model "
+                                     "computes a part of the positions",
+                                     devices.extent()),
+                 .hint = "nn/StackedTransformer does; for other models use the axes replica and "
+                         "data"});
+}
+
 }  // namespace
 
 std::unique_ptr<Model> build_model(Task& task, const ConfigOf<Model>& config, Scope& scope) {
   auto model = build_with(task, "build_model", [&] { return task.build_model(config, scope); });
   check_stages(scope);
+  check_sequences(scope);
   return model;
 }
 

@@ -32,7 +32,11 @@ LayerFixture::LayerFixture(const std::string& backend, const ConfigOf<Layer>& co
 
 LayerFixture::LayerFixture(const std::string& backend, const ConfigOf<Layer>& config,
                            std::int64_t mdl, ProcessGroup* group)
-    : mesh_(mesh_along_mdl(mdl, group)),
+    : LayerFixture(backend, config, mesh_along_mdl(mdl), group) {}
+
+LayerFixture::LayerFixture(const std::string& backend, const ConfigOf<Layer>& config,
+                           const MeshConfig& mesh, ProcessGroup* group)
+    : mesh_(mesh, group),
       device_(open_device(backend)),
       store_(std::make_unique<ParameterStore>(*device_, RngKey(7))) {
   use_plugin("nn");
@@ -68,10 +72,10 @@ Tensor LayerFixture::fprop(const Tensor& x, bool train) const {
   return layer_->fprop(x, context);
 }
 
-Mesh mesh_along_mdl(std::int64_t devices, ProcessGroup* group) {
-  MeshConfig config;
-  config.ici_mesh_shape = {1, 1, devices};
-  return Mesh(config, group);
+MeshConfig mesh_along_mdl(std::int64_t devices) {
+  MeshConfig mesh;
+  mesh.ici_mesh_shape = {1, 1, devices};
+  return mesh;
 }
 
 std::vector<float> random_values(std::int64_t n, std::uint64_t seed, double stddev) {

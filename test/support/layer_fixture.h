@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trivet/backend/mesh.h"
 #include "trivet/layer.h"
 #include "trivet/layer/parameter_store.h"
 #include "trivet/tensor/mesh.h"
@@ -21,6 +22,8 @@ class LayerFixture {
   // On a mesh with so many devices along mdl, which the processes of a group share; null: one
   // process.
   LayerFixture(const std::string& backend, const ConfigOf<Layer>& config, std::int64_t mdl,
+               ProcessGroup* group = nullptr);
+  LayerFixture(const std::string& backend, const ConfigOf<Layer>& config, const MeshConfig& mesh,
                ProcessGroup* group = nullptr);
   ~LayerFixture();
 
@@ -42,7 +45,7 @@ class LayerFixture {
   std::shared_ptr<Layer> layer_;
 };
 
-Mesh mesh_along_mdl(std::int64_t devices, ProcessGroup* group = nullptr);
+MeshConfig mesh_along_mdl(std::int64_t devices);
 
 // Normal numbers that depend on `seed` alone.
 std::vector<float> random_values(std::int64_t n, std::uint64_t seed, double stddev = 1);

@@ -254,10 +254,7 @@ Tensor MultiHeadAttention::attend(const Tensor& q, const KeysAndValues& kv,
     options.bias = options.bias.defined() ? ops::add(scores, options.bias) : scores;
     asking = relative_->content(q);
   }
-  if (heads_axis_.is_split()) return attend_blocks(blocks_of(asking, kv), options, context);
-  const Tensor mixed = ops::attention(asking, kv.keys, kv.values, options);
-  const Tensor joined = ops::reshape(mixed, {q.dim(0), q.dim(1), heads_ * head_dims_});
-  return named_fprop("out_proj", *output_, joined, context);
+  return output_of(mixed_blocks(blocks_of(asking, kv), options), context);
 }
 
 Tensor MultiHeadAttention::cross_attend(const Tensor& x, const Source& source,
@@ -280,7 +277,9 @@ Tensor MultiHeadAttention::fprop(const Tensor& x, FpropContext& context) {
   if (relative_bias_) {
     how.bias = bias(positions, positions, !fitting(context.positions, x).defined(), context);
   }
-  if (makes_blocks()) return attend_blocks(make_blocks(x, positions, context), how, context);
+  if (makes_blocks()) {
+    return output_of(mixed_blocks(make_blocks(x, positions, context), how), context);
+  }
   const Tensor q = queries(x, positions, nullptr, context);
   return attend(q, keys_and_values(x, positions, nullptr, context), how, nullptr, context);
 }

@@ -45,12 +45,18 @@
 // shared by neighbors; their gradients are summed.
 //
 // Causal attention and cross-attention decode with a cache (trivet/layer/extend_step.h).
+//
+// Attention without dconv_qkv and rel_pos_emb_dim computes blocks of positions
+// (trivet/layer/sequence_blocks.h): each block has its queries, and keys and values of all. Those
+// of cross-attention are computed by all devices.
 #pragma once
 
 #include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nn/attention/xl_positions.h"
@@ -58,6 +64,7 @@
 #include "nn/split/axis_split.h"
 #include "trivet/layer.h"
 #include "trivet/layer/extend_step.h"
+#include "trivet/layer/sequence_blocks.h"
 #include "trivet/ops.h"
 
 namespace trivet::nn {
@@ -157,7 +164,7 @@ TRIVET_CONFIG(
      "weights.",
      adjustable))
 
-class MultiHeadAttention final : public DecodingLayer {
+class MultiHeadAttention final : public DecodingLayer, public SequenceBlocks {
  public:
   using Config = MultiHeadAttentionConfig;
   MultiHeadAttention(const Config& config, Scope& scope);
@@ -165,6 +172,8 @@ class MultiHeadAttention final : public DecodingLayer {
   std::unique_ptr<LayerCache> make_cache(std::int64_t batch,
                                          std::int64_t max_length) const override;
   Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) override;
+  std::vector<Tensor> fprop_blocks(std::span<const Tensor> x, SequenceCut& cut) override;
+  const void* extension(std::string_view id) const noexcept override;
 
  private:
   struct KeysAndValues {
@@ -210,9 +219,19 @@ class MultiHeadAttention final : public DecodingLayer {
   // Of x, without making the whole.
   bool makes_blocks() const;
   HeadBlocks make_blocks(const Tensor& x, const Tensor& positions, FpropContext& context) const;
-  Tensor attend_blocks(const HeadBlocks& blocks, const ops::AttentionOptions& options,
-                       FpropContext& context) const;
   Tensor query_scale() const;
+  // The results of attention, [B, T, head_dims of the block]: one where heads are not in blocks.
+  std::vector<Tensor> mixed_blocks(const HeadBlocks& blocks,
+                                   const ops::AttentionOptions& options) const;
+  Tensor output_of(std::span<const Tensor> mixed, FpropContext& context) const;
+  HeadBlocks projected(const Tensor& x, FpropContext& context) const;
+  // What the block [begin, begin + run.count) of the positions of x asks, with the keys of all.
+  ops::AttentionOptions run_options(const Tensor& x, std::int64_t begin,
+                                    const SequenceCut::Run& run, const Tensor& keys,
+                                    const SequenceCut& cut, FpropContext& context) const;
+  std::vector<Tensor> cross_blocks(std::span<const Tensor> x, SequenceCut& cut) const;
+  Tensor attend_runs(const Tensor& x, const HeadBlocks& blocks, std::size_t i,
+                     const SequenceCut& cut, FpropContext& context) const;
 
   std::string path_;
   Device& device_;

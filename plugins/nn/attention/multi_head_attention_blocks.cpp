@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "nn/attention/multi_head_attention.h"
+#include "nn/remat/checkpoint_policy.h"
 #include "nn/split/split_product.h"
 #include "trivet/ops/ops_mesh.h"
 
@@ -62,9 +63,8 @@ MultiHeadAttention::HeadBlocks MultiHeadAttention::make_blocks(const Tensor& x,
   return blocks;
 }
 
-Tensor MultiHeadAttention::attend_blocks(const HeadBlocks& blocks,
-                                         const ops::AttentionOptions& options,
-                                         FpropContext& context) const {
+std::vector<Tensor> MultiHeadAttention::mixed_blocks(const HeadBlocks& blocks,
+                                                     const ops::AttentionOptions& options) const {
   std::vector<Tensor> biases, mixed;
   if (const Tensor& bias = options.bias; bias.defined()) {
     biases =
@@ -74,14 +74,19 @@ Tensor MultiHeadAttention::attend_blocks(const HeadBlocks& blocks,
     const Tensor& q = blocks.q[i];
     ops::AttentionOptions own = options;
     if (!biases.empty()) own.bias = biases[i];
-    if (own.dropout > 0) {
+    if (own.dropout > 0 && heads_axis_.is_split()) {
       const std::int64_t block = heads_axis_.first() + static_cast<std::int64_t>(i);
       own.dropout_key = block_key(options.dropout_key, block);
     }
     const Tensor y = ops::attention(q, blocks.keys[i], blocks.values[i], own);
     mixed.push_back(ops::reshape(y, {q.dim(0), q.dim(1), q.dim(2) * head_dims_}));
   }
-  return named_rows("out_proj", *output_, mixed, context);
+  return mixed;
+}
+
+Tensor MultiHeadAttention::output_of(std::span<const Tensor> mixed, FpropContext& context) const {
+  return heads_axis_.is_split() ? named_rows("out_proj", *output_, mixed, context)
+                                : named_fprop("out_proj", *output_, mixed.front(), context);
 }
 
 }  // namespace trivet::nn

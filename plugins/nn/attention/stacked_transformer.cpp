@@ -94,7 +94,8 @@ StackedTransformer::StackedTransformer(const Config& config, Scope& scope)
     : InTurn(config.checkpoint_policy, "transformer_layer_out"),
       path_(scope.path()),
       pipeline_(config.pipeline),
-      stages_(scope.mesh().axis("stage")) {
+      stages_(scope.mesh().axis("stage")),
+      positions_(scope.mesh().axis("seq")) {
   const std::int64_t parts = stages_.extent() * config.pipeline.circular_repeat;
   if (stages_.is_split() && config.num_layers % parts != 0) {
     refuse(path_, "num_layers = " + std::to_string(config.num_layers),
@@ -104,6 +105,10 @@ StackedTransformer::StackedTransformer(const Config& config, Scope& scope)
            "change num_layers, circular_repeat or the mesh");
   }
   if (stages_.is_split()) check_stages(path_, config);
+  if (stages_.is_split() && positions_.is_split()) {
+    refuse(path_, "a pipeline", "computes all positions, and the mesh has devices along seq, too",
+           "use a mesh without stage, or without seq");
+  }
   blocks_of_part_ = static_cast<std::size_t>(config.num_layers / parts);
   add(scope, "input_dropout", dropout(config.input_dropout_prob));
   first_block_ = size();
@@ -133,7 +138,7 @@ StackedTransformer::StackedTransformer(const Config& config, Scope& scope)
     }
     const std::string name = "layer_" + std::to_string(i);
     if (!stages_.is_split()) {
-      add(scope, name, layer);
+      add(scope.in_sequence_blocks(), name, layer);
       continue;
     }
     const auto part = i / static_cast<std::int64_t>(blocks_of_part_);
@@ -158,7 +163,18 @@ PipelineShape StackedTransformer::shape_of(const Tensor& x) const {
 }
 
 Tensor StackedTransformer::fprop(const Tensor& x, FpropContext& context) {
-  if (!stages_.is_split() || !context.train) return InTurn::fprop(x, context);
+  if (context.train && stages_.is_split()) return fprop_stages(x, context);
+  if (context.train && positions_.is_split()) return fprop_positions(x, context);
+  return InTurn::fprop(x, context);
+}
+
+Tensor StackedTransformer::fprop_positions(const Tensor& x, FpropContext& context) {
+  const Tensor input = fprop_range(x, context, 0, first_block_);
+  SequenceCut cut(context, input, positions_);
+  return cut.whole_of(fprop_blocks_range(cut.blocks_of(input), cut, first_block_, size()));
+}
+
+Tensor StackedTransformer::fprop_stages(const Tensor& x, FpropContext& context) {
   const Tensor input = fprop_range(x, context, 0, first_block_);
   const PipelineShape shape = shape_of(input);
   std::vector<FpropContext> contexts;

@@ -14,6 +14,9 @@
 // or parts of `pipeline.microbatch_size` examples, go through the stages one after another. The
 // blocks of a stage are neighbors, or with pipeline.circular_repeat V, V runs of neighbors.
 //
+// On a mesh with devices along seq, the blocks of training steps compute a part of the positions on
+// each of them (trivet/layer/sequence_blocks.h).
+//
 // Decodes with a cache if the blocks do (trivet/layer/extend_step.h).
 #pragma once
 
@@ -81,10 +84,12 @@ class StackedTransformer final : public InTurn {
 
  private:
   PipelineShape shape_of(const Tensor& x) const;
+  Tensor fprop_stages(const Tensor& x, FpropContext& context);
+  Tensor fprop_positions(const Tensor& x, FpropContext& context);
 
   std::string path_;
   PipelineConfig pipeline_;
-  MeshAxis stages_;
+  MeshAxis stages_, positions_;
   std::size_t first_block_ = 0;
   std::size_t blocks_of_part_ = 0;
 };

@@ -172,8 +172,13 @@ void TransformerBlockConfig::validate(Diagnostics& diagnostics) const {
 TransformerBlock::TransformerBlock(const Config& config, Scope& scope) : path_(scope.path()) {
   const NormPolicy policy = config.norm_policy;
   const double after = config.residual_dropout.value_or(config.dropout);
+  const auto checked = [&](std::shared_ptr<Layer> layer, const std::string& name) {
+    expect_sequence_blocks(scope, layer.get(), path_ + "/" + name);
+    return layer;
+  };
   const auto norm = [&](const std::string& name) {
-    return scope.layer(name, norm_for(config.norm_tpl, config.input_dims, config.norm_epsilon));
+    return checked(
+        scope.layer(name, norm_for(config.norm_tpl, config.input_dims, config.norm_epsilon)), name);
   };
   const auto add = [&](const std::string& name, const std::string& dropout_name,
                        const std::function<std::shared_ptr<Layer>()>& make_layer) {
@@ -193,12 +198,15 @@ TransformerBlock::TransformerBlock(const Config& config, Scope& scope) : path_(s
     branches_.push_back(std::move(branch));
   };
   add("attention", "attention_dropout",
-      [&] { return scope.layer("attention", self_attention(config)); });
+      [&] { return checked(scope.layer("attention", self_attention(config)), "attention"); });
   if (config.cross_attention) {
-    add("cross", "cross_dropout",
-        [&] { return scope.layer("cross_attention", cross_attention(config)); });
+    add("cross", "cross_dropout", [&] {
+      return checked(scope.layer("cross_attention", cross_attention(config)), "cross_attention");
+    });
   }
-  add("mlp", "output_dropout", [&] { return feed_forward(config, scope); });
+  add("mlp", "output_dropout", [&] {
+    return checked(feed_forward(config, scope), config.ffn_tpl ? "feed_forward" : "mlp");
+  });
   if (config.adapter_dims > 0) {
     Branch branch;
     branch[0] = norm("adapter_norm");
@@ -222,6 +230,24 @@ Tensor TransformerBlock::fprop(const Tensor& x, FpropContext& context) {
   return through(x, [&](std::size_t i, const Tensor& y) {
     return layer(i) != nullptr ? layer(i)->fprop(y, context) : y;
   });
+}
+
+std::vector<Tensor> TransformerBlock::fprop_blocks(std::span<const Tensor> x, SequenceCut& cut) {
+  std::vector<Tensor> h(x.begin(), x.end());
+  for (const Branch& branch : branches_) {
+    std::vector<Tensor> y = h;
+    for (std::size_t i = 0; i + 1 < kParts; ++i) {
+      if (branch[i] != nullptr) y = trivet::fprop_blocks(*branch[i], y, cut);
+    }
+    for (std::size_t i = 0; i < h.size(); ++i) h[i] = ops::add(h[i], y[i]);
+    if (branch.back() != nullptr) h = trivet::fprop_blocks(*branch.back(), h, cut);
+  }
+  return h;
+}
+
+const void* TransformerBlock::extension(std::string_view id) const noexcept {
+  if (id == kLayerSequenceBlocks) return static_cast<const SequenceBlocks*>(this);
+  return DecodingLayer::extension(id);
 }
 
 std::unique_ptr<LayerCache> TransformerBlock::make_cache(std::int64_t batch,

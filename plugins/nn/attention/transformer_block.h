@@ -32,19 +32,23 @@
 // ffn1), unless their templates say something else or have no such field. All other weights are
 // whole.
 //
-// Decodes with a cache if its attention does (trivet/layer/extend_step.h).
+// Decodes with a cache if its attention does (trivet/layer/extend_step.h), and computes blocks of
+// positions if its attention does (trivet/layer/sequence_blocks.h).
 #pragma once
 
 #include <array>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nn/basic/lora.h"
 #include "trivet/layer.h"
 #include "trivet/layer/extend_step.h"
+#include "trivet/layer/sequence_blocks.h"
 #include "trivet/layer/split_dims.h"
 
 namespace trivet::nn {
@@ -145,7 +149,7 @@ TRIVET_CONFIG(
      "all weights.",
      adjustable))
 
-class TransformerBlock final : public DecodingLayer {
+class TransformerBlock final : public DecodingLayer, public SequenceBlocks {
  public:
   using Config = TransformerBlockConfig;
   TransformerBlock(const Config& config, Scope& scope);
@@ -153,6 +157,8 @@ class TransformerBlock final : public DecodingLayer {
   std::unique_ptr<LayerCache> make_cache(std::int64_t batch,
                                          std::int64_t max_length) const override;
   Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) override;
+  std::vector<Tensor> fprop_blocks(std::span<const Tensor> x, SequenceCut& cut) override;
+  const void* extension(std::string_view id) const noexcept override;
 
  private:
   // The layers between x and the sum: norm, layer, norm, dropout, drop path; then the norm of the

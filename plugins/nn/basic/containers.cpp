@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/basic/containers.h"
 
+#include <algorithm>
+
 #include "nn/basic/checks.h"
 #include "trivet/error.h"
 #include "trivet/layer/remat.h"
@@ -15,7 +17,10 @@ InTurn::InTurn(CheckpointPolicy policy, std::string_view output_name)
 
 void InTurn::add(const Scope& scope, const std::string& name, const ConfigOf<Layer>& config) {
   auto layer = scope.layer(name, config);
-  if (layer) layers_.push_back({scope.path() + "/" + name, std::move(layer)});
+  if (!layer) return;
+  const std::string path = scope.path() + "/" + name;
+  expect_sequence_blocks(scope, layer.get(), path);
+  layers_.push_back({path, std::move(layer)});
 }
 
 Tensor InTurn::fprop(const Tensor& x, FpropContext& context) {
@@ -49,6 +54,30 @@ Tensor InTurn::extend_step(const Tensor& x, LayerCache& cache, FpropContext& con
     y = trivet::extend_step(*layers_[i].layer, y, caches.at(i), context);
   }
   return y;
+}
+
+std::vector<Tensor> InTurn::fprop_blocks(std::span<const Tensor> x, SequenceCut& cut) {
+  return fprop_blocks_range(x, cut, 0, size());
+}
+
+std::vector<Tensor> InTurn::fprop_blocks_range(std::span<const Tensor> x, SequenceCut& cut,
+                                               std::size_t first, std::size_t end) {
+  std::vector<Tensor> y(x.begin(), x.end());
+  for (std::size_t i = first; i < end; ++i) {
+    if (remat_) {
+      const CheckpointName name(output_name_);
+      y = remat_blocks(*layers_[i].layer, y, cut, keeps_);
+    } else {
+      y = trivet::fprop_blocks(*layers_[i].layer, y, cut);
+    }
+  }
+  return y;
+}
+
+const void* InTurn::extension(std::string_view id) const noexcept {
+  if (id != kLayerSequenceBlocks) return DecodingLayer::extension(id);
+  const auto can = [](const Named& each) { return can_compute_blocks(*each.layer); };
+  return std::ranges::all_of(layers_, can) ? static_cast<const SequenceBlocks*>(this) : nullptr;
 }
 
 Sequential::Sequential(const Config& config, Scope& scope) {

@@ -8,11 +8,13 @@
 // sub-layer. Residual: y = shortcut(x) + residual_weight * sub(x), He et al. 2016; children "sub"
 // and "shortcut", which by default is x itself.
 //
-// All three decode with a cache if their layers do (trivet/layer/extend_step.h).
+// All three decode with a cache if their layers do (trivet/layer/extend_step.h), and Sequential and
+// Repeat compute blocks of positions if their layers do (trivet/layer/sequence_blocks.h).
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,25 +22,31 @@
 #include "nn/remat/checkpoint_policy.h"
 #include "trivet/layer.h"
 #include "trivet/layer/extend_step.h"
+#include "trivet/layer/sequence_blocks.h"
 
 namespace trivet::nn {
 
 // Layers one after the other.
-class InTurn : public DecodingLayer {
+class InTurn : public DecodingLayer, public SequenceBlocks {
  public:
   Tensor fprop(const Tensor& x, FpropContext& context) override;
   std::unique_ptr<LayerCache> make_cache(std::int64_t batch, std::int64_t max_length) const final;
   Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) final;
+  std::vector<Tensor> fprop_blocks(std::span<const Tensor> x, SequenceCut& cut) final;
+  const void* extension(std::string_view id) const noexcept final;
 
  protected:
   // `output_name`: the checkpoint name of what each layer gives, where it is rematerialized.
   explicit InTurn(CheckpointPolicy policy = CheckpointPolicy::save_everything,
                   std::string_view output_name = {});
-  // Does nothing for an empty template.
+  // Does nothing for an empty template. Throws ConfigError in a scope of sequence blocks for a
+  // layer that cannot compute them.
   void add(const Scope& scope, const std::string& name, const ConfigOf<Layer>& config);
   std::size_t size() const { return layers_.size(); }
   // The layers [first, end) in turn.
   Tensor fprop_range(const Tensor& x, FpropContext& context, std::size_t first, std::size_t end);
+  std::vector<Tensor> fprop_blocks_range(std::span<const Tensor> x, SequenceCut& cut,
+                                         std::size_t first, std::size_t end);
 
  private:
   struct Named {

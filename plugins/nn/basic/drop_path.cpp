@@ -20,4 +20,16 @@ Tensor DropPath::fprop(const Tensor& x, FpropContext& context) {
   return ops::mul(x, ops::dropout(ones, rate_, context.key_for(path_, "drop_path")));
 }
 
+std::vector<Tensor> DropPath::fprop_blocks(std::span<const Tensor> x, SequenceCut& cut) {
+  std::vector<Tensor> y(x.size());
+  FpropContext together = cut.whole();
+  for (std::size_t i = 0; i < x.size(); ++i) y[i] = fprop(x[i], together);
+  return y;
+}
+
+const void* DropPath::extension(std::string_view id) const noexcept {
+  if (id == kLayerSequenceBlocks) return static_cast<const SequenceBlocks*>(this);
+  return LocalLayer::extension(id);
+}
+
 }  // namespace trivet::nn

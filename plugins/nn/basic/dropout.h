@@ -11,10 +11,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trivet/layer/extend_step.h"
+#include "trivet/layer/sequence_blocks.h"
 
 namespace trivet::nn {
 
@@ -31,11 +34,14 @@ TRIVET_CONFIG(DropoutConfig, trivet::LayerConfig,
                "last."),
               (dropout_at_eval, "Drops elements in evaluations and predictions, too.", adjustable))
 
-class Dropout final : public LocalLayer {
+class Dropout final : public LocalLayer, public SequenceBlocks {
  public:
   using Config = DropoutConfig;
   Dropout(const Config& config, Scope& scope);
   Tensor fprop(const Tensor& x, FpropContext& context) override;
+  // Draws for each block, unless all positions are dropped together.
+  std::vector<Tensor> fprop_blocks(std::span<const Tensor> x, SequenceCut& cut) override;
+  const void* extension(std::string_view id) const noexcept override;
 
  private:
   // The shape of the draws for x.

@@ -14,6 +14,7 @@
 #include <trivet/layer/layer_template.h>
 #include <trivet/layer/pipeline.h>
 #include <trivet/layer/row_share.h>
+#include <trivet/layer/sequence_blocks.h>
 #include <trivet/ops.h>
 #include <trivet/ops/ops_mesh.h>
 
@@ -123,6 +124,16 @@ Tensor staged(const std::vector<std::shared_ptr<Layer>>& layers, const Tensor& x
   // [/pipeline]
 }
 
+Tensor in_blocks(const std::vector<std::shared_ptr<Layer>>& layers, const Tensor& x,
+                 FpropContext& context, const MeshAxis& axis) {
+  // [sequence]
+  SequenceCut cut(context, x, axis);
+  std::vector<Tensor> blocks = cut.blocks_of(x);
+  for (const auto& layer : layers) blocks = fprop_blocks(*layer, blocks, cut);
+  return cut.whole_of(blocks);
+  // [/sequence]
+}
+
 }  // namespace
 
 TEST_CASE("example: a layer makes its parameters and children, and shows its scores") {
@@ -190,6 +201,17 @@ TEST_CASE("example: layers are the stages of a pipeline") {
   FpropContext context;
   const Tensor x = Tensor::from<float>(*device, Floats{1, -2, 3, -4}, {4, 1});
   CHECK(staged(layers, x, context, MeshAxis(2)).to_host<float>() == Floats{1, 0, 3, 0});
+}
+
+TEST_CASE("example: layers compute blocks of the positions") {
+  const auto device = snippets::open_device();
+  snippets::use_plugin("nn");
+  ParameterStore store(*device, RngKey(1));
+  const std::vector layers{Scope(store).layer("relu", "nn/Relu")};
+  store.build();
+  FpropContext context;
+  const Tensor x = Tensor::from<float>(*device, Floats{1, -2, 3, -4}, {1, 4, 1});
+  CHECK(in_blocks(layers, x, context, MeshAxis(2)).to_host<float>() == Floats{1, 0, 3, 0});
 }
 
 TEST_CASE("example: a layer says that it is a plain activation") {

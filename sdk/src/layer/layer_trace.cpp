@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trivet/layer/layer_trace.h"
 
+#include <string>
 #include <utility>
 
-#include "layer/guarded_layer.h"
+#include "trivet/layer.h"
 #include "trivet/layer/scope.h"
+#include "trivet/plugin/plugin_call.h"
+#include "trivet/plugin/registry.h"
 #include "trivet/tensor/device.h"
 #include "trivet/tensor/profile.h"
 
@@ -15,6 +18,38 @@ thread_local LayerTrace* current = nullptr;
 
 std::string text_of(const Tensor& x) {
   return std::string(name_of(x.dtype())) + " " + x.shape().to_string();
+}
+
+// Says whose code runs, should the layer crash or throw, and passes no missing tensor to the next
+// layer.
+class GuardedLayer final : public Layer {
+ public:
+  GuardedLayer(std::unique_ptr<Layer> layer, const RegistryItem* item, std::string path)
+      : layer_(std::move(layer)), item_(item), path_(std::move(path)) {}
+
+  Tensor fprop(const Tensor& x, FpropContext& context) override {
+    return in_plugin(item_, "fprop", path_, [&] {
+      Tensor y = layer_->fprop(x, context);
+      if (!y.defined()) throw PluginError("its fprop returned no tensor");
+      return y;
+    });
+  }
+
+  const void* extension(std::string_view id) const noexcept override {
+    return layer_->extension(id);
+  }
+
+ private:
+  std::unique_ptr<Layer> layer_;
+  const RegistryItem* item_;
+  std::string path_;
+};
+
+std::unique_ptr<Layer> make_guarded(const ConfigOf<Layer>& config, Scope& scope) {
+  std::unique_ptr<Layer> layer = make(config, scope);
+  const RegistryItem* item = item_of(*layer);
+  std::string path = config.path().empty() ? scope.path() : config.path();
+  return std::make_unique<GuardedLayer>(std::move(layer), item, std::move(path));
 }
 
 }  // namespace
@@ -77,11 +112,11 @@ void LayerTrace::reset_calls() {
 }
 
 std::shared_ptr<Layer> LayerTrace::make_layer(const ConfigOf<Layer>& config, Scope& scope) {
-  if (current == nullptr) return detail::make_guarded(config, scope);
+  if (current == nullptr) return make_guarded(config, scope);
   const std::shared_ptr<State> state = current->state_;
   const std::size_t index = state->entries.size();
   state->entries.push_back({scope.path(), config});
-  std::unique_ptr<Layer> layer = detail::make_guarded(config, scope);
+  std::unique_ptr<Layer> layer = make_guarded(config, scope);
   return std::make_shared<Wrapped>(std::move(layer), scope.device(), state, index);
 }
 

@@ -12,6 +12,7 @@
 
 #include "layer/block_plan.h"
 #include "layer/block_units.h"
+#include "layer/block_weights.h"
 #include "layer/gradient_parts.h"
 #include "layer/orthogonal.h"
 #include "layer/shared_layers.h"
@@ -40,10 +41,17 @@ const Tensor& Parameter::value() const {
     throw Error("the value of '" + path_ + "' was asked for before the model was built",
                 {.hint = "constructors may use shapes only"});
   }
+  if (detail::BlockWeights* blocks = detail::BlockWeights::current()) {
+    return blocks->of(*this, value_);
+  }
   return value_;
 }
 
 void Parameter::assign(const Tensor& value) {
+  if (detail::BlockWeights::current() != nullptr) {
+    throw Error("the value of '" + path_ + "' was changed in a block of positions",
+                {.hint = "use layers without running statistics, or a mesh without seq"});
+  }
   Tensor mine = this->value();
   if (!(value.shape() == shape_) || value.dtype() != mine.dtype()) {
     throw Error("'" + path_ + "' is " + mine.to_string() + " and was given " + value.to_string());

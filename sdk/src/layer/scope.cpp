@@ -35,6 +35,15 @@ std::string shared_name(const ConfigOf<Layer>& config) {
   return name != nullptr && name->is_string() ? name->as_string() : std::string();
 }
 
+[[noreturn]] void refuse_in_blocks(const std::string& what) {
+  throw ConfigError(
+      Diagnostic{.path = "mesh",
+                 .what = "has devices along seq, and a layer that computes blocks of the positions "
+                         "would have " +
+                         what,
+                 .hint = "use layers without running statistics, or a mesh without seq"});
+}
+
 [[noreturn]] void refuse_in_stage(const std::string& what, const std::string& hint) {
   throw ConfigError(Diagnostic{
       .path = "mesh", .what = "has stages, and one of them would have " + what, .hint = hint});
@@ -57,7 +66,9 @@ const Mesh& Scope::mesh() const {
 }
 
 Scope Scope::child(std::string_view name) const {
-  return Scope(store_, joined(path_, name), mesh_, stage_);
+  Scope inner = *this;
+  inner.path_ = joined(path_, name);
+  return inner;
 }
 
 Scope Scope::at_stage(std::int64_t stage) const {
@@ -66,8 +77,16 @@ Scope Scope::at_stage(std::int64_t stage) const {
     throw Error("'" + path_ + "' has layers of stage " + std::to_string(stage) +
                 ", and the mesh has " + std::to_string(store_.stages_.extent()) + " stages");
   }
-  const bool has_stages = store_.stages_.is_split();
-  return Scope(store_, path_, mesh_, has_stages ? stage : Parameter::kEveryStage);
+  Scope of_stage = *this;
+  of_stage.stage_ = store_.stages_.is_split() ? stage : Parameter::kEveryStage;
+  return of_stage;
+}
+
+Scope Scope::in_sequence_blocks() const {
+  Scope blocks = *this;
+  blocks.is_in_sequence_blocks_ = mesh().axis(MeshLayout::kSequenceAxis).is_split();
+  store_.has_sequence_blocks_ = store_.has_sequence_blocks_ || blocks.is_in_sequence_blocks_;
+  return blocks;
 }
 
 Parameter& Scope::parameter(std::string_view name, const Shape& shape,
@@ -82,6 +101,9 @@ Parameter& Scope::state(std::string_view name, const Shape& shape, double value)
   if (stage_ != Parameter::kEveryStage) {
     refuse_in_stage("'" + joined(path_, name) + "', which is a state",
                     "use layers without running statistics, or a mesh without stage");
+  }
+  if (is_in_sequence_blocks_) {
+    refuse_in_blocks("'" + joined(path_, name) + "', which is a state");
   }
   return parameter(name, shape, {.init = {Init::constant, value}, .trainable = false});
 }

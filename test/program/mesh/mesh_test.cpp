@@ -143,9 +143,6 @@ TEST_CASE("a mesh that a run does not train is refused before a directory is mad
     std::string config, overrides, text;
   };
   const Case cases[] = {
-      {"lm/local.toml", "'mesh.mesh_axis_names=[\"data\",\"seq\"]' mesh.ici_mesh_shape=[2,2]",
-       "mesh: has 2 devices along seq, but a run trains meshes of replica, data, data_expert, mdl "
-       "and stage only"},
       {"lm/local.toml", "mesh.ici_mesh_shape=[3,1,1]",
        "mesh: cuts a batch into 3 shards, which do not divide its 8 examples"},
       {"lm/local.toml", "mesh.ici_mesh_shape=[8,1,1] mesh.processes=3",

@@ -222,9 +222,6 @@ TEST_CASE("a split that cannot be is refused before a directory is made") {
        "mesh.processes: is 3; this mesh of 4 devices can be shared by 1, 2, 4"},
       {"mesh.ici_mesh_shape=[2,1,2] mesh.processes=4 task.train_input.num_infeed_hosts=8",
        "task.train_input.num_infeed_hosts: is 8, and mesh.processes is 4"},
-      {"'mesh.mesh_axis_names=[\"seq\",\"data\"]' mesh.ici_mesh_shape=[2,1]",
-       "mesh: has 2 devices along seq, but a run trains meshes of replica, data, data_expert, mdl "
-       "and stage only"},
   };
   for (const Case& refused : cases) {
     const TempDir dir;

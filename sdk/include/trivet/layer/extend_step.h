@@ -68,7 +68,8 @@ class TRIVET_API LayerCache {
 // Id for Layer::extension; what it returns points to an ExtendStep.
 inline constexpr std::string_view kLayerExtendStep = "trivet.layer.extend_step/2";
 // Id for Layer::extension; not null: outside training, fprop computes each position of [B, T, ..]
-// (or of ids [B, T]) from that position alone.
+// (or of ids [B, T]) from that position alone. Also in training, unless the layer has states: then
+// a device along seq may compute some positions alone (trivet/layer/sequence_blocks.h).
 inline constexpr std::string_view kLayerLocalInTime = "trivet.layer.local_in_time/1";
 
 class ExtendStep {
@@ -89,13 +90,13 @@ class ExtendStep {
 // A layer that is an ExtendStep, however it is configured.
 class TRIVET_API DecodingLayer : public Layer, public ExtendStep {
  public:
-  const void* extension(std::string_view id) const noexcept final;
+  const void* extension(std::string_view id) const noexcept override;
 };
 
 // A layer that is local in time, however it is configured.
 class TRIVET_API LocalLayer : public Layer {
  public:
-  const void* extension(std::string_view id) const noexcept final;
+  const void* extension(std::string_view id) const noexcept override;
 };
 
 // Null where the layer needs none. Throws Error, naming the layer by `name`, where it can do

@@ -52,7 +52,8 @@ class TRIVET_API Parameter {
   bool rows_apart() const { return rows_apart_; }
   // Requires a gradient when trainable. Throws Error before the model is built. Where processes
   // have parts of the weights (ParameterStore::build_in_parts), reading it is an exchange of all of
-  // them, and it cannot be changed in place.
+  // them, and it cannot be changed in place. In a block of positions it is the same value for the
+  // gradient of the block (SequenceCut::for_each).
   const Tensor& value() const;
   // What backward accumulated; its contents count only where slot().written.
   Tensor& gradient() { return slot_.gradient; }
@@ -62,7 +63,8 @@ class TRIVET_API Parameter {
   // a gradient is filled in by hand after that.
   bool has_gradient() const { return has_gradient_; }
   void set_has_gradient(bool has) { has_gradient_ = has; }
-  // Copies new values in (states, restoring, averaging). Same shape and type.
+  // Copies new values in (states, restoring, averaging). Same shape and type. Throws Error inside
+  // of a block of positions, of which each would have other ones.
   void assign(const Tensor& value);
 
  private:
@@ -143,6 +145,8 @@ class TRIVET_API ParameterStore {
   void check_reads() const;
   // Whether this process has a part of the trainable weights alone.
   bool is_in_parts() const { return parts_ != nullptr; }
+  // Whether some layers compute blocks of the positions (Scope::in_sequence_blocks).
+  bool has_sequence_blocks() const { return has_sequence_blocks_; }
   // Whether it was built by build_in_parts: also where one process has all parts.
   bool is_for_parts() const { return is_for_parts_; }
   // While it lives, this process has all weights: for what processes do not do alike, such as
@@ -228,6 +232,7 @@ class TRIVET_API ParameterStore {
   MeshAxis stages_;  // one, unless layers are of several
   std::int64_t trainable_size_ = 0;
   bool built_ = false, is_for_parts_ = false;
+  bool has_sequence_blocks_ = false;
 };
 
 }  // namespace trivet

@@ -46,6 +46,11 @@ class TRIVET_API Scope {
   // other stages do not compute them. They have no states and share no layers with others: throws
   // ConfigError at the mesh where they are made.
   Scope at_stage(std::int64_t stage) const;
+  // The same path, for layers that compute blocks of the positions over the devices along seq
+  // (trivet/layer/sequence_blocks.h). They have no states: throws ConfigError at the mesh where one
+  // is made, unless it has one such device.
+  Scope in_sequence_blocks() const;
+  bool is_in_sequence_blocks() const { return is_in_sequence_blocks_; }
 
   // Names are made of letters, digits, '_', '-' and '.'; anything else throws Error.
   Scope child(std::string_view name) const;
@@ -67,6 +72,7 @@ class TRIVET_API Scope {
   std::string path_;
   const Mesh* mesh_ = nullptr;  // null: one device
   std::int64_t stage_ = Parameter::kEveryStage;
+  bool is_in_sequence_blocks_ = false;
 };
 
 }  // namespace trivet

@@ -40,7 +40,12 @@ double relative_error(const std::vector<float>& got, const std::vector<float>& w
 
 Computed compute(const SplitCase& layer, const std::string& backend, std::int64_t mdl,
                  ProcessGroup* group) {
-  LayerFixture fixture(backend, layer.config, mdl, group);
+  return compute(layer, backend, mesh_along_mdl(mdl), group);
+}
+
+Computed compute(const SplitCase& layer, const std::string& backend, const MeshConfig& mesh,
+                 ProcessGroup* group) {
+  LayerFixture fixture(backend, layer.config, mesh, group);
   std::uint64_t seed = 60;
   for (const auto& parameter : fixture.store().parameters()) {
     const std::string path = parameter->path().substr(std::string("layer/").size());
@@ -84,8 +89,11 @@ void check_equal(const Computed& split, const Computed& whole, double tolerance)
 
 void check_processes(std::int64_t mdl, const Computed& one,
                      const std::function<Computed(ProcessGroup&)>& compute) {
-  MeshConfig mesh;
-  mesh.ici_mesh_shape = {1, 1, mdl};
+  check_processes(mesh_along_mdl(mdl), one, compute);
+}
+
+void check_processes(const MeshConfig& mesh, const Computed& one,
+                     const std::function<Computed(ProcessGroup&)>& compute) {
   for (const std::int64_t processes : MeshLayout(mesh).process_counts()) {
     if (processes == 1) continue;
     std::vector<Computed> found(static_cast<std::size_t>(processes));
@@ -105,14 +113,15 @@ void check_processes(std::int64_t mdl, const Computed& one,
 
 void check_split(const SplitCase& layer, const std::string& backend,
                  const std::vector<std::int64_t>& devices) {
-  const Computed whole = compute(layer, backend, 1);
-  for (const std::int64_t mdl : devices) {
-    INFO(layer.name << " on " << backend << ", devices: " << mdl);
-    const Computed one = compute(layer, backend, mdl);
-    check_equal(one, whole);
-    check_processes(mdl, one,
-                    [&](ProcessGroup& group) { return compute(layer, backend, mdl, &group); });
-  }
+  for (const std::int64_t mdl : devices) check_split(layer, backend, mesh_along_mdl(mdl));
+}
+
+void check_split(const SplitCase& layer, const std::string& backend, const MeshConfig& mesh) {
+  INFO(layer.name << " on " << backend << ", devices: " << mesh.devices());
+  const Computed one = compute(layer, backend, mesh);
+  check_equal(one, compute(layer, backend, 1));
+  check_processes(mesh, one,
+                  [&](ProcessGroup& group) { return compute(layer, backend, mesh, &group); });
 }
 
 ConfigOf<Layer> with_field(const ConfigOf<Layer>& config, const char* field, Value value) {

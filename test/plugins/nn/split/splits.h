@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer on meshes with several devices along mdl, against the same layer on one device.
+// A layer on meshes with several devices along mdl or seq, against the same layer on one device.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,9 @@ struct SplitCase {
 };
 
 // Variables that are not "w" are drawn, as they start at 0 or 1. The processes of a group share the
-// devices along mdl; null: one process.
+// devices; null: one process.
+Computed compute(const SplitCase& layer, const std::string& backend, const MeshConfig& mesh,
+                 ProcessGroup* group = nullptr);
 Computed compute(const SplitCase& layer, const std::string& backend, std::int64_t mdl,
                  ProcessGroup* group = nullptr);
 
@@ -35,12 +37,15 @@ Computed compute(const SplitCase& layer, const std::string& backend, std::int64_
 // device: `tolerance` is of |a - b| / |b|, as l2 norms.
 void check_equal(const Computed& split, const Computed& whole, double tolerance = 2e-5);
 
-// All numbers of processes that can share the devices along mdl compute the bits of one process.
+// All numbers of processes that can share the devices compute the bits of one process.
+void check_processes(const MeshConfig& mesh, const Computed& one,
+                     const std::function<Computed(ProcessGroup&)>& compute);
 void check_processes(std::int64_t mdl, const Computed& one,
                      const std::function<Computed(ProcessGroup&)>& compute);
 
-// Compares these numbers of devices with one, and all processes that can share the devices with one
-// process, whose bits they have.
+// Compares these devices, or numbers of them along mdl, with one, and all processes that can share
+// the devices with one process, whose bits they have.
+void check_split(const SplitCase& layer, const std::string& backend, const MeshConfig& mesh);
 void check_split(const SplitCase& layer, const std::string& backend,
                  const std::vector<std::int64_t>& devices);
 
