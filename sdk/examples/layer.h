@@ -4,6 +4,7 @@
 #pragma once
 
 #include <trivet/layer.h>
+#include <trivet/layer/extend_step.h>
 #include <trivet/ops.h>
 
 namespace acme {
@@ -16,7 +17,7 @@ struct SwishConfig : trivet::LayerConfig {
 TRIVET_CONFIG(SwishConfig, trivet::LayerConfig, (beta, "The value that beta starts with."),
               (learned, "Trains beta; otherwise beta keeps its first value."))
 
-class Swish final : public trivet::Layer {
+class Swish final : public trivet::LocalLayer {
  public:
   using Config = SwishConfig;
 

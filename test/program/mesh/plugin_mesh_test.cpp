@@ -17,7 +17,8 @@ namespace {
 
 constexpr const char* kSteps =
     " mode=train trainer.validation_interval=0 trainer.steps_per_loop=2 trainer.train_steps=6 "
-    "trainer.checkpoint_interval=6 mesh.ici_mesh_shape=[2,2,2] runtime.threads=1 ";
+    "trainer.checkpoint_interval=6 runtime.threads=1 ";
+constexpr const char* kMesh = "mesh.ici_mesh_shape=[2,2,2] ";
 
 // The bytes of each number of processes that can share the mesh are equal.
 void check_processes(const fs::path& config, const std::string& more) {
@@ -44,11 +45,18 @@ void check_processes(const fs::path& config, const std::string& more) {
 }  // namespace
 
 TEST_CASE("model, layer, task, input and optimizer of a plugin train on any number of processes") {
-  check_processes(source_root() / "sdk/examples/wave.toml", "");
+  check_processes(source_root() / "sdk/examples/wave.toml", kMesh);
 }
 
 TEST_CASE("a layer of a plugin works inside of blocks that processes share") {
-  check_processes(config("lm/local.toml"), "task.model.block_tpl.activation=examples/Swish");
+  check_processes(config("lm/local.toml"),
+                  std::string("task.model.block_tpl.activation=examples/Swish ") + kMesh);
+}
+
+TEST_CASE("a layer of a plugin that is local in time computes blocks of positions") {
+  check_processes(config("lm/local.toml"),
+                  "task.model.block_tpl.activation=examples/Swish "
+                  "\"mesh.mesh_axis_names=['data','seq']\" mesh.ici_mesh_shape=[2,4] ");
 }
 
 }  // namespace plugin_mesh_test
