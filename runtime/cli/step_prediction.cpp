@@ -28,7 +28,9 @@ std::string_view axis_to_scale(const MeshConfig& mesh) {
 }
 
 // Axes whose extents are those of the config on meshes of all sizes.
-constexpr std::array<std::string_view, 3> kKept = {"mdl", "data_expert", MeshLayout::kStageAxis};
+constexpr std::array<std::string_view, 4> kKept = {MeshLayout::kBlockAxis, "data_expert",
+                                                   MeshLayout::kStageAxis,
+                                                   MeshLayout::kSequenceAxis};
 
 std::int64_t kept_devices(const MeshConfig& mesh) {
   std::int64_t kept = 1;
@@ -113,7 +115,7 @@ MeshConfig scaled_mesh(const MeshConfig& mesh, std::int64_t devices) {
   if (devices % kept != 0) {
     throw ConfigError(Diagnostic{
         .path = "mesh",
-        .what = fmt::format("has {} devices along mdl, data_expert and stage, which do not "
+        .what = fmt::format("has {} devices along mdl, data_expert, stage and seq, which do not "
                             "divide {}",
                             kept, devices)});
   }

@@ -35,11 +35,11 @@ struct StepPrediction {
 // Of what was inspected on a mesh that runs train.
 StepPrediction predict_step(const Inspection& seen, const Network& network, double flop_rate);
 
-// The mesh with so many devices: `mdl`, `data_expert` and `stage` keep their extents, `data` has
-// the rest (or `replica`, where `data` has one device and `replica` several), and there is one
-// slice. `seq` has one device. The number of processes is the largest that can train it with no
-// more of them for a shard than the mesh has: one, unless its processes share blocks. Throws
-// ConfigError if the extents do not divide the devices.
+// The mesh with so many devices: `mdl`, `data_expert`, `stage` and `seq` keep their extents, `data`
+// has the rest (or `replica`, where `data` has one device and `replica` several), and there is one
+// slice. The number of processes is the largest that can train it with no more of them for a shard
+// than the mesh has: one, unless its processes share a shard. Throws ConfigError if the extents do
+// not divide the devices.
 MeshConfig scaled_mesh(const MeshConfig& mesh, std::int64_t devices);
 
 // The config's own mesh, then those of so many devices, or of the next multiple of the devices that

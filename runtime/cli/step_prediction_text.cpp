@@ -70,9 +70,6 @@ std::string prediction_text(const PredictedSteps& steps) {
       short_time(network.latency), format_bytes(static_cast<std::uint64_t>(network.bandwidth)),
       format_flops(flop_rate), rate_source);
   if (rows.front().mesh.extent("mdl") > 1) text += blocks_text(rows.front().mesh);
-  if (rows.front().mesh.extent("seq") > 1) {
-    text += "Meshes of other sizes have one device along seq.\n";
-  }
   text += "\n" + predictions_table(rows);
   for (const StepPrediction& row : rows) {
     if (row.refused.empty()) continue;
