@@ -28,9 +28,8 @@ std::string_view axis_to_scale(const MeshConfig& mesh) {
 }
 
 // Axes whose extents are those of the config on meshes of all sizes.
-constexpr std::array<std::string_view, 4> kKept = {MeshLayout::kBlockAxis, "data_expert",
-                                                   MeshLayout::kStageAxis,
-                                                   MeshLayout::kSequenceAxis};
+constexpr std::array<std::string_view, 4> kKept = {
+    MeshLayout::kBlockAxis, "data_expert", MeshLayout::kStageAxis, MeshLayout::kSequenceAxis};
 
 std::int64_t kept_devices(const MeshConfig& mesh) {
   std::int64_t kept = 1;

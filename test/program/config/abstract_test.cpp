@@ -234,7 +234,7 @@ TEST_CASE("a summary tells what each process of a run on a mesh has in memory") 
   const std::string over_seq =
       one_thread +
       "'mesh.mesh_axis_names=[\"data\",\"seq\"]' mesh.ici_mesh_shape=[1,4] "
-      "task.train_input.seq_len=512 task.model.max_seq_len=512 ";
+      "task.train_input.batch_size=32 ";
   const nlohmann::json sequences = check_run("local", over_seq, "sequences");
   const nlohmann::json positions = check_run("local", over_seq + "mesh.processes=4", "positions");
   CHECK(4 * positions.at("m").get<std::int64_t>() == positions.at("weights").get<std::int64_t>());
