@@ -41,7 +41,8 @@ bool CheckpointManager::begin_save(std::int64_t step, const Fill& fill) {
   }
   current_ = step;
   failed_ = false;
-  const OtherParts others = others_ != nullptr ? others_->begin() : OtherParts();
+  OtherParts others;
+  if (others_ != nullptr) others = others_->begin(temporary_path(step));
   own_part_ = {};
   // Deferred: runs in wait(), on this thread.
   const bool is_async = options_.async || others_ != nullptr;
@@ -136,6 +137,10 @@ std::vector<WrittenPart> CheckpointManager::write_tensors(const std::filesystem:
   }
   if (!others.valid()) return parts;
   const std::vector<WrittenPart>& theirs = others.get();
+  for (std::size_t i = 0; i < theirs.size(); ++i) {
+    std::error_code ignored;
+    std::filesystem::remove(temporary / report_file_name(static_cast<int>(i) + 1), ignored);
+  }
   parts.insert(parts.end(), theirs.begin(), theirs.end());
   return parts;
 }

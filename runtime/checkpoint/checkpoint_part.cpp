@@ -201,6 +201,10 @@ std::uint64_t bytes_of(const WrittenPart& part) {
   return bytes;
 }
 
+std::string report_file_name(int rank) {
+  return fmt::format("part_{}.json", rank);
+}
+
 std::string to_text(const WrittenPart& part) {
   Value files = Value::array();
   for (const WrittenFile& file : part) {

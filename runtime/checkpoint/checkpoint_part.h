@@ -48,6 +48,10 @@ WrittenFile write_tensor_bytes(const std::filesystem::path& directory, const std
 
 std::uint64_t bytes_of(const WrittenPart& part);
 
+// The file beside the others in which another process than the first says that it is done, for a
+// run that fails before it can tell: then its last checkpoint is not lost.
+std::string report_file_name(int rank);
+
 // As text for another process.
 std::string to_text(const WrittenPart& part);
 WrittenPart written_part_of(const std::string& text);

@@ -2,16 +2,51 @@
 #include "processes/follower_writers.h"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <span>
+#include <thread>
 
+#include "base/process_info.h"
 #include "processes/order.h"
 #include "processes/part_saver.h"
+#include "trivet/os/file.h"
 
 namespace trivet {
+namespace {
 
-std::shared_future<std::vector<WrittenPart>> FollowerWriters::begin() {
-  save_.emplace();
+// The others wait for longer until rank 0 is gone (World::leave).
+constexpr double kEndingSeconds = 5;
+
+}  // namespace
+
+FollowerWriters::~FollowerWriters() {
+  const double limit = steady_seconds() + kEndingSeconds;
+  try {
+    while (save_ && steady_seconds() < limit) {
+      look_for_files();
+      if (has_all_reports()) {
+        end();
+        return;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  } catch (const std::exception&) {
+    // The checkpoint is not published. The run reports its own failure.
+  }
+}
+
+void FollowerWriters::look_for_files() {
+  for (int rank = 1; rank < world_.size(); ++rank) {
+    std::string& report = save_->reports[static_cast<std::size_t>(rank)];
+    const std::filesystem::path file = save_->directory / report_file_name(rank);
+    if (report.empty() && is_there(file)) report = read_text_file(file);
+  }
+}
+
+std::shared_future<std::vector<WrittenPart>> FollowerWriters::begin(
+    const std::filesystem::path& directory) {
+  save_.emplace(Save{.done = {}, .directory = directory});
   save_->reports.resize(static_cast<std::size_t>(world_.size()));
   std::shared_future<std::vector<WrittenPart>> done = save_->done.get_future().share();
   if (has_all_reports()) end();  // of no other process

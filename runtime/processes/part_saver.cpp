@@ -63,7 +63,9 @@ void PartSaver::save(Trainer& trainer, const std::filesystem::path& directory) {
 std::string PartSaver::write(const std::filesystem::path& directory) const {
   try {
     check_directory(directory);
-    return to_text(snapshot_.write(directory));
+    const std::string report = to_text(snapshot_.write(directory));
+    replace_file(directory / report_file_name(world_.rank()), report, Durability::cached);
+    return report;
   } catch (const Error& failure) {
     return report_of(failure.message(), failure.hint());
   } catch (const std::exception& failure) {

@@ -44,13 +44,14 @@ class Runs {
   TempDir dir_;
 };
 
-// The tensors of all checkpoints, with what manifests say of them.
+// The tensors of all checkpoints, with what manifests say of them, and the names of other files.
 std::map<std::string, std::string> files_of(const fs::path& run) {
   std::map<std::string, std::string> files;
   for (const char* folder : {"checkpoints", "best"}) {
     for (const auto& entry : fs::recursive_directory_iterator(run / folder)) {
       const fs::path& path = entry.path();
       const std::string name = fs::relative(path, run).string();
+      files[name];
       if (path.extension() == ".safetensors") files[name] = read_file(path);
       if (path.filename() != "manifest.json") continue;
       nlohmann::json listed = json_of(path).at("files");

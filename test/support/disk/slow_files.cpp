@@ -125,6 +125,13 @@ int failed(int reason) {
   return -1;
 }
 
+// How many bytes of a write shall be written; 0: it shall fail. Any write may be short.
+std::size_t written_of(std::size_t size) {
+  if (fails()) return 0;
+  const std::uint64_t choice = draw();
+  return take_room(choice % 4 == 0 ? 1 + choice / 4 % size : size);
+}
+
 }  // namespace
 
 extern "C" {
@@ -132,11 +139,15 @@ extern "C" {
 ssize_t write(int descriptor, const void* data, size_t size) {
   static const auto real = next<decltype(::write)>("write");
   if (size == 0 || !is_below(descriptor)) return real(descriptor, data, size);
-  if (fails()) return failed(ENOSPC);
-  // Any write may be short.
-  const std::uint64_t choice = draw();
-  size = take_room(choice % 4 == 0 ? 1 + choice / 4 % size : size);
+  size = written_of(size);
   return size == 0 ? failed(ENOSPC) : real(descriptor, data, size);
+}
+
+ssize_t pwrite(int descriptor, const void* data, size_t size, off_t position) {
+  static const auto real = next<decltype(::pwrite)>("pwrite64");
+  if (size == 0 || !is_below(descriptor)) return real(descriptor, data, size, position);
+  size = written_of(size);
+  return size == 0 ? failed(ENOSPC) : real(descriptor, data, size, position);
 }
 
 int open(const char* path, int flags, ...) {
@@ -161,6 +172,12 @@ int ftruncate(int descriptor, off_t size) {
 
 int fsync(int descriptor) {
   static const auto real = next<decltype(::fsync)>("fsync");
+  if (is_below(descriptor) && fails()) return failed(EIO);
+  return real(descriptor);
+}
+
+int fdatasync(int descriptor) {
+  static const auto real = next<decltype(::fdatasync)>("fdatasync");
   if (is_below(descriptor) && fails()) return failed(EIO);
   return real(descriptor);
 }
