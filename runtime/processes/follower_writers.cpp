@@ -15,13 +15,14 @@
 namespace trivet {
 namespace {
 
-// The others wait for longer until rank 0 is gone (World::leave).
-constexpr double kEndingSeconds = 5;
+// The others wait for longer until rank 0 is gone (World::leave). One that is gone leaves no file,
+// and the run reports that at once.
+constexpr double kEndingSeconds = 5, kGoneSeconds = 0.5;
 
 }  // namespace
 
 FollowerWriters::~FollowerWriters() {
-  const double limit = steady_seconds() + kEndingSeconds;
+  const double limit = steady_seconds() + (world_.has_failed() ? kGoneSeconds : kEndingSeconds);
   try {
     while (save_ && steady_seconds() < limit) {
       look_for_files();

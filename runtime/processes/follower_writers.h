@@ -19,7 +19,7 @@ namespace trivet {
 class FollowerWriters final : public OtherWriters {
  public:
   explicit FollowerWriters(World& world) : world_(world) {}
-  // Waits some seconds for the others to end a write.
+  // Waits some seconds for the others to end a write, less if one of them is gone.
   ~FollowerWriters() override;
   FollowerWriters(const FollowerWriters&) = delete;
   FollowerWriters& operator=(const FollowerWriters&) = delete;

@@ -39,6 +39,9 @@ class World final : public ProcessGroup {
   int local_size() const { return about_.local_size; }
   std::string name() const { return static_cast<const char*>(about_.name); }
 
+  // Whether a call has failed: another process may be gone.
+  bool has_failed() const { return failed_; }
+
   // How long calls wait for other processes. Without a limit they also leave the core to others.
   static constexpr double kNoLimit = 0;
   void set_timeout(double seconds) { timeout_ = seconds; }
