@@ -35,7 +35,7 @@
 // With a `weight_split_dims_mapping` whose emh and ehm name an axis of the batch for num_experts,
 // such as data, processes that have parts of the weights and one shard each compute with the
 // experts that they have, for all shards (trivet/layer/row_share.h). Bits do not depend on it. Not
-// so where processes do not divide num_experts.
+// so where processes do not divide num_experts, or have one each.
 //
 // With a `weight_split_dims_mapping` whose emh and ehm name mdl for hidden_dims, on a mesh with
 // several devices along it, each device has hidden_dims / devices of every expert, as in

@@ -167,7 +167,8 @@ bool ParameterStore::has_whole_variables() const {
   return unit_parts_ != nullptr && unit_parts_->has_whole_variables();
 }
 
-// Of the weights that are a unit of whose rows each process has as many.
+// Of the weights that are a unit of whose rows each process has as many, and several: backends may
+// compute a batch of one product in another way than others.
 void ParameterStore::share_rows(const MeshShards& shards) {
   const std::int64_t processes = shards.peers();
   if (processes == 1 || unit_parts_->has_whole_variables()) return;
@@ -177,7 +178,8 @@ void ParameterStore::share_rows(const MeshShards& shards) {
   for (const auto& parameter : parameters_) {
     const std::int64_t elements = parameter->shape_.size();
     if (!parameter->trainable_ || !parameter->rows_apart_ || parameter->shape_.rank() == 0 ||
-        parameter->shape_[0] % processes != 0 || elements == 0) {
+        parameter->shape_[0] % processes != 0 || parameter->shape_[0] == processes ||
+        elements == 0) {
       continue;
     }
     // On a meta device the process has all of it.

@@ -69,6 +69,13 @@ TEST_CASE("experts in several processes have the bytes of one process", "[slow]"
   }
 }
 
+// A batch of one product may have other bits than one of several.
+TEST_CASE("a single expert for each process has the bytes of one process", "[slow]") {
+  Runs runs;
+  const std::string words = experts("4") + "mesh.ici_mesh_shape=[1,4,1]";
+  CHECK((runs.results("four", words + " --processes 4") == runs.results("one", words)));
+}
+
 TEST_CASE("the summary says what experts send, and that their weights stay where they are") {
   const TempDir dir;
   const auto summary_of = [&](const std::string& words) {

@@ -5,7 +5,8 @@
 // (Lepikhin et al. 2020, GShard). The other way, which the bits equal, is that each process gathers
 // all rows.
 //
-// A layer asks for it by ParameterOptions::rows_apart.
+// A layer asks for it by ParameterOptions::rows_apart. Each process must have several rows: a
+// backend gives each product of a batch of two or more the same bits, however many they are.
 //
 // Example (sdk/examples/snippets/layer.cpp#rows):
 //
