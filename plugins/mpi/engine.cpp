@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "mpi/stale_segments.h"
 #include "mpi/transfers.h"
 #include "trivet/error.h"
 #include "trivet/os/environment.h"
@@ -76,6 +77,7 @@ const char* launcher(std::int32_t processes) {
   // Its launcher binds each of up to two processes to one core, refuses to run as root, and refuses
   // more processes than cores, all unless told otherwise. It explains each exit code that is not 0,
   // which the program has done.
+  remove_stale_segments("/dev/shm");
   words = "mpirun -q --bind-to none";
   if (::geteuid() == 0) words += " --allow-run-as-root";
   if (processes > ::sysconf(_SC_NPROCESSORS_ONLN)) words += " --oversubscribe";

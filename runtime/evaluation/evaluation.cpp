@@ -113,6 +113,8 @@ Logs Evaluation::run(Model& model, ParameterStore& store, const FpropContext& co
     observer.on_summaries(set_.name.empty() ? "eval" : "eval/" + set_.name, context.step,
                           summaries);
   }
+  // Before the first process makes the numbers, where it may fail alone.
+  store.check_reads();
   Logs logs = program_->result(context.step);
   if (outputs_) outputs_->commit();
   return logs;

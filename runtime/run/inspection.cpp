@@ -188,10 +188,8 @@ void Inspector::look() {
   }
 }
 
-// Of the mesh of all, where no processes share a shard.
 std::int64_t Inspector::peers() const {
-  const bool has_one = process_shards_ == 1 && of_layers_.processes == 1;
-  return has_one ? MeshLayout(result_.mesh).shards() : 1;
+  return process_shards_ > 0 ? MeshLayout(result_.mesh).shards() / process_shards_ : 1;
 }
 
 void Inspector::open() {

@@ -118,9 +118,9 @@ void MessageQueue::begin_message(int from) {
   Incoming& incoming = incoming_[static_cast<std::size_t>(from)];
   const auto receiver =
       std::ranges::find(incoming.receivers, incoming.header.stream, &Receiver::stream);
-  if (receiver == incoming.receivers.end()) {
+  if (receiver == incoming.receivers.end() || receiver->bytes != incoming.header.bytes) {
     incoming.kept.push_back({incoming.header, std::vector<std::byte>(incoming.header.bytes)});
-    return;
+    if (receiver == incoming.receivers.end()) return;
   }
   check_size(from, incoming.header, *receiver);
   incoming.receiver = *receiver;

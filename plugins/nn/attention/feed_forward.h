@@ -53,27 +53,26 @@ struct FeedForwardConfig : LayerConfig {
   LoraConfig lora;
   FeedForwardSplitConfig weight_split_dims_mapping;
 };
-TRIVET_CONFIG(
-    FeedForwardConfig, trivet::LayerConfig,
-    (input_dims, "Depth of the input and of the output; 0 in a template: as the layer around it.",
-     at_least(0)),
-    (hidden_dims, "Depth between the two layers; 0: 4 * input_dims.", at_least(0)),
-    (activation, "Activation between the two layers."),
-    (use_gated_activation, "Activates a second product, which multiplies the first."),
-    (has_bias, "Adds bias vectors to the products."),
-    (relu_dropout, "Dropout rate between the two layers in training.", at_least(0), less_than(1),
-     adjustable),
-    (init, "Initializer of the weights. Default: that of nn/Linear."),
-    (output_init, "Initializer of the output projection. Default: init."),
-    (parametrization, "Layer that makes the weights of each product from its w."),
-    (input_quantization,
-     "Layer that makes the input of each product, e.g. "
-     "nn/ActivationQuantization."),
-    (lora, "LoRA: low-rank matrices added to the weights, for fine-tuning."),
-    (weight_split_dims_mapping,
-     "Axes of the mesh over which the weights are split. Only mdl has an effect: each process has "
-     "all weights.",
-     adjustable))
+TRIVET_CONFIG(FeedForwardConfig, trivet::LayerConfig,
+              (input_dims,
+               "Depth of the input and of the output; 0 in a template: as the layer around it.",
+               at_least(0)),
+              (hidden_dims, "Depth between the two layers; 0: 4 * input_dims.", at_least(0)),
+              (activation, "Activation between the two layers."),
+              (use_gated_activation, "Activates a second product, which multiplies the first."),
+              (has_bias, "Adds bias vectors to the products."),
+              (relu_dropout, "Dropout rate between the two layers in training.", at_least(0),
+               less_than(1), adjustable),
+              (init, "Initializer of the weights. Default: that of nn/Linear."),
+              (output_init, "Initializer of the output projection. Default: init."),
+              (parametrization, "Layer that makes the weights of each product from its w."),
+              (input_quantization,
+               "Layer that makes the input of each product, e.g. "
+               "nn/ActivationQuantization."),
+              (lora, "LoRA: low-rank matrices added to the weights, for fine-tuning."),
+              (weight_split_dims_mapping,
+               "Axes of the mesh over which the weights are split. Only mdl has an effect.",
+               adjustable))
 
 // Local in time if its products are.
 class FeedForward final : public Layer {

@@ -159,10 +159,7 @@ TRIVET_CONFIG(
      "Layer that makes the input of each product, e.g. nn/ActivationQuantization."),
     (lora, "LoRA: low-rank matrices added to the weights of the projections, for fine-tuning."),
     (weight_split_dims_mapping,
-     "Axes of the mesh over which the heads are split. Only mdl has an effect: each process has "
-     "all "
-     "weights.",
-     adjustable))
+     "Axes of the mesh over which the heads are split. Only mdl has an effect.", adjustable))
 
 class MultiHeadAttention final : public DecodingLayer, public SequenceBlocks {
  public:

@@ -145,9 +145,7 @@ TRIVET_CONFIG(
     (init, "Initializer of the weights. Default: that of nn/Linear."),
     (output_init, "Initializer of the output projections of attention and Mlp. Default: init."),
     (weight_split_dims_mapping,
-     "Axes of the mesh over which the weights are split. Only mdl has an effect: each process has "
-     "all weights.",
-     adjustable))
+     "Axes of the mesh over which the weights are split. Only mdl has an effect.", adjustable))
 
 class TransformerBlock final : public DecodingLayer, public SequenceBlocks {
  public:

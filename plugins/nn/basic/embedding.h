@@ -42,9 +42,7 @@ TRIVET_CONFIG(
     (init,
      "Initializer of the table. Default: normal with standard deviation 1 / sqrt(input_dims)."),
     (weight_split_dims_mapping,
-     "Axes of the mesh over which the table is split. Only mdl has an effect: each process has "
-     "all weights.",
-     adjustable))
+     "Axes of the mesh over which the table is split. Only mdl has an effect.", adjustable))
 
 class Embedding final : public LocalLayer {
  public:

@@ -52,7 +52,7 @@ TRIVET_CONFIG(
     (init, "Initializer of the table. Default: normal with standard deviation 1."),
     (weight_split_dims_mapping,
      "Axes of the mesh over which the table is split; mdl splits classes only. Only mdl has an "
-     "effect: each process has all weights.",
+     "effect.",
      adjustable))
 
 class GShardSharedEmbeddingSoftmax final : public SoftmaxLayer {

@@ -59,21 +59,20 @@ struct LinearConfig : LayerConfig {
 
   void validate(Diagnostics& diagnostics) const;
 };
-TRIVET_CONFIG(
-    LinearConfig, trivet::LayerConfig, (input_dims, "Depth of the input.", required, at_least(1)),
-    (output_dims, "Depth of the output.", required, at_least(1)), (has_bias, "Adds a bias vector."),
-    (activation, "Activation of the output."),
-    (init, "Initializer of the weights. Default: xavier_uniform."),
-    (bias_init, "Initializer of the bias. Default: 0."),
-    (parametrization, "Layer that makes the weights from w, e.g. nn/SpectralNorm."),
-    (input_quantization,
-     "Layer that makes the input of the product from x, e.g. "
-     "nn/ActivationQuantization."),
-    (lora, "LoRA: low-rank matrices added to the weights, for fine-tuning."),
-    (weight_split_dims_mapping,
-     "Axes of the mesh over which the weights are split. Only mdl has an effect: each process has "
-     "all weights.",
-     adjustable))
+TRIVET_CONFIG(LinearConfig, trivet::LayerConfig,
+              (input_dims, "Depth of the input.", required, at_least(1)),
+              (output_dims, "Depth of the output.", required, at_least(1)),
+              (has_bias, "Adds a bias vector."), (activation, "Activation of the output."),
+              (init, "Initializer of the weights. Default: xavier_uniform."),
+              (bias_init, "Initializer of the bias. Default: 0."),
+              (parametrization, "Layer that makes the weights from w, e.g. nn/SpectralNorm."),
+              (input_quantization,
+               "Layer that makes the input of the product from x, e.g. "
+               "nn/ActivationQuantization."),
+              (lora, "LoRA: low-rank matrices added to the weights, for fine-tuning."),
+              (weight_split_dims_mapping,
+               "Axes of the mesh over which the weights are split. Only mdl has an effect.",
+               adjustable))
 
 class Linear final : public Layer, public SplitProduct {
  public:

@@ -74,9 +74,7 @@ TRIVET_CONFIG(
     (init, "Initializer of the weights. Default: see softmax.h."),
     (bias_init, "Initializer of the bias. Default: 0."),
     (weight_split_dims_mapping,
-     "Axes of the mesh over which the weights are split. Only mdl has an effect: each process has "
-     "all weights.",
-     adjustable))
+     "Axes of the mesh over which the weights are split. Only mdl has an effect.", adjustable))
 
 struct FullSoftmaxConfig : SoftmaxConfig {
   bool has_bias = true;

@@ -262,7 +262,7 @@ struct TrainerContext {
   // On a meta device, for the memory of one of several processes that have parts of the weights
   // (Trainer::shares_weights): its number of shards. 0: it has whole weights.
   std::int64_t process_shards = 0;
-  // And how many processes have one shard for itself (MeshShards::peers).
+  // And how many processes have other shards for the same blocks and stages.
   std::int64_t peers = 1;
 };
 

@@ -95,8 +95,9 @@ Parameter& ParameterStore::add(std::string path, const Shape& shape,
 
 void ParameterStore::freeze(Parameter& parameter) {
   if (built_) throw Error("'" + parameter.path_ + "' was frozen after the model was built");
+  // A state remains one that steps change.
+  parameter.is_frozen_ = parameter.is_frozen_ || parameter.trainable_;
   parameter.trainable_ = false;
-  parameter.is_frozen_ = true;
 }
 
 void ParameterStore::build() {

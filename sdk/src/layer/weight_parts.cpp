@@ -109,8 +109,8 @@ WeightParts::Pool& WeightParts::pool_of(std::size_t unit) {
 }
 
 bool WeightParts::has_alone(std::size_t unit) const {
-  return parts_.units().is_of_stage(unit) &&
-         parts_.part(unit).range.size() == parts_.units()[unit].size();
+  return parts_.units().is_of_stage(unit) && shards_.has_stages_alone() &&
+         parts_.all().is_used(unit);
 }
 
 void* WeightParts::need(std::size_t unit) {

@@ -79,7 +79,8 @@ MeshShards::MeshShards(const MeshConfig& mesh, ProcessGroup* group) {
   };
   if (!locations_.empty()) {
     stage_group_ = part_of(stage, stage_ranks_);
-    if (stage_ranks_.size() == 1) stage_group_ = nullptr;
+    has_stages_alone_ = stage_ranks_.size() == 1;
+    if (has_stages_alone_) stage_group_ = nullptr;
     if (stage_group_ != nullptr) {
       stage_parts_ = std::make_shared<detail::PartGather>(*stage_group_, buffers);
     }
@@ -97,8 +98,11 @@ MeshShards::MeshShards(const MeshConfig& mesh, ProcessGroup* group) {
 
 MeshShards MeshShards::of_first_process(const MeshConfig& mesh, std::int64_t peers) {
   MeshShards first(mesh, nullptr);
-  first.peers_ = peers;
+  // Those that share a shard have no rows apart (RowShare).
+  first.peers_ = mesh.processes == 1 ? peers : 1;
   first.take_stages(MeshLayout(mesh), 0, mesh.processes);
+  const std::int64_t stages = mesh.extent(MeshLayout::kStageAxis);
+  first.has_stages_alone_ = peers == 1 && mesh.processes == stages / first.stage_count_;
   return first;
 }
 

@@ -119,6 +119,21 @@ TEST_CASE("a predicted pipeline waits for its stages") {
         Approx((outside + (all - outside) / 2 * 5 / 4) / 50e9));
 }
 
+TEST_CASE("processes of one stage send each other its weights") {
+  const auto bytes = [](const std::string& mesh) {
+    const nlohmann::json seen = figures(
+        lm("local") + mesh + " 'mesh.mesh_axis_names=[\"stage\",\"replica\",\"data\",\"mdl\"]' ");
+    return seen.at("process_sends").at("weights").at("bytes").get<double>();
+  };
+  // Of the weights outside of the two blocks each of P processes sends its part to all others. A
+  // block has 12 d^2 + 13 d weights, of which two processes have a half.
+  constexpr double kBlock = 12 * 64 * 64 + 13 * 64, kOutside = 124672 - 2 * kBlock;
+  CHECK(bytes("mesh.ici_mesh_shape=[2,1,1,1] mesh.processes=2") ==
+        Approx(4 * kOutside / 2).epsilon(0.01));
+  CHECK(bytes("mesh.ici_mesh_shape=[2,1,2,1] mesh.processes=4") ==
+        Approx(4 * (kOutside * 3 / 4 + kBlock / 2)).epsilon(0.01));
+}
+
 TEST_CASE("sizes of meshes are multiples of the devices along mdl and stage") {
   const nlohmann::json seen = rows(lm("local") +
                                    "task.train_input.batch_size=384 mesh.ici_mesh_shape=[2,1,3] "

@@ -246,4 +246,20 @@ TEST_CASE("a stage refuses states, shared layers and numbers that the mesh does 
   CHECK(root.parameter("v", {3}).stage() == Parameter::kEveryStage);
 }
 
+TEST_CASE("frozen weights are no running states, and frozen states remain what they are") {
+  const auto device = trivet::test::open_any();
+  ParameterStore store(*device, trivet::RngKey(1));
+  trivet::Scope scope(store);
+  trivet::Parameter& weight = scope.parameter("weight", {40}, {});
+  trivet::Parameter& mean = scope.state("mean", {3}, 1);
+  store.freeze(weight);
+  store.freeze(mean);
+  store.build();
+  CHECK(weight.is_frozen());
+  CHECK_FALSE(mean.is_frozen());
+  CHECK(store.states().size() == 64);
+  CHECK(store.running_states().size() == 16);  // in multiples of 16
+  CHECK(store.running_states().to_host<float>()[2] == 1);
+}
+
 }  // namespace parameter_store_test

@@ -44,7 +44,7 @@ class TRIVET_API MeshShards {
   const SumTree& tree() const { return tree_; }
   const SumTree& own_tree() const { return own_tree_; }
   // With all shards, and the stages of the first of mesh.processes: for meta devices, which have no
-  // other processes. `peers`: see below.
+  // other processes. So many of these have other shards for the same stages, or the same blocks.
   static MeshShards of_first_process(const MeshConfig& mesh, std::int64_t peers = 1);
 
   // All processes that share the mesh; null: this one is alone.
@@ -54,6 +54,8 @@ class TRIVET_API MeshShards {
   ProcessGroup* group() const { return group_.get(); }
   // The processes of the mesh, where each has one shard for itself; otherwise 1.
   std::int64_t peers() const { return peers_; }
+  // Whether no other process has stages of this one.
+  bool has_stages_alone() const { return has_stages_alone_; }
   // Of all() those with the same stages; null: this one is alone with them.
   ProcessGroup* same_stages() const { return locations_.empty() ? all_ : stage_group_.get(); }
   // Whether this process computes the layers of a stage.
@@ -144,6 +146,7 @@ class TRIVET_API MeshShards {
   std::shared_ptr<detail::PartGather> parts_;  // over all_
 
   std::int64_t first_stage_ = 0, stage_count_ = 1;
+  bool has_stages_alone_ = false;
   struct Location {
     std::int64_t stage = 0, index = 0;  // among the devices of the stage
   };
