@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <ctime>
 #include <fstream>
 #include <string>
@@ -40,8 +41,11 @@ void keep_unmapped(std::vector<std::string>& files) {
   for (const fs::directory_entry& process : fs::directory_iterator("/proc", failed)) {
     if (files.empty()) return;
     if (!is_process(process.path())) continue;
+    errno = 0;
     std::ifstream maps(process.path() / "maps");
-    if (!maps && is_own(process.path())) return files.clear();
+    // Threads of the kernel and processes that have ended have no maps.
+    const bool is_hidden = !maps && (errno == EACCES || errno == EPERM);
+    if (is_hidden && is_own(process.path())) return files.clear();
     for (std::string line; std::getline(maps, line);) {
       std::erase_if(files, [&](const std::string& file) { return line.ends_with(file); });
     }
