@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <ctime>
 #include <fstream>
 #include <string>
@@ -29,23 +28,14 @@ bool is_process(const fs::path& directory) {
   return directory.filename().string().find_first_not_of("0123456789") == std::string::npos;
 }
 
-bool is_own(const fs::path& process) {
-  struct stat about = {};
-  return ::stat(process.c_str(), &about) == 0 && about.st_uid == ::geteuid();
-}
-
-// Erases those that a process has mapped; all, where the maps of a process of this user cannot be
-// read.
+// Erases those that a process has mapped. Where its maps are hidden, the file may go: who has
+// mapped it needs no name for it.
 void keep_unmapped(std::vector<std::string>& files) {
   std::error_code failed;
   for (const fs::directory_entry& process : fs::directory_iterator("/proc", failed)) {
     if (files.empty()) return;
     if (!is_process(process.path())) continue;
-    errno = 0;
     std::ifstream maps(process.path() / "maps");
-    // Threads of the kernel and processes that have ended have no maps.
-    const bool is_hidden = !maps && (errno == EACCES || errno == EPERM);
-    if (is_hidden && is_own(process.path())) return files.clear();
     for (std::string line; std::getline(maps, line);) {
       std::erase_if(files, [&](const std::string& file) { return line.ends_with(file); });
     }

@@ -8,7 +8,7 @@
 namespace trivet::mpi {
 
 // Removes files of this user named vader_segment.* that no process has mapped, and that are older
-// than a minute: younger ones may be of processes that begin. What cannot be looked at remains.
+// than a minute: younger ones may be of processes that begin.
 void remove_stale_segments(const std::filesystem::path& directory);
 
 }  // namespace trivet::mpi
