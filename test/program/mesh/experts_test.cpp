@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "program/run/run_fixture.h"
+#include "program/run/watched_run.h"
 #include "support/paths.h"
 
 using namespace trivet::test;

@@ -7,6 +7,7 @@
 
 #include "program/run/run_fixture.h"
 #include "program/run/watched_run.h"
+#include "support/paths.h"
 #include "support/plugin_folder.h"
 
 using namespace trivet::test;
