@@ -155,7 +155,7 @@ std::vector<Tensor> SequenceCut::blocks_of(const Tensor& x) const {
 }
 
 Tensor SequenceCut::whole_of(std::span<const Tensor> blocks) const {
-  // From the places in the sequence to those in the blocks.
+  // From the positions in the sequence to those in the blocks.
   std::map<std::int64_t, Run> found;
   std::int64_t begin = 0;
   for (const std::vector<Run>& block : runs_) {
@@ -165,7 +165,7 @@ Tensor SequenceCut::whole_of(std::span<const Tensor> blocks) const {
     }
   }
   std::vector<Run> in_order;
-  for (const auto& [place, run] : found) in_order.push_back(run);
+  for (const auto& [first, run] : found) in_order.push_back(run);
   return at_runs(ops::gather_blocks(blocks, 1, axis_), in_order);
 }
 

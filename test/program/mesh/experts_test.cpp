@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs whose processes compute with some experts each, for the shards of all: neither the number of
 // processes nor what moves between them changes a byte.
-#include <filesystem>
 #include <string>
 
 #include <catch2/catch.hpp>
 
+#include "program/mesh/mesh_runs.h"
 #include "program/run/run_fixture.h"
-#include "program/run/watched_run.h"
 #include "support/paths.h"
 
 using namespace trivet::test;
 using Catch::Contains;
-namespace fs = std::filesystem;
 
 namespace experts_test {
 namespace {
@@ -27,22 +25,6 @@ std::string experts(const std::string& count) {
          "trainer.validation_steps=1 runtime.threads=1 trainer.gradient_clip.global_norm=0.5 "
          "trainer.ema.decay=0.9 task.model.dropout=0.1 ";
 }
-
-class Runs {
- public:
-  fs::path workdir(const std::string& name) const { return dir_.path() / name; }
-  // Runs 3 steps, and gives what they have computed.
-  std::string results(const std::string& name, const std::string& words) {
-    const ShellResult ran =
-        run(config("lm/local.toml"), workdir(name), words + " trainer.train_steps=3");
-    INFO(ran.output);
-    REQUIRE(ran.exit_code == 0);
-    return results_of(workdir(name), 3);
-  }
-
- private:
-  TempDir dir_;
-};
 
 }  // namespace
 
@@ -63,18 +45,17 @@ TEST_CASE("experts in several processes have the bytes of one process", "[slow]"
       "trainer.optimizer.type=optim/Adafactor"};
   for (const std::string& words : cases) {
     CAPTURE(words);
-    Runs runs;
-    const std::string one = runs.results("one", plain + words);
-    CHECK((runs.results("four", plain + words + " --processes 4") == one));
-    if (&words == cases) CHECK((runs.results("two", plain + words + " --processes 2") == one));
+    const MeshRuns runs(plain + words);
+    const std::string one = runs.results("one", "", 3);
+    CHECK((runs.results("four", "--processes 4", 3) == one));
+    if (&words == cases) CHECK((runs.results("two", "--processes 2", 3) == one));
   }
 }
 
 // A batch of one product may have other bits than one of several.
 TEST_CASE("a single expert for each process has the bytes of one process", "[slow]") {
-  Runs runs;
-  const std::string words = experts("4") + "mesh.ici_mesh_shape=[1,4,1]";
-  CHECK((runs.results("four", words + " --processes 4") == runs.results("one", words)));
+  const MeshRuns runs(experts("4") + "mesh.ici_mesh_shape=[1,4,1]");
+  CHECK((runs.results("four", "--processes 4", 3) == runs.results("one", "", 3)));
 }
 
 TEST_CASE("the summary says what experts send, and that their weights stay where they are") {

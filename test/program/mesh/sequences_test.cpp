@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "program/mesh/mesh_runs.h"
 #include "program/run/run_fixture.h"
 #include "program/run/watched_run.h"
 #include "support/paths.h"
@@ -21,29 +22,6 @@ constexpr const char* kRun =
     "mode=train trainer.validation_interval=0 runtime.threads=1 "
     "trainer.gradient_clip.global_norm=0.5 trainer.ema.decay=0.9 ";
 constexpr const char* kStack = "task.model.stacked_transformer_tpl.";
-
-class Runs {
- public:
-  fs::path workdir(const std::string& name) const { return dir_.path() / name; }
-  std::string train(const std::string& name, const std::string& words, std::int64_t steps) {
-    const ShellResult ran = run(config("lm/local.toml"), workdir(name),
-                                kRun + words + " trainer.train_steps=" + std::to_string(steps));
-    INFO(ran.output);
-    REQUIRE(ran.exit_code == 0);
-    return ran.output;
-  }
-  std::string results(const std::string& name, const std::string& words, std::int64_t steps) {
-    train(name, words, steps);
-    return results_of(workdir(name), steps);
-  }
-
- private:
-  TempDir dir_;
-};
-
-double last_loss(const fs::path& workdir) {
-  return records(workdir, "train").back().at("values").at("training_loss").get<double>();
-}
 
 }  // namespace
 
@@ -65,7 +43,7 @@ TEST_CASE("blocks of positions have the bytes of one process", "[slow]") {
                   "trainer.optimizer.type=optim/Lamb",
            {"2", "4"}});
   CAPTURE(of.words);
-  Runs runs;
+  const MeshRuns runs(kRun);
   const std::string one = runs.results("one", of.words, 3);
   for (const std::string& count : of.processes) {
     CAPTURE(count);
@@ -74,7 +52,7 @@ TEST_CASE("blocks of positions have the bytes of one process", "[slow]") {
 }
 
 TEST_CASE("blocks of positions change the rounding of a run, not its losses") {
-  Runs runs;
+  const MeshRuns runs(kRun);
   runs.train("plain", "", 20);
   const double plain = last_loss(runs.workdir("plain"));
   for (const char* mesh : {"1,1,2,1", "1,1,4,1", "1,1,2,2"}) {
@@ -115,7 +93,7 @@ TEST_CASE("an encoder and a decoder compute blocks of positions") {
 
 TEST_CASE("a run over positions evaluates, and continues with other processes and another mesh",
           "[slow]") {
-  Runs runs;
+  const MeshRuns runs(kRun);
   const std::string words = std::string(kAxes) + "mode=train_and_eval trainer.validation_steps=2 ";
   const std::string positions = words + "mesh.ici_mesh_shape=[1,1,4,1] ";
   const auto of = [&](const std::string& name, const std::string& more, std::int64_t steps) {

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "program/mesh/mesh_runs.h"
 #include "program/run/run_fixture.h"
 #include "program/run/watched_run.h"
 #include "support/paths.h"
@@ -24,29 +25,6 @@ const std::string kPipeline = "task.model.stacked_transformer_tpl.pipeline.";
 
 std::string layers(int count) {
   return " task.model.num_layers=" + std::to_string(count) + " ";
-}
-
-class Runs {
- public:
-  fs::path workdir(const std::string& name) const { return dir_.path() / name; }
-  std::string train(const std::string& name, const std::string& words, std::int64_t steps) {
-    const ShellResult ran = run(config("lm/local.toml"), workdir(name),
-                                kRun + words + " trainer.train_steps=" + std::to_string(steps));
-    INFO(ran.output);
-    REQUIRE(ran.exit_code == 0);
-    return ran.output;
-  }
-  std::string results(const std::string& name, const std::string& words, std::int64_t steps) {
-    train(name, words, steps);
-    return results_of(workdir(name), steps);
-  }
-
- private:
-  TempDir dir_;
-};
-
-double last_loss(const fs::path& workdir) {
-  return records(workdir, "train").back().at("values").at("training_loss").get<double>();
 }
 
 }  // namespace
@@ -75,7 +53,7 @@ TEST_CASE("pipelines have the bytes of one process", "[slow]") {
                layers(3) + kPipeline + "num_microbatches=4",
            {"2", "6"}});
   CAPTURE(of.words);
-  Runs runs;
+  const MeshRuns runs(kRun);
   const std::string one = runs.results("one", of.words, 3);
   for (const std::string& count : of.processes) {
     CAPTURE(count);
@@ -84,7 +62,7 @@ TEST_CASE("pipelines have the bytes of one process", "[slow]") {
 }
 
 TEST_CASE("stages change the rounding of a run, not its losses") {
-  Runs runs;
+  const MeshRuns runs(kRun);
   runs.train("plain", layers(4), 20);
   runs.train("parts", layers(4) + "trainer.gradient_accumulation=4", 20);
   const double plain = last_loss(runs.workdir("plain"));
@@ -105,7 +83,7 @@ TEST_CASE("stages change the rounding of a run, not its losses") {
 
 TEST_CASE("a run with stages evaluates, and continues with other processes and another mesh",
           "[slow]") {
-  Runs runs;
+  const MeshRuns runs(kRun);
   const std::string words = kAxes + layers(4) + "mode=train_and_eval trainer.validation_steps=2 ";
   const std::string stages = words + "mesh.ici_mesh_shape=[4,1,1,1] ";
   const auto of = [&](const std::string& name, const std::string& more, std::int64_t steps) {

@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "program/mesh/mesh_runs.h"
 #include "program/run/run_fixture.h"
 #include "program/run/watched_run.h"
 #include "support/paths.h"
@@ -23,22 +24,6 @@ constexpr const char* kWide =
     "task.train_input.batch_size=4 trainer.validation_steps=1 runtime.threads=1 "
     "trainer.gradient_clip.global_norm=0.5 trainer.ema.decay=0.9 ";
 
-class Runs {
- public:
-  fs::path workdir(const std::string& name) const { return dir_.path() / name; }
-  // Runs so many steps, and gives what they have computed.
-  std::string results(const std::string& name, const std::string& words, std::int64_t steps) {
-    const ShellResult ran = run(config("lm/local.toml"), workdir(name),
-                                kWide + words + " trainer.train_steps=" + std::to_string(steps));
-    INFO(ran.output);
-    REQUIRE(ran.exit_code == 0);
-    return results_of(workdir(name), steps);
-  }
-
- private:
-  TempDir dir_;
-};
-
 }  // namespace
 
 TEST_CASE("weights over data have the bytes of one process", "[slow]") {
@@ -47,7 +32,7 @@ TEST_CASE("weights over data have the bytes of one process", "[slow]") {
       "trainer.validation_interval=2 ";
   for (const char* mesh : {"[1,4,1]", "[2,2,1]", "[1,2,2]"}) {
     CAPTURE(mesh);
-    Runs runs;
+    const MeshRuns runs(kWide);
     const std::string words = remat + "mesh.ici_mesh_shape=" + mesh;
     const std::string one = runs.results("one", words, 3);
     for (const char* count : {"2", "4"}) {
@@ -67,7 +52,7 @@ TEST_CASE("whole variables of processes have the bytes of one process", "[slow]"
     // Processes share weights, or updates alone.
     for (const bool shares_weights : {true, false}) {
       CAPTURE(update, shares_weights);
-      Runs runs;
+      const MeshRuns runs(kWide);
       const std::string words = std::string(update) +
                                 " trainer.validation_interval=0 mesh.ici_mesh_shape=" +
                                 (shares_weights ? "[2,2,1]" : "[4,1,1]");
@@ -79,7 +64,7 @@ TEST_CASE("whole variables of processes have the bytes of one process", "[slow]"
 }
 
 TEST_CASE("variational noise of weights over data is drawn by those that have them", "[slow]") {
-  Runs runs;
+  const MeshRuns runs(kWide);
   const std::string words =
       "mesh.ici_mesh_shape=[1,2,1] trainer.variational_noise.scale=0.01 "
       "trainer.gradient_accumulation=2 trainer.validation_interval=2";
@@ -87,7 +72,7 @@ TEST_CASE("variational noise of weights over data is drawn by those that have th
 }
 
 TEST_CASE("weights over data: micro-batches, and limits on each of them", "[slow]") {
-  Runs runs;
+  const MeshRuns runs(kWide);
   const std::string words =
       "mesh.ici_mesh_shape=[1,2,1] trainer.gradient_accumulation=2 "
       "trainer.gradient_clip.each_part=true trainer.validation_interval=0";
@@ -96,7 +81,7 @@ TEST_CASE("weights over data: micro-batches, and limits on each of them", "[slow
 
 TEST_CASE("a run with weights over data continues with another number of processes", "[slow]") {
   const auto update = GENERATE(as<std::string>(), "", "trainer.optimizer.type=optim/Adafactor ");
-  Runs runs;
+  const MeshRuns runs(kWide);
   const std::string words = update + "mesh.ici_mesh_shape=[1,4,1] trainer.validation_interval=0";
   runs.results("whole", words, 4);
   runs.results("parts", words + " --processes 4", 2);
@@ -104,6 +89,21 @@ TEST_CASE("a run with weights over data continues with another number of process
   runs.results("parts", words, 4);
   // Records are also written where a run ends.
   CHECK((tensors_of(runs.workdir("parts"), 4) == tensors_of(runs.workdir("whole"), 4)));
+}
+
+// A batch of three rows is of one shard alone, and one of eight of all.
+TEST_CASE("weights over data: evaluations in which processes have no rows", "[slow]") {
+  const MeshRuns runs(kWide);
+  for (const char* rows : {"3", "8"}) {
+    const std::string words =
+        "mesh.ici_mesh_shape=[1,4,1] trainer.validation_interval=1 "
+        "trainer.validation_steps=2 task.eval_input.batch_size=" +
+        std::string(rows);
+    const std::string name(rows);
+    const std::string one = runs.results(name + "one", words, 2);
+    CHECK((runs.results(name + "two", words + " --processes 2", 2) == one));
+    CHECK((runs.results(name + "four", words + " --processes 4", 2) == one));
+  }
 }
 
 TEST_CASE("the log says where processes have all weights, although a mesh splits them") {

@@ -274,4 +274,23 @@ TEST_CASE("the data of a task may change between two processes of a run, but not
   CHECK_THAT(refused.output, Contains("task.tasks[1].name") && Contains("\"third\""));
 }
 
+// Batches of the second task are too few for all shards, so the first process alone finds that the
+// logs of another shard cannot be merged.
+TEST_CASE("an evaluation that fails in the first process alone ends the run with its text",
+          "[slow]") {
+  const test::TempDir temp;
+  const std::string first = "task.tasks[0].task.", second = "task.tasks[1].task.";
+  const auto result =
+      run(temp / "run",
+          "--processes 2 trainer.train_steps=2 trainer.validation_interval=2 "
+          "mesh.ici_mesh_shape=[1,4,1] runtime.threads=1 '" +
+              first + "train_input.batch_size=16' '" + second + "train_input.batch_size=16' '" +
+              first + "eval_input.examples=100' '" + first + "eval_input.batch_size=3' '" + second +
+              "eval_input.examples=5' '" + second + "eval_input.batch_size=3'");
+  INFO(result.output);
+  CHECK(result.exit_code == 1);
+  CHECK_THAT(result.output,
+             Contains("cannot be merged into one without batches") && !Contains("crashed"));
+}
+
 }  // namespace multitask_test

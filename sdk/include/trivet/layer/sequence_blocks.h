@@ -47,7 +47,7 @@ class TRIVET_API SequenceCut {
   const MeshAxis& axis() const { return axis_; }
   // Blocks of this process.
   std::size_t count() const { return contexts_.size(); }
-  // Neighboring positions: their place in the sequence.
+  // Neighboring positions: where they are in the sequence.
   struct Run {
     std::int64_t first = 0, count = 0;
     bool operator==(const Run&) const = default;
