@@ -103,6 +103,9 @@ StepPrediction predict_step(const Inspection& seen, const Network& network, doub
   const std::int64_t shards = MeshLayout(seen.mesh).shards_of(0, seen.mesh.processes).count;
   row.compute_seconds = static_cast<double>(shards) * flops_of_time(seen) / flop_rate;
   row.exchange_seconds = seconds_of(seen.exchanges, network);
+  row.exposed_seconds =
+      row.exchange_seconds - hidden_seconds(seen.exchanges, network, seen.exchanged,
+                                            seen.mesh.overlap, row.compute_seconds);
   for (const Exchange& one : seen.exchanges) row.sent_bytes += one.bytes;
   for (const MemoryPart& part : seen.process_memory) row.memory_bytes += part.bytes;
   return row;

@@ -2,9 +2,9 @@
 // step_prediction: how long a training step would take on a mesh, from arithmetic alone.
 //
 // A process computes its shards one after another on one device: FLOPs of the model / FLOP per
-// second. Then it exchanges (device/step_exchanges.h): each message takes the latency, and all
-// bytes that it sends take their time at the bandwidth. The engine computes nothing while it
-// exchanges, so all of that time is exposed, and a step is the sum of both. In a pipeline it waits
+// second. It exchanges (device/step_exchanges.h): each message takes the latency, and all bytes
+// that it sends take their time at the bandwidth. The part of that time that is not hidden behind
+// computation (hidden_seconds) is exposed, and a step is the sum of both. In a pipeline it waits
 // for other stages, too (PipelineShape::idle_share). The optimizer and sums are no FLOPs of the
 // model: a rate that a run has measured has their time in it, the peak of a device has not.
 #pragma once
@@ -25,11 +25,12 @@ struct StepPrediction {
   MeshConfig mesh;
   std::string refused{};  // why no run trains this mesh; the rest is then 0
   double compute_seconds = 0;
-  double exchange_seconds = 0;     // all of it exposed
+  double exchange_seconds = 0;
+  double exposed_seconds = 0;      // of them
   std::uint64_t sent_bytes = 0;    // by a process
   std::uint64_t memory_bytes = 0;  // of a process
 
-  double step_seconds() const { return compute_seconds + exchange_seconds; }
+  double step_seconds() const { return compute_seconds + exposed_seconds; }
 };
 
 // Of what was inspected on a mesh that runs train.

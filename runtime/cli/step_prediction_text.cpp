@@ -30,23 +30,25 @@ std::string axes_text(const MeshConfig& mesh) {
 }
 
 std::string exposed_text(const StepPrediction& row) {
-  const double part = row.step_seconds() > 0 ? row.exchange_seconds / row.step_seconds() : 0;
-  return fmt::format("{} ({:.1f} %)", short_time(row.exchange_seconds), 100 * part);
+  const double part = row.step_seconds() > 0 ? row.exposed_seconds / row.step_seconds() : 0;
+  return fmt::format("{} ({:.1f} %)", short_time(row.exposed_seconds), 100 * part);
 }
 
 std::string predictions_table(const std::vector<StepPrediction>& rows) {
   TextTable table;
   table.column("devices", TextTable::Align::right);
   table.column("mesh");
-  for (const char* head : {"processes", "step", "compute", "exposed", "sent", "memory"}) {
+  for (const char* head :
+       {"processes", "step", "compute", "exchange", "exposed", "sent", "memory"}) {
     table.column(head, TextTable::Align::right);
   }
   for (const StepPrediction& row : rows) {
     if (!row.refused.empty()) continue;
     table.row({format_count(static_cast<std::uint64_t>(row.devices)), axes_text(row.mesh),
                format_count(static_cast<std::uint64_t>(row.mesh.processes)),
-               short_time(row.step_seconds()), short_time(row.compute_seconds), exposed_text(row),
-               format_bytes(row.sent_bytes), format_bytes(row.memory_bytes)});
+               short_time(row.step_seconds()), short_time(row.compute_seconds),
+               short_time(row.exchange_seconds), exposed_text(row), format_bytes(row.sent_bytes),
+               format_bytes(row.memory_bytes)});
   }
   return table.text(0);
 }
@@ -66,7 +68,8 @@ std::string prediction_text(const PredictedSteps& steps) {
   const auto& [network, flop_rate, rate_source, rows] = steps;
   std::string text = fmt::format(
       "network {} a message, {}/s from each process; {}/s in each process ({})\n"
-      "Processes compute or exchange, never both at once: all of an exchange is exposed.\n",
+      "Exchanges of units of weights and gradients run beside the computation as far as it lasts; "
+      "others are exposed.\n",
       short_time(network.latency), format_bytes(static_cast<std::uint64_t>(network.bandwidth)),
       format_flops(flop_rate), rate_source);
   if (rows.front().mesh.extent("mdl") > 1) text += blocks_text(rows.front().mesh);
@@ -88,7 +91,8 @@ Value prediction_row(const PredictedSteps& steps) {
     } else {
       entry.set("step_seconds", row.step_seconds());
       entry.set("compute_seconds", row.compute_seconds);
-      entry.set("exposed_seconds", row.exchange_seconds);
+      entry.set("exchange_seconds", row.exchange_seconds);
+      entry.set("exposed_seconds", row.exposed_seconds);
       entry.set("sent_bytes", row.sent_bytes);
       entry.set("memory_bytes", row.memory_bytes);
     }

@@ -98,6 +98,15 @@ std::uint64_t exchange_bytes(const WeightShare& share, const MeshConfig& mesh) {
   return most;
 }
 
+// What the sums of gradients under way receive, of the largest unit each.
+std::uint64_t bytes_under_way(const WeightShare& weights, const MeshConfig& mesh) {
+  const MeshLayout layout(mesh);
+  const std::int64_t group = layout.shards() / layout.shards_of(0, mesh.processes).count;
+  const std::int64_t part = own_elements(weights.largest, mesh);
+  const std::int64_t count = std::min(mesh.overlap, weights.units);
+  return static_cast<std::uint64_t>(count * part * (group - 1)) * sizeof(float);
+}
+
 void set_bytes(std::vector<MemoryPart>& parts, std::string_view name, std::int64_t elements) {
   const auto found = std::ranges::find(parts, name, &MemoryPart::name);
   if (found != parts.end()) found->bytes = static_cast<std::uint64_t>(elements) * sizeof(float);
@@ -141,7 +150,9 @@ std::vector<MemoryPart> process_memory(std::vector<MemoryPart> kept, const MeshC
   const auto add = [&](std::string_view name, std::uint64_t bytes) {
     if (bytes > 0) kept.push_back({.name = std::string(name), .bytes = bytes, .device_bytes = 0});
   };
-  if (weights) add("gathered", static_cast<std::uint64_t>(weights->whole) * sizeof(float));
+  if (weights) {
+    add("gathered", static_cast<std::uint64_t>(weights->whole + weights->ahead) * sizeof(float));
+  }
   add("sums", sums);
   const auto of_states = static_cast<std::int64_t>(states / sizeof(float));
   const auto of_gradients = static_cast<std::int64_t>(gradients / sizeof(float));
@@ -151,6 +162,9 @@ std::vector<MemoryPart> process_memory(std::vector<MemoryPart> kept, const MeshC
   if (!by_variable) longest = std::max(weights ? weights->largest : of_gradients, longest);
   std::uint64_t exchange = MeshShards::exchange_bytes(longest, mesh);
   if (by_variable) exchange = std::max(exchange, exchange_bytes(*share, mesh));
+  if (weights && training.has_gradients_in_parts) {
+    exchange += bytes_under_way(*weights, mesh);
+  }
   add("exchange", exchange);
   return kept;
 }

@@ -72,8 +72,11 @@ class Exchanges {
     }
     return parts;
   }
+  // In segments, or a unit at once: beside a computation (MeshShards::start_sum_to_part).
+  enum class Cut { segments, unit };
+  bool overlaps() const { return shards_.overlap() > 0; }
   // As MeshShards::sum_to_part.
-  void sum_to_part(std::string_view name, const Parts& parts, std::int64_t times = 1) {
+  void sum_to_part(std::string_view name, const Parts& parts, std::int64_t times, Cut cut) {
     if (sharing_shards_ == 1) return;
     std::map<std::int64_t, std::vector<std::int64_t>> groups;  // of ranks, by their work
     for (std::int64_t rank = 0; rank < all_; ++rank) {
@@ -88,7 +91,10 @@ class Exchanges {
       const std::int64_t all = std::accumulate(owned.begin(), owned.end(), std::int64_t{0});
       const Parts summed = are_uneven ? even_parts(all, sharing_shards_) : owned;
       const Parts moved = are_uneven ? floats_moved(summed, owned) : Parts(owned.size());
-      const std::int64_t calls = (std::ranges::max(summed) + segment - 1) / segment;
+      const std::int64_t longest = std::ranges::max(summed);
+      const bool at_once = cut == Cut::unit && !are_uneven;
+      const std::int64_t calls =
+          at_once ? std::min<std::int64_t>(longest, 1) : (longest + segment - 1) / segment;
       for (std::size_t i = 0; i < members.size(); ++i) {
         OfRank& sums = ranks[static_cast<std::size_t>(members[i])];
         sums.floats += times * (all - summed[i] + moved[i]);
@@ -99,11 +105,11 @@ class Exchanges {
   // As MeshShards::gather_parts of these ranks.
   using Ranks = std::vector<std::int64_t>;
   void gather_parts(std::string_view name, const Parts& parts, const Ranks& members,
-                    std::int64_t times = 1) {
+                    std::int64_t times, Cut cut) {
     if (members.size() == 1) return;
     Parts owned;
     for (const std::int64_t rank : members) owned.push_back(at(parts, rank));
-    if (!MeshShards::are_uneven(owned)) return gather_directly(name, owned, members, times);
+    if (!MeshShards::are_uneven(owned)) return gather_directly(name, owned, members, times, cut);
     const std::int64_t all = std::accumulate(owned.begin(), owned.end(), std::int64_t{0});
     const Parts even = even_parts(all, std::ssize(members)), moved = floats_moved(owned, even);
     add(name, times, std::ssize(members) - 1, 0);
@@ -111,7 +117,7 @@ class Exchanges {
     for (std::size_t i = 0; i < members.size(); ++i) {
       ranks[static_cast<std::size_t>(members[i])].floats += times * moved[i];
     }
-    gather_directly(name, even, members, times);
+    gather_directly(name, even, members, times, Cut::segments);
   }
   Ranks all_ranks() const {
     Ranks ranks(static_cast<std::size_t>(all_));
@@ -173,9 +179,10 @@ class Exchanges {
     return moved;
   }
   void gather_directly(std::string_view name, const Parts& parts, const Ranks& members,
-                       std::int64_t times) {
+                       std::int64_t times, Cut cut) {
     const std::int64_t count = std::ssize(members), longest = std::ranges::max(parts);
-    const std::int64_t step = std::min(longest, MeshShards::segment(count));
+    const bool at_once = cut == Cut::unit && MeshShards::sends_to_each(longest, count);
+    const std::int64_t step = at_once ? longest : std::min(longest, MeshShards::segment(count));
     std::vector<OfRank>& ranks = of_ranks(name);
     for (std::int64_t begin = 0; begin < longest; begin += step) {
       const std::int64_t most = std::min(longest - begin, step);
@@ -249,11 +256,14 @@ void add_blocks(Exchanges& exchanges, const ExchangedTensors& tensors) {
         break;
       case AxisExchange::Kind::sum_to_part:  // once for all shards of the process
       case AxisExchange::Kind::sum_to_stage_part:
-        exchanges.sum_to_part("gradients", parts_of(one), one.calls);
+        exchanges.sum_to_part("gradients", parts_of(one), one.calls,
+                              tensors.sums_units && exchanges.overlaps()
+                                  ? Exchanges::Cut::unit
+                                  : Exchanges::Cut::segments);
         break;
       case AxisExchange::Kind::gather_stage_parts:
         exchanges.gather_parts("weights", parts_of(one), exchanges.first_stage(),
-                               tensors.units_remain ? one.calls : times);
+                               tensors.units_remain ? one.calls : times, Exchanges::Cut::unit);
         break;
       case AxisExchange::Kind::send:
         exchanges.send("stages", one.bytes, 1, times);
@@ -269,7 +279,7 @@ void add_blocks(Exchanges& exchanges, const ExchangedTensors& tensors) {
         break;
       case AxisExchange::Kind::gather_parts:
         exchanges.gather_parts("weights", parts_of(one), exchanges.all_ranks(),
-                               tensors.units_remain ? one.calls : times);
+                               tensors.units_remain ? one.calls : times, Exchanges::Cut::unit);
         break;
     }
   }
@@ -331,8 +341,8 @@ std::vector<Exchange> step_exchanges(const MeshConfig& mesh, const ExchangedTens
   } else if (tensors.shares_updates) {
     const Exchanges::Parts parts =
         tensors.parts.empty() ? exchanges.equal_parts(tensors.gradients) : tensors.parts.front();
-    exchanges.sum_to_part("gradients", parts);
-    exchanges.gather_parts("weights", parts, exchanges.all_ranks());
+    exchanges.sum_to_part("gradients", parts, 1, Exchanges::Cut::segments);
+    exchanges.gather_parts("weights", parts, exchanges.all_ranks(), 1, Exchanges::Cut::segments);
   } else {
     exchanges.sum("gradients", tensors.gradients, exchanges.sharing_shards());
   }
@@ -346,6 +356,22 @@ double seconds_of(const std::vector<Exchange>& exchanges, const Network& network
   double seconds = 0;
   for (const Exchange& one : exchanges) seconds += network.seconds(one.messages, one.bytes);
   return seconds;
+}
+
+double hidden_seconds(const std::vector<Exchange>& exchanges, const Network& network,
+                      const ExchangedTensors& tensors, std::int64_t overlap,
+                      double compute_seconds) {
+  if (overlap == 0 || tensors.units == 0) return 0;
+  const double others = 1 - 1 / static_cast<double>(tensors.units);
+  const auto seconds_of_others = [&](std::string_view name) {
+    const auto found = std::ranges::find(exchanges, name, &Exchange::name);
+    return found == exchanges.end() ? 0 : others * network.seconds(found->messages, found->bytes);
+  };
+  const double weights = seconds_of_others("weights");
+  const double gradients = tensors.sums_units ? seconds_of_others("gradients") : 0;
+  const double forward = tensors.units_remain ? weights : weights / 2;
+  const double backward = weights - forward + gradients;
+  return std::min(forward, compute_seconds / 3) + std::min(backward, compute_seconds * 2 / 3);
 }
 
 }  // namespace trivet

@@ -53,6 +53,7 @@ struct ExchangedTensors {
   std::vector<AxisExchange> blocks{};  // of the step of one shard
   std::int64_t units = 0;              // of weights in parts; 0: processes have whole weights
   bool units_remain = false;           // all of them may be whole at once
+  bool sums_units = false;             // their gradients are summed unit by unit
   // Where devices own whole variables (WeightShare::parts): elements of each unit that each process
   // has. Empty: equal pieces.
   std::vector<std::vector<std::int64_t>> parts{};
@@ -75,5 +76,15 @@ std::int64_t gather_messages(std::uint64_t bytes, std::int64_t processes);
 
 // Of all of them, one after the other.
 double seconds_of(const std::vector<Exchange>& exchanges, const Network& network);
+
+// Of the time of a step's exchanges what is under way while it computes for so long
+// (MeshConfig::overlap): units of weights are gathered ahead, half of them in the forward pass
+// (where all remain whole, all of them), and sums of their gradients continue in the backward pass.
+// That takes twice the FLOPs of the forward pass, so two thirds of the time (Kaplan et al. 2020,
+// Scaling laws for neural language models, section 2.1). Nothing hides the first unit of weights
+// and the last one of gradients.
+double hidden_seconds(const std::vector<Exchange>& exchanges, const Network& network,
+                      const ExchangedTensors& tensors, std::int64_t overlap,
+                      double compute_seconds);
 
 }  // namespace trivet

@@ -235,35 +235,57 @@ void World::all_to_all(tv_comm* comm, std::span<const std::byte> mine,
   wait(request, "all_to_all");
 }
 
-void World::exchange(tv_comm* comm, int rank, std::span<const std::span<const std::byte>> mine,
-                     std::span<const std::span<std::byte>> theirs) {
+class World::Exchange final : public Transfer {
+ public:
+  explicit Exchange(World& world) : world_(world) { ++world_.exchanges_; }
+  // After a failure the engine may still write there.
+  ~Exchange() override {
+    --world_.exchanges_;
+    for (tv_request* const request : requests_) {
+      if (request != nullptr) world_.abandoned_.push_back(request);
+    }
+  }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  // `call` starts the transfer of so many bytes.
+  template <class Call>
+  void start(std::size_t bytes, const char* function, const Call& call) {
+    if (bytes > 0) world_.check(call(&requests_.emplace_back()), function);
+  }
+  void wait() override {
+    for (tv_request*& request : requests_) {
+      world_.wait(std::exchange(request, nullptr), "exchange");
+    }
+  }
+
+ private:
+  World& world_;
+  std::vector<tv_request*> requests_;
+};
+
+std::unique_ptr<Transfer> World::start_exchange(tv_comm* comm, int rank,
+                                                std::span<const std::span<const std::byte>> mine,
+                                                std::span<const std::span<std::byte>> theirs) {
   check_together();
   const int size = static_cast<int>(mine.size());
-  std::vector<tv_request*> requests;
-  const auto start = [&](std::size_t bytes, const char* function, const auto& call) {
-    if (bytes > 0) check(call(&requests.emplace_back()), function);
-  };
-  try {
-    for (int turn = 1; turn < size; ++turn) {
-      const int other = (rank + size - turn) % size;
-      const std::span<std::byte> out = theirs[static_cast<std::size_t>(other)];
-      start(out.size(), "receive", [&](tv_request** request) {
-        return engine_.receive(comm, out.data(), out.size(), other, kExchangeTag, request);
-      });
-    }
-    // Each starts with another one, so that not all send to the same rank first.
-    for (int turn = 1; turn < size; ++turn) {
-      const int other = (rank + turn) % size;
-      const std::span<const std::byte> in = mine[static_cast<std::size_t>(other)];
-      start(in.size(), "send", [&](tv_request** request) {
-        return engine_.send(comm, in.data(), in.size(), other, kExchangeTag, request);
-      });
-    }
-    for (tv_request*& request : requests) wait(std::exchange(request, nullptr), "exchange");
-  } catch (...) {
-    abandoned_.insert(abandoned_.end(), requests.begin(), requests.end());
-    throw;
+  auto exchange = std::make_unique<Exchange>(*this);
+  for (int turn = 1; turn < size; ++turn) {
+    const int other = (rank + size - turn) % size;
+    const std::span<std::byte> out = theirs[static_cast<std::size_t>(other)];
+    exchange->start(out.size(), "receive", [&](tv_request** request) {
+      return engine_.receive(comm, out.data(), out.size(), other, kExchangeTag, request);
+    });
   }
+  // Each starts with another one, so that not all send to the same rank first.
+  for (int turn = 1; turn < size; ++turn) {
+    const int other = (rank + turn) % size;
+    const std::span<const std::byte> in = mine[static_cast<std::size_t>(other)];
+    exchange->start(in.size(), "send", [&](tv_request** request) {
+      return engine_.send(comm, in.data(), in.size(), other, kExchangeTag, request);
+    });
+  }
+  return exchange;
 }
 
 void World::broadcast(tv_comm* comm, std::span<std::byte> data, int root) {
@@ -295,7 +317,9 @@ void World::receive(tv_comm* comm, std::span<std::byte> data, int from) {
 
 bool World::progress() {
   std::erase_if(sent_, [this](Sent& sent) { return has_ended(sent.request, "send"); });
-  return !sent_.empty();
+  std::int32_t done = 0;
+  if (exchanges_ > 0) check(engine_.progress(nullptr, &done), "progress");
+  return !sent_.empty() || exchanges_ > 0;
 }
 
 // Waits for requests as the world does: with its time limit, and its ear for failures.
@@ -322,7 +346,11 @@ class World::Part final : public ProcessGroup {
   }
   void exchange(std::span<const std::span<const std::byte>> mine,
                 std::span<const std::span<std::byte>> theirs) override {
-    world_.exchange(comm_, rank_, mine, theirs);
+    world_.start_exchange(comm_, rank_, mine, theirs)->wait();
+  }
+  std::unique_ptr<Transfer> start_exchange(std::span<const std::span<const std::byte>> mine,
+                                           std::span<const std::span<std::byte>> theirs) override {
+    return world_.start_exchange(comm_, rank_, mine, theirs);
   }
   void broadcast(std::span<std::byte> data, int root) override {
     world_.broadcast(comm_, data, root);
@@ -366,7 +394,12 @@ void World::all_to_all(std::span<const std::byte> mine, std::span<const std::uin
 
 void World::exchange(std::span<const std::span<const std::byte>> mine,
                      std::span<const std::span<std::byte>> theirs) {
-  exchange(comm_, rank(), mine, theirs);
+  start_exchange(mine, theirs)->wait();
+}
+
+std::unique_ptr<Transfer> World::start_exchange(std::span<const std::span<const std::byte>> mine,
+                                                std::span<const std::span<std::byte>> theirs) {
+  return start_exchange(comm_, rank(), mine, theirs);
 }
 
 void World::broadcast(std::span<std::byte> data, int root) {

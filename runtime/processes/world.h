@@ -57,6 +57,8 @@ class World final : public ProcessGroup {
                   std::span<std::byte> theirs, std::span<const std::uint64_t> from) override;
   void exchange(std::span<const std::span<const std::byte>> mine,
                 std::span<const std::span<std::byte>> theirs) override;
+  std::unique_ptr<Transfer> start_exchange(std::span<const std::span<const std::byte>> mine,
+                                           std::span<const std::span<std::byte>> theirs) override;
   void broadcast(std::span<std::byte> data, int root) override;
   void send(std::vector<std::byte> data, int to) override;
   void receive(std::span<std::byte> data, int from) override;
@@ -76,7 +78,8 @@ class World final : public ProcessGroup {
   void leave(const Failure& failure) noexcept;
 
  private:
-  class Part;  // a group of some of the processes
+  class Part;      // a group of some of the processes
+  class Exchange;  // a transfer
 
   // What a rank tells rank 0: a failure, or, without text, its end in order.
   struct Notice {
@@ -90,8 +93,9 @@ class World final : public ProcessGroup {
   void all_gather(tv_comm* comm, std::span<const std::byte> mine, std::span<std::byte> all);
   void all_to_all(tv_comm* comm, std::span<const std::byte> mine, std::span<const std::uint64_t> to,
                   std::span<std::byte> theirs, std::span<const std::uint64_t> from);
-  void exchange(tv_comm* comm, int rank, std::span<const std::span<const std::byte>> mine,
-                std::span<const std::span<std::byte>> theirs);
+  std::unique_ptr<Transfer> start_exchange(tv_comm* comm, int rank,
+                                           std::span<const std::span<const std::byte>> mine,
+                                           std::span<const std::span<std::byte>> theirs);
   void broadcast(tv_comm* comm, std::span<std::byte> data, int root);
   void send(tv_comm* comm, std::vector<std::byte> data, int to);
   void receive(tv_comm* comm, std::span<std::byte> data, int from);
@@ -130,6 +134,7 @@ class World final : public ProcessGroup {
   std::vector<tv_request*> notice_requests_{};  // null: it has come
   std::vector<tv_request*> abandoned_{};        // whose waits have failed
   std::list<Sent> sent_{}, inbox_{};
+  int exchanges_ = 0;  // that nobody has waited for yet
 };
 
 }  // namespace trivet

@@ -371,6 +371,7 @@ void add_processes(Inspection& seen, const ResolvedConfig& config, const Trainer
     if (const auto& share = seen.weight_share) {
       seen.exchanged.units = share->units;
       seen.exchanged.units_remain = share->whole == share->all;
+      seen.exchanged.sums_units = has_gradients_in_parts(fields, shards);
     }
   }
   seen.process_memory =

@@ -5,6 +5,16 @@
 
 namespace trivet {
 
+namespace {
+
+class Ended final : public Transfer {
+ public:
+  void wait() override {}
+};
+
+}  // namespace
+
+Transfer::~Transfer() = default;
 ProcessGroup::~ProcessGroup() = default;
 
 // For groups that move only what lies together.
@@ -28,6 +38,13 @@ void ProcessGroup::exchange(std::span<const std::span<const std::byte>> mine,
     std::copy(next, end, theirs[r].begin());
     next = end;
   }
+}
+
+std::unique_ptr<Transfer> ProcessGroup::start_exchange(
+    std::span<const std::span<const std::byte>> mine,
+    std::span<const std::span<std::byte>> theirs) {
+  exchange(mine, theirs);
+  return std::make_unique<Ended>();
 }
 
 // Calls take equal sizes, so that all first learn the largest.

@@ -91,7 +91,7 @@ class GradientParts::Unit final : public SlotGroup {
     count_exchange(all_.parts_.units().is_of_stage(index_) ? AxisExchange::Kind::sum_to_stage_part
                                                            : AxisExchange::Kind::sum_to_part,
                    memory_, index_);
-    all_.shards_.sum_to_part(memory_, all_.parts_.all().in_unit(index_), own);
+    all_.start_sum(memory_, all_.parts_.all().in_unit(index_), own);
     give_up();
     state_ = State::summed;
   }
@@ -210,6 +210,8 @@ void GradientParts::begin() {
   factor_.reset();
   factors_.clear();
   summed_ = 0;
+  // Of a pass that has failed.
+  under_way_.clear();
   for (const auto& unit : units_) unit->begin();
 }
 
@@ -246,6 +248,24 @@ void GradientParts::finish(float factor) {
                 " before its gradients, and is " + std::to_string(factor) + " after them");
   }
   while (summed_ < order_.size()) sum_next(factor);
+  end_sums(0);
+}
+
+// How many are under way follows from the order of gradients alone: memory that depended on time
+// would not be as the plan of a step expects it.
+void GradientParts::start_sum(const Tensor& gradients, std::span<const MeshShards::Range> parts,
+                              Tensor& own) {
+  const std::int64_t most = shards_.overlap();
+  if (most == 0) return shards_.sum_to_part(gradients, parts, own);
+  end_sums(most - 1);
+  under_way_.push_back(shards_.start_sum_to_part(gradients, parts, own));
+}
+
+void GradientParts::end_sums(std::int64_t left) {
+  while (std::ssize(under_way_) > left) {
+    under_way_.front()->wait();
+    under_way_.pop_front();
+  }
 }
 
 void GradientParts::sum_complete(float factor) {

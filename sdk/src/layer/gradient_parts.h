@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // GradientParts: the gradients of weights of which each process has parts (WeightParts). A unit has
 // memory from the first gradient of one of its variables until they are complete; then each process
-// gets the sum of all shards for its part. So no process has all gradients.
+// gets the sum of all shards for its part, while the pass computes those of other units. So no
+// process has all gradients.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,7 +21,11 @@
 #include "trivet/tensor/device.h"
 #include "trivet/tensor/mesh_shards.h"
 
-namespace trivet::detail {
+namespace trivet {
+
+class Transfer;  // trivet/backend/process_group.h
+
+namespace detail {
 
 class GradientParts {
  public:
@@ -63,6 +69,9 @@ class GradientParts {
   void agree_on_order(std::vector<Turn> expected);
   Unit& next() const;
   void sum_next(float factor);
+  void start_sum(const Tensor& gradients, std::span<const MeshShards::Range> parts, Tensor& own);
+  // Waits until so many sums are left under way.
+  void end_sums(std::int64_t left);
   std::span<const float> factors_of_all(float factor);
 
   Device& device_;
@@ -74,7 +83,9 @@ class GradientParts {
   std::vector<float> factors_;  // of all shards, once a unit needs them
   std::vector<Turn> order_;     // of the units that this process computes with
   bool is_agreed_ = false;      // else they are in the order of the block
-  std::size_t summed_ = 0;      // the first so many of them
+  std::size_t summed_ = 0;      // the first so many of them, or their sums are under way
+  std::deque<std::unique_ptr<Transfer>> under_way_;
 };
 
-}  // namespace trivet::detail
+}  // namespace detail
+}  // namespace trivet

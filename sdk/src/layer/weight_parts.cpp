@@ -2,7 +2,10 @@
 #include "layer/weight_parts.h"
 
 #include <algorithm>
+#include <exception>
 #include <functional>
+#include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -76,14 +79,19 @@ WeightParts::WeightParts(Device& device, const MeshShards& shards,
 }
 
 WeightParts::~WeightParts() {
+  drop_all_ahead();
   for (Unit& unit : units_) unit.source->end();
 }
 
-std::int64_t WeightParts::most_of_an_op(std::vector<std::int64_t> sizes) {
+std::int64_t WeightParts::most_of_an_op(std::vector<std::int64_t> sizes, std::int64_t ahead) {
   std::ranges::sort(sizes, std::greater());
-  std::int64_t elements = 0;
-  for (std::size_t i = 0; i < std::min(sizes.size(), kMostUnitsOfAnOp); ++i) elements += sizes[i];
-  return elements;
+  const auto sum_of = [&](std::size_t count) {
+    const auto largest = std::span(sizes).first(std::min(count, sizes.size()));
+    return std::accumulate(largest.begin(), largest.end(), std::int64_t{0});
+  };
+  // Those ahead may be the largest ones.
+  return std::min(sum_of(kMostUnitsOfAnOp) + sum_of(static_cast<std::size_t>(ahead)),
+                  sum_of(sizes.size()));
 }
 
 void WeightParts::read_in_parts(const std::vector<std::size_t>& apart) {
@@ -94,11 +102,13 @@ void WeightParts::read_in_parts(const std::vector<std::size_t>& apart) {
 }
 
 void WeightParts::changed() {
+  for (Pool* const pool : {&of_all_, &of_stages_, &alike_pool_}) restart(*pool);
   if (holds_ == 0) return give_up_all();
   for (std::size_t i = 0; i < units_.size(); ++i) gather(units_[i], i);
 }
 
 void WeightParts::give_up_all() {
+  drop_all_ahead();
   for (Unit& unit : units_) unit.memory = {};
   of_all_.whole = of_stages_.whole = alike_pool_.whole = 0;
 }
@@ -147,34 +157,110 @@ void WeightParts::make_room(Pool& pool, std::int64_t elements) {
   }
 }
 
+void WeightParts::check_readable(std::size_t index) const {
+  if (is_read_alike() || parts_.all().is_used(index)) return;
+  throw Error("a weight of stage " + std::to_string(parts_.units().stage(index)) +
+                  " was read by a process of other stages",
+              {.hint = "a layer of a pipeline reads weights of its stage alone; "
+                       "ParameterStore::Whole has all"});
+}
+
 void WeightParts::gather(Unit& unit, std::size_t index) {
   const ProfileSpan span("gather weights");
-  const bool is_of_stage = parts_.units().is_of_stage(index);
-  if (!is_read_alike() && !parts_.all().is_used(index)) {
-    throw Error("a weight of stage " + std::to_string(parts_.units().stage(index)) +
-                    " was read by a process of other stages",
-                {.hint = "a layer of a pipeline reads weights of its stage alone; "
-                         "ParameterStore::Whole has all"});
+  check_readable(index);
+  if (!take_ahead(unit, index)) {
+    Tensor memory = unit.memory;
+    if (!memory.defined()) memory = memory_for(device_, unit.value.size());
+    start(index, memory)->wait();
+    if (!unit.memory.defined()) pool_of(index).whole += unit.value.size();
+    unit.memory = memory;
   }
-  Tensor memory = unit.memory;
-  if (!memory.defined()) memory = memory_for(device_, unit.value.size());
+  note_gathered(index);
+}
+
+std::unique_ptr<Transfer> WeightParts::start(std::size_t index, Tensor& memory) {
   const OwnParts::Overlap& part = parts_.part(index);
-  const bool among_stages = is_of_stage && !is_read_alike();
+  const bool among_stages = parts_.units().is_of_stage(index) && !is_read_alike();
   const auto among = among_stages ? MeshShards::Among::same_stages : MeshShards::Among::all;
   count_exchange(
       among_stages ? AxisExchange::Kind::gather_stage_parts : AxisExchange::Kind::gather_parts,
       memory, index);
-  shards_.gather_parts(part_of(own_, part.position, part.end()), parts_.all().in_unit(index),
-                       memory, among);
   std::uint64_t& order = among_stages ? orders_.of_stages : orders_.of_all;
   order = (order ^ (index + 1)) * 0x100000001b3;
-  if (!unit.memory.defined()) pool_of(index).whole += unit.value.size();
-  unit.memory = memory;
+  return shards_.start_gather_parts(part_of(own_, part.position, part.end()),
+                                    parts_.all().in_unit(index), memory, among);
+}
+
+// Processes that read the same units expect the same ones: so they start the same gathers. Where a
+// step reads others than the one before it, nothing more is gathered ahead in it.
+void WeightParts::note_gathered(std::size_t index) {
+  if (holds_ > 0) return;
+  Pool& pool = pool_of(index);
+  const std::size_t next = pool.gathered.size();
+  const bool is_expected = next < pool.expected.size() && pool.expected[next] == index;
+  pool.is_as_expected = pool.is_as_expected && is_expected;
+  pool.gathered.push_back(static_cast<std::uint32_t>(index));
+  if (pool.is_as_expected) gather_ahead(pool);
+}
+
+void WeightParts::gather_ahead(Pool& pool) {
+  const auto is_of = [&](const Ahead& one) { return one.pool == &pool; };
+  auto count = std::ranges::count_if(ahead_, is_of);
+  while (count < shards_.overlap()) {
+    const std::size_t next = pool.gathered.size() + static_cast<std::size_t>(count);
+    if (next >= pool.expected.size()) return;
+    const std::size_t index = pool.expected[next];
+    Ahead ahead{.unit = index,
+                .pool = &pool,
+                .memory = memory_for(device_, units_[index].value.size()),
+                .transfer = nullptr};
+    ahead.transfer = start(index, ahead.memory);
+    ahead_.push_back(std::move(ahead));
+    ++count;
+  }
+}
+
+bool WeightParts::take_ahead(Unit& unit, std::size_t index) {
+  Pool& pool = pool_of(index);
+  const auto first = std::ranges::find(ahead_, &pool, &Ahead::pool);
+  if (first == ahead_.end()) return false;
+  if (first->unit != index || unit.memory.defined()) {
+    drop_ahead(pool);
+    return false;
+  }
+  first->transfer->wait();
+  unit.memory = std::move(first->memory);
+  pool.whole += unit.value.size();
+  ahead_.erase(first);
+  return true;
+}
+
+// If it fails, the next exchange does so, too. After a failure nobody may answer.
+void WeightParts::drop_ahead(const Pool& pool) noexcept {
+  for (Ahead& ahead : ahead_) {
+    if (ahead.pool != &pool || std::uncaught_exceptions() > 0) continue;
+    try {
+      ahead.transfer->wait();
+    } catch (const std::exception&) {
+    }
+  }
+  std::erase_if(ahead_, [&](const Ahead& ahead) { return ahead.pool == &pool; });
+}
+
+void WeightParts::drop_all_ahead() noexcept {
+  for (const Pool* const pool : {&of_all_, &of_stages_, &alike_pool_}) drop_ahead(*pool);
+}
+
+void WeightParts::restart(Pool& pool) {
+  drop_ahead(pool);
+  if (!pool.gathered.empty()) pool.expected = std::exchange(pool.gathered, {});
+  pool.is_as_expected = true;
 }
 
 // All processes assign the same.
 void WeightParts::assign(std::size_t unit, std::uint64_t offset,
                          std::span<const std::byte> values) {
+  drop_all_ahead();
   const std::int64_t start = parts_.units()[unit].begin;
   const auto first = static_cast<std::int64_t>(offset / sizeof(float));
   const auto count = static_cast<std::int64_t>(values.size() / sizeof(float));
@@ -201,6 +287,7 @@ void WeightParts::release() {
 
 void WeightParts::begin_alike() {
   if (alike_++ == 0 && holds_ == 0) give_up_all();
+  if (alike_ == 1) restart(alike_pool_);
 }
 
 void WeightParts::end_alike() {

@@ -3,7 +3,8 @@
 // stage 3, Rajbhandari et al. 2020). Each unit of the weights is whole where something reads it:
 // the first that does so gathers the parts of all processes, and the memory is free again when
 // others need it. So layers, ops and the tape know nothing of parts; what an op has saved for its
-// gradient is gathered again when the gradient reads it.
+// gradient is gathered again when the gradient reads it. A step gathers the units that the one
+// before it gathered next, while it computes (MeshConfig::overlap).
 //
 // A gather is an exchange of all processes: all read the same units in the same order. That of a
 // unit of one stage (Parameter::stage) is one of the processes of the stage, and others cannot read
@@ -15,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <vector>
@@ -28,6 +30,7 @@
 namespace trivet {
 
 class RowShare;  // trivet/layer/row_share.h
+class Transfer;  // trivet/backend/process_group.h
 
 namespace detail {
 
@@ -68,14 +71,16 @@ class WeightParts {
   // Steps read the other units alone.
   void read_in_parts(const std::vector<std::size_t>& units);
 
-  // The most that whole units take at once, unless they are held, of those that `is_read` names.
+  // The most that whole units take at once, unless they are held, of those that `is_read` names:
+  // without those that are gathered ahead, or with so many.
   template <class IsRead>
-  static std::int64_t most_elements(const BlockUnits& units, const IsRead& is_read) {
+  static std::int64_t most_elements(const BlockUnits& units, const IsRead& is_read,
+                                    std::int64_t ahead = 0) {
     std::vector<std::int64_t> sizes;
     for (std::size_t i = 0; i < units.count(); ++i) {
       if (is_read(i)) sizes.push_back(units[i].size());
     }
-    return most_of_an_op(std::move(sizes));
+    return most_of_an_op(std::move(sizes), ahead);
   }
 
  private:
@@ -90,11 +95,29 @@ class WeightParts {
   // of other stages read other ones of these.
   struct Pool {
     std::int64_t most = 0, whole = 0;  // elements
+    // The units that are gathered between two changes, in their order: the last time, and now.
+    std::vector<std::uint32_t> expected, gathered;
+    bool is_as_expected = true;  // so far
   };
-  static std::int64_t most_of_an_op(std::vector<std::int64_t> sizes);
+  // A unit that is not whole yet, of a pool.
+  struct Ahead {
+    std::size_t unit = 0;
+    Pool* pool = nullptr;
+    Tensor memory;
+    std::unique_ptr<Transfer> transfer;
+  };
+  static std::int64_t most_of_an_op(std::vector<std::int64_t> sizes, std::int64_t ahead);
   void* need(std::size_t unit);
   void assign(std::size_t unit, std::uint64_t offset, std::span<const std::byte> values);
   void gather(Unit& unit, std::size_t index);
+  std::unique_ptr<Transfer> start(std::size_t index, Tensor& memory);
+  void check_readable(std::size_t index) const;
+  bool take_ahead(Unit& unit, std::size_t index);
+  void note_gathered(std::size_t index);
+  void gather_ahead(Pool& pool);
+  void drop_ahead(const Pool& pool) noexcept;
+  void drop_all_ahead() noexcept;
+  void restart(Pool& pool);
   void make_room(Pool& pool, std::int64_t elements);
   void give_up_all();
   Pool& pool_of(std::size_t unit);
@@ -106,6 +129,7 @@ class WeightParts {
   Tensor own_;
   std::vector<Unit> units_;
   Pool of_all_, of_stages_, alike_pool_;
+  std::deque<Ahead> ahead_;
   std::uint64_t reads_ = 0;
   Orders orders_;
   int holds_ = 0, alike_ = 0;

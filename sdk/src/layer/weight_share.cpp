@@ -17,24 +17,35 @@ namespace {
 using detail::BlockPlan;
 using detail::WeightParts;
 
+struct AtOnce {
+  std::int64_t whole = 0, ahead = 0;
+};
+
+template <class IsRead>
+AtOnce at_once_of(const detail::BlockUnits& units, const MeshConfig& mesh, const IsRead& is_read) {
+  const std::int64_t whole = WeightParts::most_elements(units, is_read);
+  return {whole, WeightParts::most_elements(units, is_read, mesh.overlap) - whole};
+}
+
 // Of the process that has most. Units that a process has alone are not gathered, nor are those
 // whose rows are computed with apart.
-std::int64_t most_at_once(const detail::BlockUnits& units, const std::vector<std::size_t>& apart,
-                          const MeshConfig& mesh) {
+AtOnce most_at_once(const detail::BlockUnits& units, const std::vector<std::size_t>& apart,
+                    const MeshConfig& mesh) {
   const MeshLayout layout(mesh);
   const std::int64_t stages = mesh.extent(MeshLayout::kStageAxis);
   const std::int64_t own = layout.coordinates_of(0, mesh.processes, MeshLayout::kStageAxis).count;
-  const std::int64_t of_all = WeightParts::most_elements(units, [&](std::size_t i) {
+  const AtOnce of_all = at_once_of(units, mesh, [&](std::size_t i) {
     return !units.is_of_stage(i) && std::ranges::find(apart, i) == apart.end();
   });
   if (mesh.processes == stages / own) return of_all;
-  std::int64_t most = 0;
+  AtOnce most;
   for (std::int64_t first = 0; first < stages; first += own) {
-    most = std::max(most, WeightParts::most_elements(units, [&](std::size_t i) {
-                      return units.stage(i) >= first && units.stage(i) < first + own;
-                    }));
+    const AtOnce of_stages = at_once_of(units, mesh, [&](std::size_t i) {
+      return units.stage(i) >= first && units.stage(i) < first + own;
+    });
+    if (of_stages.whole + of_stages.ahead > most.whole + most.ahead) most = of_stages;
   }
-  return of_all + most;
+  return {of_all.whole + most.whole, of_all.ahead + most.ahead};
 }
 
 std::vector<std::size_t> units_apart(const ParameterStore& store, const detail::BlockUnits& units) {
@@ -69,8 +80,10 @@ WeightShare share_of(const ParameterStore& store, const MeshConfig& mesh, BlockP
       variables, whole, cut, store.has_whole_variables() ? Pieces::variables : Pieces::elements);
   const detail::UnitParts& parts = *plan.parts;
   const detail::BlockUnits& units = parts.units();
+  const AtOnce at_once = most_at_once(units, units_apart(store, units), mesh);
   WeightShare share{.all = units.size(),
-                    .whole = most_at_once(units, units_apart(store, units), mesh),
+                    .whole = at_once.whole,
+                    .ahead = at_once.ahead,
                     .units = static_cast<std::int64_t>(units.count())};
   std::vector<std::vector<std::int64_t>> of_ranks = parts_of_ranks(parts, whole, mesh);
   std::vector<std::int64_t> own(static_cast<std::size_t>(mesh.processes));

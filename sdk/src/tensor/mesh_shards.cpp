@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "tensor/device_impl.h"
 #include "tensor/host_block.h"
 #include "tensor/packing.h"
 #include "tensor/process_sum.h"
@@ -42,6 +43,21 @@ std::vector<double> gathered(std::span<const double> own, ProcessGroup* group) {
   return values;
 }
 
+// That of a device, with its tensors; null: it has ended.
+class TensorTransfer final : public Transfer {
+ public:
+  TensorTransfer(std::unique_ptr<Transfer> transfer, std::vector<Tensor> tensors)
+      : tensors_(std::move(tensors)), transfer_(std::move(transfer)) {}
+  void wait() override {
+    if (transfer_ != nullptr) transfer_->wait();
+    transfer_ = nullptr;
+  }
+
+ private:
+  const std::vector<Tensor> tensors_;
+  std::unique_ptr<Transfer> transfer_;
+};
+
 [[noreturn]] void throw_wrong_count(std::int64_t expected, const char* of, std::size_t given) {
   throw Error("this process has " + std::to_string(expected) + " " + of + ", and gives " +
               std::to_string(given) + " numbers");
@@ -53,6 +69,7 @@ MeshShards::MeshShards(const MeshConfig& mesh, ProcessGroup* group) {
   const MeshLayout layout(mesh);
   tree_ = own_tree_ = layout.shard_tree();
   pieces_ = piece_count_ = layout.devices();
+  overlap_ = mesh.overlap;
   const bool is_alone = group == nullptr || group->size() == 1;
   const std::int64_t processes = is_alone ? 1 : group->size();
   const std::int64_t rank = is_alone ? 0 : group->rank();
@@ -163,6 +180,14 @@ void MeshShards::sum(Tensor& own) const {
   block.assign();
 }
 
+std::vector<MeshShards::Range> MeshShards::of_group(std::span<const Range> parts) const {
+  std::vector<Range> theirs;
+  for (const std::int64_t rank : group_ranks_) {
+    theirs.push_back(parts[static_cast<std::size_t>(rank)]);
+  }
+  return theirs;
+}
+
 void MeshShards::sum_to_part(const Tensor& own, std::span<const Range> parts, Tensor& part) const {
   if (group_ == nullptr) {
     const Range mine = own_of(parts);
@@ -176,13 +201,26 @@ void MeshShards::sum_to_part(const Tensor& own, std::span<const Range> parts, Te
   const bool is_direct = own.device().host_visible();
   const std::vector<float> copy = is_direct ? std::vector<float>() : own.to_host<float>();
   const std::span<const float> values = is_direct ? own.span<float>() : std::span(copy);
-  std::vector<detail::BlockPart> of_group;
-  for (const std::int64_t rank : group_ranks_) {
-    of_group.push_back(block_part(parts[static_cast<std::size_t>(rank)]));
-  }
   detail::HostBlock block(part);
-  sums_->part(values, of_group, block.values());
+  sums_->part(values, block_parts(of_group(parts)), block.values());
   block.assign();
+}
+
+std::unique_ptr<Transfer> MeshShards::start_sum_to_part(const Tensor& own,
+                                                        std::span<const Range> parts,
+                                                        Tensor& part) const {
+  std::unique_ptr<Transfer> transfer;
+  Device& device = own.device();
+  if (group_ != nullptr && device.host_visible()) {
+    transfer = sums_->start_part(own.span<float>(), block_parts(of_group(parts)),
+                                 part.mutable_span<float>());
+  }
+  if (transfer != nullptr) {
+    device.impl().sending = parts_->group();
+  } else {
+    sum_to_part(own, parts, part);
+  }
+  return std::make_unique<TensorTransfer>(std::move(transfer), std::vector{own, part});
 }
 
 void MeshShards::gather_parts(Tensor& block, std::span<const Range> parts) const {
@@ -193,18 +231,20 @@ void MeshShards::gather_parts(Tensor& block, std::span<const Range> parts) const
   host.assign();
 }
 
+std::vector<MeshShards::Range> MeshShards::of_stages(std::span<const Range> parts) const {
+  std::vector<Range> theirs;
+  for (const std::int64_t rank : stage_ranks_) {
+    theirs.push_back(parts[static_cast<std::size_t>(rank)]);
+  }
+  return theirs;
+}
+
 void MeshShards::gather_parts(const Tensor& own, std::span<const Range> parts, Tensor& block,
                               Among among) const {
   const bool is_alone = (among == Among::all ? all_ : stage_group_.get()) == nullptr;
   if (is_alone) return detail::copy_into(block.mutable_view(), own);
-  std::vector<detail::BlockPart> theirs;
-  if (among == Among::all) {
-    theirs = block_parts(parts);
-  } else {
-    for (const std::int64_t rank : stage_ranks_) {
-      theirs.push_back(block_part(parts[static_cast<std::size_t>(rank)]));
-    }
-  }
+  const std::vector<detail::BlockPart> theirs =
+      among == Among::all ? block_parts(parts) : block_parts(of_stages(parts));
   detail::PartGather& gather = among == Among::all ? *parts_ : *stage_parts_;
   if (block.device().host_visible()) {
     return gather.gather(own.span<float>(), theirs, block.mutable_span<float>());
@@ -212,6 +252,26 @@ void MeshShards::gather_parts(const Tensor& own, std::span<const Range> parts, T
   std::vector<float> all(static_cast<std::size_t>(block.size()));
   gather.gather(own.to_host<float>(), theirs, all);
   block.assign_bytes(std::as_bytes(std::span(all)));
+}
+
+std::unique_ptr<Transfer> MeshShards::start_gather_parts(const Tensor& own,
+                                                         std::span<const Range> parts,
+                                                         Tensor& block, Among among) const {
+  std::unique_ptr<Transfer> transfer;
+  Device& device = block.device();
+  const bool is_alone = (among == Among::all ? all_ : stage_group_.get()) == nullptr;
+  if (!is_alone && device.host_visible()) {
+    const std::vector<detail::BlockPart> theirs =
+        among == Among::all ? block_parts(parts) : block_parts(of_stages(parts));
+    detail::PartGather& gather = among == Among::all ? *parts_ : *stage_parts_;
+    transfer = gather.start(own.span<float>(), theirs, block.mutable_span<float>());
+  }
+  if (transfer != nullptr) {
+    device.impl().sending = parts_->group();
+  } else {
+    gather_parts(own, parts, block, among);
+  }
+  return std::make_unique<TensorTransfer>(std::move(transfer), std::vector{own, block});
 }
 
 std::int64_t MeshShards::segment(std::int64_t processes) {

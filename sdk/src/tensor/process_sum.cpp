@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <memory>
+#include <optional>
+#include <utility>
 
 #include "trivet/backend/process_group.h"
 
@@ -148,7 +151,7 @@ void PartGather::gather_directly(std::span<const float> own, std::span<const Blo
     const BlockPart of_step = cut({0, own.size()}, begin, step);
     const std::span<const float> mine = own.subspan(of_step.begin, of_step.size);
     if (is_direct) {
-      to_each(mine, ranges);
+      start_to_each(mine, ranges)->wait();
     } else {
       together(mine, std::min(step, longest - begin), ranges);
     }
@@ -157,17 +160,28 @@ void PartGather::gather_directly(std::span<const float> own, std::span<const Blo
   if (own_part.data() != own.data()) std::ranges::copy(own, own_part.begin());
 }
 
+std::unique_ptr<Transfer> PartGather::start(std::span<const float> own,
+                                            std::span<const BlockPart> parts,
+                                            std::span<float> all) {
+  if (are_uneven(parts) || !sends_to_each(longest_of(parts), parts.size())) return nullptr;
+  std::vector<std::span<float>> ranges;
+  for (const BlockPart& part : parts) ranges.push_back(all.subspan(part.begin, part.size));
+  std::ranges::copy(own, ranges[static_cast<std::size_t>(group_.rank())].begin());
+  return start_to_each(own, ranges);
+}
+
 bool PartGather::sends_to_each(std::size_t count, std::size_t processes) {
   constexpr std::size_t kLong = std::size_t{1} << 17;
   return processes == 2 || count * processes >= kLong;
 }
 
 // What is received needs no copy.
-void PartGather::to_each(std::span<const float> mine, std::span<const std::span<float>> ranges) {
+std::unique_ptr<Transfer> PartGather::start_to_each(std::span<const float> mine,
+                                                    std::span<const std::span<float>> ranges) {
   const std::vector<std::span<const std::byte>> sent(ranges.size(), std::as_bytes(mine));
   std::vector<std::span<std::byte>> received;
   for (const std::span<float> range : ranges) received.push_back(std::as_writable_bytes(range));
-  group_.exchange(sent, received);
+  return group_.start_exchange(sent, received);
 }
 
 // Equal lengths: the last parts have a rest that nobody reads.
@@ -238,29 +252,78 @@ void ProcessSum::part(std::span<const float> in, std::span<const BlockPart> part
   move_parts(group_, {even, sums}, {owned, out});
 }
 
+// The parts of this process that the others have, on their way.
+class ProcessSum::Rows {
+ public:
+  // `memory` is as long as the own part for each other process.
+  Rows(ProcessGroup& group, std::span<const float> in, std::span<const BlockPart> parts,
+       std::span<float> memory)
+      : rank_(static_cast<std::size_t>(group.rank())), rows_(parts.size()) {
+    own_ = in.subspan(parts[rank_].begin, parts[rank_].size);
+    const std::vector<std::span<float>> others = rows_of(memory, own_.size());
+    std::vector<std::span<const std::byte>> mine(parts.size());
+    std::vector<std::span<std::byte>> theirs(parts.size());
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (i == rank_) continue;
+      mine[i] = std::as_bytes(in.subspan(parts[i].begin, parts[i].size));
+      if (!own_.empty()) rows_[i] = others[i < rank_ ? i : i - 1];
+      theirs[i] = std::as_writable_bytes(rows_[i]);
+    }
+    exchange_ = group.start_exchange(mine, theirs);
+  }
+
+  void add(const SumTree& tree, std::span<float> out) {
+    exchange_->wait();
+    if (!own_.empty()) add_rows(tree, rows_, rank_, own_, out);
+  }
+
+ private:
+  std::size_t rank_;
+  std::span<const float> own_;
+  std::vector<std::span<float>> rows_;
+  std::unique_ptr<Transfer> exchange_;
+};
+
+class ProcessSum::Part final : public Transfer {
+ public:
+  Part(const ProcessSum& sum, std::span<const float> in, std::span<const BlockPart> parts,
+       std::span<float> out)
+      : tree_(sum.tree_), buffers_(sum.buffers_), memory_(buffers_->take()), out_(out) {
+    rows_.emplace(sum.group_, in, parts, first_of(memory_, out.size() * (parts.size() - 1)));
+  }
+  ~Part() override { buffers_->give_back(std::move(memory_)); }
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+
+  void wait() override { rows_->add(tree_, out_); }
+
+ private:
+  const SumTree tree_;
+  const std::shared_ptr<ExchangeBuffers> buffers_;
+  std::vector<float> memory_;
+  std::span<float> out_;
+  std::optional<Rows> rows_;
+};
+
 void ProcessSum::part_directly(std::span<const float> in, std::span<const BlockPart> parts,
                                std::span<float> out) {
   const auto rank = static_cast<std::size_t>(group_.rank());
   const std::size_t step = segment_of(parts.size());
   const std::size_t longest = longest_of(parts);
   for (std::size_t begin = 0; begin < longest; begin += step) {
-    const BlockPart own = cut(parts[rank], begin, step);
-    const std::vector<std::span<float>> others =
-        rows_of(first_of(buffers_->rows, own.size * (parts.size() - 1)), own.size);
-    std::vector<std::span<float>> rows(parts.size());
-    std::vector<std::span<const std::byte>> mine(parts.size());
-    std::vector<std::span<std::byte>> theirs(parts.size());
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (i == rank) continue;
-      const BlockPart part = cut(parts[i], begin, step);
-      mine[i] = std::as_bytes(in.subspan(part.begin, part.size));
-      if (own.size > 0) rows[i] = others[i < rank ? i : i - 1];
-      theirs[i] = std::as_writable_bytes(rows[i]);
-    }
-    group_.exchange(mine, theirs);
-    if (own.size == 0) continue;
-    add_rows(tree_, rows, rank, in.subspan(own.begin, own.size), out.subspan(begin, own.size));
+    std::vector<BlockPart> of_step;
+    for (const BlockPart& part : parts) of_step.push_back(cut(part, begin, step));
+    const std::size_t own = of_step[rank].size;
+    Rows rows(group_, in, of_step, first_of(buffers_->rows, own * (parts.size() - 1)));
+    rows.add(tree_, out.subspan(std::min(begin, out.size()), own));
   }
+}
+
+std::unique_ptr<Transfer> ProcessSum::start_part(std::span<const float> in,
+                                                 std::span<const BlockPart> parts,
+                                                 std::span<float> out) {
+  if (are_uneven(parts)) return nullptr;
+  return std::make_unique<Part>(*this, in, parts, out);
 }
 
 std::size_t ProcessSum::segment_of(std::size_t processes) {

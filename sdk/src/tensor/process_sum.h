@@ -15,12 +15,26 @@
 namespace trivet {
 
 class ProcessGroup;  // trivet/backend/process_group.h
+class Transfer;
 
 namespace detail {
 
 // What is exchanged, kept for its memory, which only grows.
-struct ExchangeBuffers {
+class ExchangeBuffers {
+ public:
   std::vector<float> packed, rows, sums;
+
+  // Memory of an exchange beside others.
+  std::vector<float> take() {
+    if (spare_.empty()) return {};
+    std::vector<float> memory = std::move(spare_.back());
+    spare_.pop_back();
+    return memory;
+  }
+  void give_back(std::vector<float> memory) { spare_.push_back(std::move(memory)); }
+
+ private:
+  std::vector<std::vector<float>> spare_;
 };
 
 // Elements of a block that one process owns.
@@ -41,11 +55,17 @@ class PartGather {
  public:
   // The group must outlive this.
   PartGather(ProcessGroup& group, std::shared_ptr<ExchangeBuffers> buffers)
-      : group_(group), buffers_(std::move(buffers)) {}
+      : group_(group), buffers_(std::move(buffers)), observed_(&group, [](ProcessGroup*) {}) {}
+
+  // The group, as long as this is.
+  std::weak_ptr<ProcessGroup> group() const { return observed_; }
 
   // `all` gets the parts of all processes; parts[r] is where that of rank r is. That of this
   // process may be in `all`.
   void gather(std::span<const float> own, std::span<const BlockPart> parts, std::span<float> all);
+  // The same without waiting; null where it takes several exchanges.
+  std::unique_ptr<Transfer> start(std::span<const float> own, std::span<const BlockPart> parts,
+                                  std::span<float> all);
   // Whether each process sends its part, of so many floats in an exchange, to each other one. Of
   // less a gather of the engine takes fewer messages.
   static bool sends_to_each(std::size_t count, std::size_t processes);
@@ -53,12 +73,14 @@ class PartGather {
  private:
   void gather_directly(std::span<const float> own, std::span<const BlockPart> parts,
                        std::span<float> all);
-  void to_each(std::span<const float> mine, std::span<const std::span<float>> ranges);
+  std::unique_ptr<Transfer> start_to_each(std::span<const float> mine,
+                                          std::span<const std::span<float>> ranges);
   void together(std::span<const float> mine, std::size_t count,
                 std::span<const std::span<float>> ranges);
 
   ProcessGroup& group_;
   std::shared_ptr<ExchangeBuffers> buffers_;
+  std::shared_ptr<ProcessGroup> observed_;
 };
 
 // Adds in the order of a tree.
@@ -82,6 +104,10 @@ class ProcessSum {
   void whole(std::span<const float> in, std::span<float> out);
   // parts[r] of `in` is that of rank r; `out`, which may be that of this process, gets its sum.
   void part(std::span<const float> in, std::span<const BlockPart> parts, std::span<float> out);
+  // The same without waiting; null where it takes several exchanges. Its end adds, in the thread
+  // that waits for it. `in` and `out` are its own until then, and not in one another.
+  std::unique_ptr<Transfer> start_part(std::span<const float> in, std::span<const BlockPart> parts,
+                                       std::span<float> out);
 
   // What the buffers grow to for blocks of so many elements, of which each process owns `part`:
   // sums over a group, and gathers over all processes.
@@ -89,6 +115,8 @@ class ProcessSum {
                                    std::size_t part);
 
  private:
+  class Rows;
+  class Part;
   void whole_segment(std::span<const float> in, std::span<float> out);
   void part_directly(std::span<const float> in, std::span<const BlockPart> parts,
                      std::span<float> out);

@@ -65,6 +65,39 @@ TEST_CASE("a predicted step is its FLOPs and its exchanges") {
   CHECK(seen.at("process_sends").at("weights").at("bytes") == 3 * 124672);
 }
 
+TEST_CASE("a predicted step computes while it exchanges units of weights and gradients") {
+  const auto predict = [](const std::string& overlap, const std::string& flops) {
+    return figures(lm("local") +
+                   "mesh.ici_mesh_shape=[1,4,1] mesh.processes=4 task.train_input.batch_size=4 "
+                   "task.model.model_dims=256 task.model.num_layers=5 --on-paper "
+                   "--network 1us,1MB/s --device-flops " +
+                   flops + " mesh.overlap=" + overlap);
+  };
+  const nlohmann::json slow = predict("2", "1kFLOP/s");
+  const nlohmann::json row = slow.at("on_paper").at("rows").at(0);
+  const double all = row.at("exchange_seconds").get<double>();
+  const auto seconds_of = [&](const char* name) {
+    const nlohmann::json& one = slow.at("process_sends").at(name);
+    return one.at("messages").get<double>() * 1e-6 + one.at("bytes").get<double>() / 1e6;
+  };
+  // An exchange sums the gradients of a unit. The first unit of weights and the last one of
+  // gradients are exposed.
+  const auto units = slow.at("process_sends").at("gradients").at("calls").get<double>();
+  const double hidden = (seconds_of("weights") + seconds_of("gradients")) * (1 - 1 / units);
+  CHECK(row.at("exposed_seconds").get<double>() == Approx(all - hidden));
+  CHECK(row.at("step_seconds").get<double>() ==
+        Approx(row.at("compute_seconds").get<double>() + all - hidden));
+  // A computation of a few milliseconds hides as much.
+  const nlohmann::json fast = predict("2", "1TFLOP/s").at("on_paper").at("rows").at(0);
+  CHECK(fast.at("exposed_seconds").get<double>() ==
+        Approx(all - fast.at("compute_seconds").get<double>()));
+  const nlohmann::json none = predict("0", "1kFLOP/s");
+  CHECK(none.at("on_paper").at("rows").at(0).at("exposed_seconds").get<double>() == Approx(all));
+  // Units under way take memory: two of weights, and what two of gradients receive.
+  CHECK(none.at("process_memory").at("gathered") < slow.at("process_memory").at("gathered"));
+  CHECK(none.at("process_memory").at("exchange") < slow.at("process_memory").at("exchange"));
+}
+
 TEST_CASE("a mesh of other sizes is that of a run with its devices") {
   const nlohmann::json scaled =
       rows(lm("local") + "task.train_input.batch_size=64 mesh.ici_mesh_shape=[2,1,2]" + kNetwork);

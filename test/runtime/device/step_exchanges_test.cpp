@@ -11,6 +11,7 @@
 #include "runtime/train/train_parts.h"
 #include "support/thread_group.h"
 #include "tiny/backend.h"
+#include "train/learner_setup.h"
 #include "trivet/backend/mesh_layout.h"
 #include "trivet/layer/scope.h"
 #include "trivet/layer/weight_share.h"
@@ -160,6 +161,10 @@ std::vector<AxisExchange> blocks_on_paper(const MeshConfig& mesh, const TrainerC
   return take_axis_exchanges(*meta);
 }
 
+bool sums_units(const MeshConfig& mesh, const TrainerConfig& config) {
+  return has_gradients_in_parts(config, MeshLayout(mesh).shards_of(0, mesh.processes).count);
+}
+
 // Of variables as those of the model.
 WeightShare share_of_model(const MeshConfig& mesh, std::int64_t hidden, bool has_parts) {
   const std::unique_ptr<Device> device = test::open_tiny();
@@ -226,7 +231,8 @@ TEST_CASE("a step of processes that share blocks or weights sends what is counte
                                        .needs_norm = true,
                                        .blocks = blocks_on_paper(mesh, config, model, is_large),
                                        .units = has_parts ? 1 : 0,
-                                       .units_remain = true};
+                                       .units_remain = true,
+                                       .sums_units = sums_units(mesh, config)};
         CHECK(tensors.blocks.empty() == (processes_of_shard(mesh) == 1 && !has_parts));
         const Sent counted = total(step_exchanges(mesh, tensors));
         const Sent sent = step_of_trainer(mesh, config, model, 1);
@@ -262,6 +268,7 @@ TEST_CASE("a step of processes that own whole variables sends what is counted wi
                                        .blocks = blocks_on_paper(mesh, config, model, true),
                                        .units = has_parts ? share.units : 0,
                                        .units_remain = true,
+                                       .sums_units = sums_units(mesh, config),
                                        .parts = share.parts};
         const Sent counted = total(step_exchanges(mesh, tensors));
         const Sent sent = step_of_trainer(mesh, config, model, 1);

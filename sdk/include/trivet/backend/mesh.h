@@ -33,6 +33,7 @@ struct MeshConfig {
   std::string collective;
   Duration timeout = 600;
   std::int64_t check_interval = 1000;
+  std::int64_t overlap = 2;
   double percore_batch_size = 0;
 
   // Shapes have an extent of at least 1 for each axis, axes differ and are known, processes can
@@ -68,6 +69,11 @@ TRIVET_CONFIG(
      "Steps from one comparison of what the processes hold alike, weights and states, to the next; "
      "a run whose processes differ ends. 0: never.",
      at_least(0), adjustable),
+    (overlap,
+     "Gathers of weights, and sums of their gradients, that may be under way while a step "
+     "computes, "
+     "each of a unit; 0: a step waits for each.",
+     between(0, 16), adjustable),
     (percore_batch_size,
      "Examples of a global batch per device, also below 1; 0: the inputs' batch_size "
      "says.",

@@ -3,8 +3,8 @@
 // a communication engine (trivet/backend/collective.h).
 //
 // All processes make the same calls in the same order, send() and receive() excepted; each call
-// waits for its end, but for send(). A call throws RunError when another process is gone or has
-// failed, or does not come within mesh.timeout.
+// waits for its end, but for send() and start_exchange(). A call throws RunError when another
+// process is gone or has failed, or does not come within mesh.timeout.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,15 @@
 #include "trivet/base/export.h"
 
 namespace trivet {
+
+// Data under way (ProcessGroup::start_exchange).
+class TRIVET_API Transfer {
+ public:
+  // Gives up a transfer that has failed, or that nobody has waited for.
+  virtual ~Transfer();
+  // Returns at its end. [run-thread]
+  virtual void wait() = 0;
+};
 
 class TRIVET_API ProcessGroup {
  public:
@@ -38,6 +47,11 @@ class TRIVET_API ProcessGroup {
   // gets what r has for this one. Those of this rank are not looked at. [run-thread]
   virtual void exchange(std::span<const std::span<const std::byte>> mine,
                         std::span<const std::span<std::byte>> theirs);
+  // The same without waiting: data move while this process waits in other calls, or calls
+  // progress(). The memory is the transfer's until its end. By default it is one that has ended.
+  // [run-thread]
+  virtual std::unique_ptr<Transfer> start_exchange(std::span<const std::span<const std::byte>> mine,
+                                                   std::span<const std::span<std::byte>> theirs);
   // The data of the rank `root` become those of all. [run-thread]
   virtual void broadcast(std::span<std::byte> data, int root) = 0;
 
@@ -46,7 +60,7 @@ class TRIVET_API ProcessGroup {
   virtual void send(std::vector<std::byte> data, int to) = 0;
   // The next data that the rank `from` sends here, of which there are as many. [run-thread]
   virtual void receive(std::span<std::byte> data, int from) = 0;
-  // Moves what is sent, without waiting. Returns whether some is left. [run-thread]
+  // Moves what is under way, without waiting. Returns whether some is left. [run-thread]
   virtual bool progress() = 0;
 
   // The group of those that give the same color, which is at least 0, in the order of their ranks.

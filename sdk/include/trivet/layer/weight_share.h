@@ -21,6 +21,7 @@ struct WeightShare {
   std::int64_t all = 0;      // the block of trainable variables
   std::int64_t own = 0;      // the parts of the process that has most
   std::int64_t whole = 0;    // the most that is whole at once while ops read it
+  std::int64_t ahead = 0;    // the most that is gathered ahead beside it (MeshConfig::overlap)
   std::int64_t largest = 0;  // what is exchanged at once: a unit
   std::int64_t units = 0;    // their number
   // Where devices own whole variables: what each process has of each unit, and the process of each

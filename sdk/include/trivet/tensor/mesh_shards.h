@@ -23,6 +23,7 @@ namespace trivet {
 struct MeshConfig;   // trivet/backend/mesh.h
 class MeshLayout;    // trivet/backend/mesh_layout.h
 class ProcessGroup;  // trivet/backend/process_group.h
+class Transfer;
 
 namespace detail {
 class PartGather;
@@ -107,6 +108,16 @@ class TRIVET_API MeshShards {
   enum class Among { all, same_stages };
   void gather_parts(const Tensor& own, std::span<const Range> parts, Tensor& block,
                     Among among = Among::all) const;
+  // sum_to_part and gather_parts without waiting: data move while this process waits for others,
+  // and between the kernels of the device. The tensors must not change until the wait() that ends
+  // it, and stay alive as long. Those that take several exchanges have ended when this returns.
+  // [run-thread]
+  std::unique_ptr<Transfer> start_sum_to_part(const Tensor& own, std::span<const Range> parts,
+                                              Tensor& part) const;
+  std::unique_ptr<Transfer> start_gather_parts(const Tensor& own, std::span<const Range> parts,
+                                               Tensor& block, Among among = Among::all) const;
+  // Of them so many may be under way at once while a step computes (MeshConfig::overlap).
+  std::int64_t overlap() const { return overlap_; }
   // From a number for each shard of this process those of all shards, in their order.
   // [run-thread]
   std::vector<double> gather(std::span<const double> own) const;
@@ -135,9 +146,11 @@ class TRIVET_API MeshShards {
 
  private:
   Range own_of(std::span<const Range> parts) const;
+  std::vector<Range> of_group(std::span<const Range> parts) const;
+  std::vector<Range> of_stages(std::span<const Range> parts) const;
   void take_stages(const MeshLayout& layout, std::int64_t rank, std::int64_t processes);
   SumTree tree_, own_tree_;
-  std::int64_t first_ = 0, peers_ = 1;
+  std::int64_t first_ = 0, peers_ = 1, overlap_ = 0;
   std::int64_t pieces_ = 1, first_piece_ = 0, piece_count_ = 1;
   ProcessGroup* all_ = nullptr;
   std::shared_ptr<ProcessGroup> group_;

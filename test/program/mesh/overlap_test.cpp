@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exchanges that run beside a computation: mesh.overlap changes when data move, and no byte. An
+// engine as slow as a network lets them last.
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include "program/mesh/mesh_runs.h"
+#include "support/plugin_folder.h"
+
+using namespace trivet::test;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace overlap_test {
+namespace {
+
+// More units of weights than an op may read at once, so that a step gathers some twice.
+const char* const kWords =
+    "trainer.train_steps=4 runtime.threads=1 "
+    "task.train_input.batch_size=4 task.model.model_dims=256 task.model.num_layers=5 ";
+
+struct Result {
+  std::string bytes;
+  int most_under_way = 0;
+};
+
+class Runs {
+ public:
+  Runs() { plugins_.copy("distant"); }
+
+  Result train(const std::string& name, const std::string& words) const {
+    const fs::path report = dir_.path() / (name + ".txt");
+    const ShellResult ran =
+        run(config("lm/local.toml"), dir_.path() / name,
+            "--plugin-dir " + quoted(plugins_.path().string()) +
+                " mesh.collective=distant/Network " + kWords + words,
+            "TRIVET_DISTANT_BANDWIDTH=2e8 TRIVET_DISTANT_REPORT=" + quoted(report.string()) + " ");
+    INFO(ran.output);
+    REQUIRE(ran.exit_code == 0);
+    Result result{.bytes = results_of(dir_.path() / name, 4)};
+    std::ifstream(report) >> result.most_under_way;
+    return result;
+  }
+
+ private:
+  TempDir dir_;
+  PluginFolder plugins_;
+};
+
+}  // namespace
+
+TEST_CASE("exchanges beside a computation change no byte") {
+  const Runs runs;
+  for (const std::string mesh : {"[1,2,1]", "[1,2,2]"}) {
+    const std::string words =
+        "--mode train trainer.validation_interval=0 mesh.ici_mesh_shape=" + mesh +
+        " --processes 2 mesh.overlap=";
+    const Result none = runs.train("none" + mesh, words + "0");
+    // Each exchange of two processes is a message in both directions.
+    CHECK(none.most_under_way <= 3);
+    for (const std::string overlap : {"1", "2", "5"}) {
+      const Result some = runs.train(overlap + mesh, words + overlap);
+      INFO(mesh << " " << overlap);
+      CHECK(some.bytes == none.bytes);
+      CHECK(some.most_under_way > 2 * std::stoi(overlap));
+    }
+  }
+}
+
+TEST_CASE("evaluations and stops between steps have no exchange left") {
+  const Runs runs;
+  const std::string words =
+      "mesh.ici_mesh_shape=[1,4,1] trainer.validation_interval=1 trainer.checkpoint_interval=1 ";
+  const Result one = runs.train("one", words + "mesh.processes=1");
+  CHECK(runs.train("four", words + "--processes 4").bytes == one.bytes);
+}
+
+TEST_CASE("mesh.overlap has bounds") {
+  const TempDir dir;
+  for (const std::string value : {"-1", "17", "two"}) {
+    const ShellResult result =
+        run(config("lm/local.toml"), dir.path() / "run", "mesh.overlap=" + value);
+    INFO(result.output);
+    CHECK(result.exit_code == 2);
+    CHECK_THAT(result.output, Contains("mesh.overlap: "));
+    CHECK_FALSE(fs::exists(dir.path() / "run"));
+  }
+}
+
+}  // namespace overlap_test
