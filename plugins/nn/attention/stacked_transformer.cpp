@@ -28,6 +28,10 @@ ConfigOf<Layer> without_mlp(const ConfigOf<Layer>& block) {
       .path = "task.model", .what = "'" + layer + "': " + subject + " " + what, .hint = hint});
 }
 
+void add_losses(FpropContext& context, const NestedMap& losses) {
+  for (const auto& [name, loss] : losses) context.aux_losses.set(name, loss);
+}
+
 // Of the rows of a micro-batch. Layers draw other random numbers for each.
 FpropContext microbatch_context(const FpropContext& whole, std::int64_t batch, std::int64_t index,
                                 std::int64_t count) {
@@ -46,16 +50,12 @@ FpropContext microbatch_context(const FpropContext& whole, std::int64_t batch, s
   return context;
 }
 
-// A pipeline hands on activations alone.
+// A pipeline hands on activations alone: gradients of other inputs would not reach their source.
 void check_stages(const std::string& path, const StackedTransformerConfig& config) {
   const Value* cross = config.transformer_layer_params_tpl.fields().find("cross_attention");
   if (cross != nullptr && *cross == Value(true)) {
     refuse(path, "cross_attention",
            "cannot be in a pipeline, which passes no gradients to its inputs",
-           "use a mesh without stage");
-  }
-  if (!config.moe_layers.empty()) {
-    refuse(path, "moe_layers", "cannot be in a pipeline, as their losses do not leave a stage",
            "use a mesh without stage");
   }
 }
@@ -183,13 +183,13 @@ Tensor StackedTransformer::fprop_stages(const Tensor& x, FpropContext& context) 
   }
   const PipelinePart part = [&](const Tensor& rows, std::int64_t index, std::int64_t m) {
     const std::size_t first = first_block_ + static_cast<std::size_t>(index) * blocks_of_part_;
-    FpropContext& inside = contexts[static_cast<std::size_t>(m)];
-    Tensor y = fprop_range(rows, inside, first, first + blocks_of_part_);
-    if (inside.aux_losses.empty()) return y;
-    refuse(path_, "the loss '" + inside.aux_losses.begin()->first + "' of a layer",
-           "would not leave its stage", "use a mesh without stage");
+    return fprop_range(rows, contexts[static_cast<std::size_t>(m)], first, first + blocks_of_part_);
   };
-  return trivet::pipeline(input, stages_, shape, part);
+  Tensor y = trivet::pipeline(input, stages_, shape, part);
+  std::vector<NestedMap> losses;
+  for (FpropContext& inside : contexts) losses.push_back(std::move(inside.aux_losses));
+  add_losses(context, pipeline_losses(losses, stages_, input.device()));
+  return y;
 }
 
 }  // namespace trivet::nn

@@ -54,6 +54,7 @@ std::vector<std::string> all_gather_text(ProcessGroup& group, const std::string&
   std::vector<std::uint64_t> sizes(count);
   group.all_gather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(sizes)));
   const std::size_t largest = *std::ranges::max_element(sizes);
+  if (largest == 0) return std::vector<std::string>(count);
   std::string padded = mine, all(largest * count, '\0');
   padded.resize(largest);
   group.all_gather(std::as_bytes(std::span(padded)), std::as_writable_bytes(std::span(all)));

@@ -2,11 +2,17 @@
 // The order of a pipeline is that of the tape: each process records what it receives, computes and
 // sends, and its backward pass is the way back. A small tensor, the token, is handed from node to
 // node, so that the backward pass comes to each of them.
+//
+// Of auxiliary losses values alone move. Each process computes the loss of the run from them, and
+// so knows the gradients of its own layers' losses without an exchange.
 #include "trivet/layer/pipeline.h"
 
 #include <array>
+#include <bit>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +21,9 @@
 #include "tensor/device_impl.h"
 #include "tensor/packing.h"
 #include "tensor/tensor_impl.h"
+#include "trivet/backend/process_group.h"
+#include "trivet/error.h"
+#include "trivet/ops.h"
 #include "trivet/tensor/meta_device.h"
 
 namespace trivet {
@@ -169,6 +178,65 @@ void check(const Tensor& x, const MeshAxis& stages, const PipelineShape& shape) 
   }
 }
 
+using Losses = std::map<std::string, Tensor>;
+
+// Of this process: the means over the micro-batches, added from the first one on.
+Losses means_of(std::span<const NestedMap> own) {
+  Losses means;
+  for (const NestedMap& microbatch : own) {
+    for (const auto& [name, loss] : microbatch) {
+      if (loss.dtype() != DType::f32 || loss.size() != 1) {
+        detail::wrong("pipeline_losses", "a scalar f32 as the loss '" + name + "'",
+                      loss.shape().to_string());
+      }
+      Tensor& sum = means[name];
+      sum = sum.defined() ? ops::add(sum, loss) : loss;
+    }
+  }
+  for (auto& [name, sum] : means) sum = ops::mul(sum, 1 / static_cast<float>(own.size()));
+  return means;
+}
+
+// Each name is followed by a zero and the bytes of the value.
+using Bytes = std::array<char, sizeof(float)>;
+
+std::string text_of(const Losses& losses) {
+  std::string text;
+  for (const auto& [name, loss] : losses) {
+    const auto bytes = std::bit_cast<Bytes>(loss.item());
+    text.append(name).append(1, '\0').append(bytes.data(), bytes.size());
+  }
+  return text;
+}
+
+std::map<std::string, float> losses_of(std::string_view text) {
+  std::map<std::string, float> losses;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\0');
+    Bytes bytes{};
+    text.copy(bytes.data(), bytes.size(), end + 1);
+    losses[std::string(text.substr(0, end))] = std::bit_cast<float>(bytes);
+    text.remove_prefix(end + 1 + bytes.size());
+  }
+  return losses;
+}
+
+void add_others(Losses& own, const MeshAxis& stages, Device& device) {
+  detail::count_number(device);
+  if (!own.empty()) detail::count_number(device);
+  if (stages.processes() == nullptr) return;
+  ProcessGroup& group = stages.processes()->group();
+  const std::vector<std::string> all = all_gather_text(group, text_of(own));
+  for (int rank = 0; rank < group.size(); ++rank) {
+    if (rank == group.rank()) continue;
+    for (const auto& [name, value] : losses_of(all[static_cast<std::size_t>(rank)])) {
+      if (own.try_emplace(name, Tensor::scalar(device, value)).second) continue;
+      throw Error("two layers of a pipeline have the auxiliary loss '" + name + "'",
+                  {.hint = "name the loss by the path of its layer"});
+    }
+  }
+}
+
 }  // namespace
 
 Tensor pipeline(const Tensor& x, const MeshAxis& stages, const PipelineShape& shape,
@@ -209,6 +277,14 @@ Tensor pipeline(const Tensor& x, const MeshAxis& stages, const PipelineShape& sh
   }
   const Tensor whole = end > last_stage ? ops::concat(batches, 0) : Tensor();
   return link ? link->leave(whole) : whole;
+}
+
+NestedMap pipeline_losses(std::span<const NestedMap> own, const MeshAxis& stages, Device& device) {
+  Losses losses = means_of(own);
+  if (stages.is_shared()) add_others(losses, stages, device);
+  NestedMap all;
+  for (auto& [name, loss] : losses) all.set(name, std::move(loss));
+  return all;
 }
 
 std::optional<PipelineUse> take_pipeline(Device& device) {

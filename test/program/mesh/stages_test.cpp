@@ -61,6 +61,65 @@ TEST_CASE("pipelines have the bytes of one process", "[slow]") {
   }
 }
 
+namespace {
+
+// Of four blocks, the first and the third have experts.
+std::string experts(const std::string& fields) {
+  const std::string stack = "task.model.stacked_transformer_tpl.";
+  std::string words = layers(4) + stack + "moe_layers=[0,2] " + stack +
+                      "moe_layer_tpl.type=nn/MoeFeedForward " + stack +
+                      "moe_layer_tpl.num_experts=4 ";
+  if (!fields.empty()) words += stack + "moe_layer_tpl." + fields + " ";
+  return words;
+}
+
+}  // namespace
+
+TEST_CASE("pipelines with experts have the bytes of one process", "[slow]") {
+  struct Case {
+    std::string words;
+    std::vector<std::string> processes;
+  };
+  const std::string axes = std::string("task.model.dropout=0.1 ") + kAxes;
+  const Case of = GENERATE_COPY(
+      Case{axes + "mesh.ici_mesh_shape=[2,1,1,1]" + experts(""), {"2"}},
+      // The losses of a process are of blocks that are not neighbors.
+      Case{axes + "mesh.ici_mesh_shape=[2,1,1,2]" + experts("second_expert_policy=sampling") +
+               kPipeline + "circular_repeat=2",
+           {"2", "4"}},
+      Case{axes + "mesh.ici_mesh_shape=[2,1,2,1]" + experts("use_gated_activation=true") +
+               "trainer.gradient_accumulation=2 "
+               "task.model.stacked_transformer_tpl.checkpoint_policy=save_nothing",
+           {"2", "4"}},
+      Case{axes + "mesh.ici_mesh_shape=[4,2,1,1]" + experts("num_groups=2") +
+               "trainer.optimizer.type=optim/Adafactor",
+           {"2", "8"}});
+  CAPTURE(of.words);
+  const MeshRuns runs(kRun);
+  const std::string one = runs.results("one", of.words, 3);
+  for (const std::string& count : of.processes) {
+    CAPTURE(count);
+    CHECK((runs.results(count, of.words + " --processes " + count, 3) == one));
+  }
+}
+
+// The auxiliary loss is about 1 for each block with experts. That of a micro-batch is not that of
+// the batch.
+TEST_CASE("a pipeline with experts has the losses of a run that accumulates its micro-batches") {
+  const MeshRuns runs(kRun + experts("expert_capacity_factor=4"));
+  runs.train("parts", "trainer.gradient_accumulation=4", 5);
+  const double parts = last_loss(runs.workdir("parts"));
+  CHECK(parts > 6);
+  const std::string stages = std::string(kAxes) + kPipeline + "num_microbatches=4 ";
+  for (const char* words :
+       {"mesh.ici_mesh_shape=[2,1,1,1]", "mesh.ici_mesh_shape=[4,1,1,1] --processes 4"}) {
+    CAPTURE(words);
+    const std::string name = std::to_string(std::string(words).size());
+    runs.train(name, stages + words, 5);
+    CHECK(last_loss(runs.workdir(name)) == Approx(parts).epsilon(1e-5));
+  }
+}
+
 TEST_CASE("stages change the rounding of a run, not its losses") {
   const MeshRuns runs(kRun);
   runs.train("plain", layers(4), 20);
@@ -83,8 +142,9 @@ TEST_CASE("stages change the rounding of a run, not its losses") {
 
 TEST_CASE("a run with stages evaluates, and continues with other processes and another mesh",
           "[slow]") {
+  const std::string blocks = GENERATE(layers(4), experts(""));
   const MeshRuns runs(kRun);
-  const std::string words = kAxes + layers(4) + "mode=train_and_eval trainer.validation_steps=2 ";
+  const std::string words = kAxes + blocks + "mode=train_and_eval trainer.validation_steps=2 ";
   const std::string stages = words + "mesh.ici_mesh_shape=[4,1,1,1] ";
   const auto of = [&](const std::string& name, const std::string& more, std::int64_t steps) {
     const ShellResult ran = run(config("lm/local.toml"), runs.workdir(name),
@@ -98,6 +158,8 @@ TEST_CASE("a run with stages evaluates, and continues with other processes and a
   of("parts", stages + "--processes 2", 4);
   of("parts", stages, 6);
   CHECK((tensors_of(runs.workdir("parts"), 6) == tensors_of(runs.workdir("whole"), 6)));
+  CHECK(records(runs.workdir("parts"), "eval").back().at("values") ==
+        records(runs.workdir("whole"), "eval").back().at("values"));
   // Checkpoints are whole.
   of("parts", words + "mesh.ici_mesh_shape=[1,2,1,1] --processes 2", 8);
   CHECK(records(runs.workdir("parts"), "train").back().at("step") == 8);
@@ -171,13 +233,6 @@ void check_refusals(const Refusals& refused) {
              Contains("a pipeline of 3 micro-batches does not divide a batch of 8 examples"));
   CHECK_THAT(refused.of("lm/local.toml", kPipeline + "microbatch_size=3"),
              Contains("pipeline.microbatch_size = 3 does not divide a batch of 8 examples"));
-  CHECK_THAT(
-      refused.of("lm/local.toml",
-                 layers(2) +
-                     "task.model.stacked_transformer_tpl.moe_layers=[1] "
-                     "task.model.stacked_transformer_tpl.moe_layer_tpl.type=nn/MoeFeedForward "
-                     "task.model.stacked_transformer_tpl.moe_layer_tpl.num_experts=2"),
-      Contains("'transformer': moe_layers cannot be in a pipeline"));
   CHECK_THAT(refused.of("vision/local.toml", ""),
              Contains("mesh: has 2 devices along stage, and no layer of this model is in a stage"));
 }

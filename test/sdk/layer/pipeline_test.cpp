@@ -207,6 +207,115 @@ TEST_CASE("a pipeline off the tape, and one whose layers do not use their input"
   CHECK_FALSE(of_last[1].empty());
 }
 
+namespace {
+
+// The losses of the first and the third part, and a gradient of theirs alone.
+struct Balance {
+  std::vector<std::pair<std::string, Bits>> losses;
+  std::vector<Bits> of_weights;
+};
+
+Balance balance_of(Net& net, const MeshAxis& stages, const PipelineShape& shape) {
+  std::vector<NestedMap> own(static_cast<std::size_t>(shape.num_microbatches));
+  NestedMap losses;
+  Tape tape;
+  Tensor loss;
+  {
+    const Tape::Recording recording(tape);
+    const Tensor y =
+        pipeline(net.x, stages, shape, [&](const Tensor& rows, std::int64_t index, std::int64_t m) {
+          Tensor h = net.part(rows, static_cast<std::size_t>(index));
+          if (index % 2 == 0) {
+            own[static_cast<std::size_t>(m)].set("part_" + std::to_string(index),
+                                                 ops::mean(ops::mul(h, h)));
+          }
+          return h;
+        });
+    losses = pipeline_losses(own, stages, y.device());
+    loss = ops::sum(ops::mul(y, 0.5F));
+    float weight = 1;
+    for (const auto& [name, each] : losses) loss = ops::add(loss, ops::mul(each, weight++));
+  }
+  tape.backward(loss);
+  Balance found;
+  for (const auto& [name, each] : losses) found.losses.emplace_back(name, bits_of(each));
+  for (const GradientSlot& slot : net.slots) {
+    found.of_weights.push_back(slot.written ? bits_of(slot.gradient) : Bits());
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("auxiliary losses of a pipeline are the means of its micro-batches, in all processes") {
+  const auto device = trivet::test::open_any();
+  const auto [stages, repeat] = GENERATE(table<std::int64_t, std::int64_t>({{4, 1}, {2, 2}}));
+  CAPTURE(stages, repeat);
+  const PipelineShape shape{.num_microbatches = 4, .circular_repeat = repeat};
+  Net whole(*device, stages * repeat, Input::learned);
+  const Balance expected = balance_of(whole, MeshAxis(stages), shape);
+  REQUIRE(expected.losses.size() == 2);
+  CHECK(expected.losses[0].first == "part_0");
+
+  // The mean of micro-batches of equal size is that of all rows.
+  Net plain(*device, stages * repeat, Input::learned);
+  plain.backward([&] {
+    Tensor rows = plain.x, loss;
+    for (std::size_t i = 0; i < plain.parts; ++i) {
+      rows = plain.part(rows, i);
+      if (i % 2 != 0) continue;
+      const Tensor each = ops::mean(ops::mul(rows, rows));
+      CHECK(std::bit_cast<float>(expected.losses[i / 2].second.front()) == Approx(each.item()));
+      loss = loss.defined() ? ops::add(loss, ops::mul(each, 2)) : each;
+    }
+    const Tensor all = ops::add(ops::sum(ops::mul(rows, 0.5F)), loss);
+    return ops::div(all, values_of(*device, {}, 99));  // backward() multiplies by it
+  });
+  for (std::size_t i = 0; i < plain.parts; ++i) {
+    check_near(whole.slots[i].gradient, plain.slots[i].gradient);
+  }
+
+  for (const int processes : {2, 4}) {
+    if (stages % processes != 0) continue;
+    std::vector<Balance> all(static_cast<std::size_t>(processes));
+    on_ranks(processes, [&](ProcessGroup& group) {
+      const auto own_device = trivet::test::open_any();
+      const Mesh mesh(mesh_of(stages, processes), &group);
+      Net net(*own_device, stages * repeat, Input::learned);
+      all[static_cast<std::size_t>(group.rank())] = balance_of(net, mesh.axis("stage"), shape);
+    });
+    for (const Balance& found : all) CHECK((found.losses == expected.losses));
+    for (std::size_t i = 0; i < whole.parts; ++i) {
+      const auto stage = static_cast<std::int64_t>(i) % stages;
+      const auto owner = static_cast<std::size_t>(stage / (stages / processes));
+      CHECK((all[owner].of_weights[i] == expected.of_weights[i]));
+    }
+  }
+}
+
+TEST_CASE("what auxiliary losses of a pipeline refuse") {
+  const auto device = trivet::test::open_any();
+  const std::vector<NestedMap> wide{{{"wide", Tensor::zeros(*device, {2})}}};
+  CHECK_THROWS_WITH(pipeline_losses(wide, MeshAxis(2), *device),
+                    Catch::Contains("a scalar f32 as the loss 'wide', got [2]"));
+  CHECK(pipeline_losses(std::vector<NestedMap>(3), MeshAxis(2), *device).empty());
+  std::vector<std::string> errors(2);
+  on_ranks(2, [&](ProcessGroup& group) {
+    const auto own_device = trivet::test::open_any();
+    const Mesh mesh(mesh_of(2, 2), &group);
+    const std::vector<NestedMap> own{{{"balance", Tensor::scalar(*own_device, 1)}}};
+    try {
+      pipeline_losses(own, mesh.axis("stage"), *own_device);
+    } catch (const Error& error) {
+      errors[static_cast<std::size_t>(group.rank())] = error.what();
+    }
+  });
+  for (const std::string& error : errors) {
+    CHECK_THAT(error,
+               Catch::Contains("two layers of a pipeline have the auxiliary loss 'balance'"));
+  }
+}
+
 TEST_CASE("a meta device counts what the first process of a pipeline sends") {
   const auto device = open_meta_device(trivet::test::any_backend());
   const Mesh mesh = Mesh::of_first_process(mesh_of(4, 2));

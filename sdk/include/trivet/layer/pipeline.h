@@ -21,10 +21,12 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 
 #include "trivet/base/export.h"
 #include "trivet/tensor.h"
 #include "trivet/tensor/mesh_axis.h"
+#include "trivet/tensor/nested_map.h"
 
 namespace trivet {
 
@@ -44,7 +46,7 @@ struct PipelineShape {
 
 // What a part of the layers makes of a micro-batch: a tensor of the shape and type of `x`. Its
 // parameters are of scopes of the part's stage (Scope::at_stage). `x` and they are all that
-// gradients flow to.
+// gradients flow to. Auxiliary losses leave it by pipeline_losses.
 using PipelinePart =
     std::function<Tensor(const Tensor& x, std::int64_t part, std::int64_t microbatch)>;
 
@@ -54,6 +56,15 @@ using PipelinePart =
 // another process is gone. [run-thread]
 TRIVET_API Tensor pipeline(const Tensor& x, const MeshAxis& stages, const PipelineShape& shape,
                            const PipelinePart& part);
+
+// The auxiliary losses (FpropContext::aux_losses) of the layers of all parts: of each the mean over
+// the micro-batches, which a run has that accumulates the gradients of as many, of equal weights.
+// `own[m]` has those of micro-batch m in the parts of this process. The result is the same in all
+// processes, in the order of the names; gradients flow to the layers of this process alone. All of
+// them make this call, after that of pipeline(). Throws Error for what is no scalar f32, and for a
+// name that layers of two processes use, RunError where another process is gone. [run-thread]
+TRIVET_API NestedMap pipeline_losses(std::span<const NestedMap> own, const MeshAxis& stages,
+                                     Device& device);
 
 // A pipeline that tensors of a device went through.
 struct PipelineUse {
