@@ -358,6 +358,15 @@ Tensor MoeFeedForward::fprop(const Tensor& x, FpropContext& context) {
   return routed(x, context, Capacity::bounded);
 }
 
+std::vector<Tensor> MoeFeedForward::fprop_blocks(std::span<const Tensor> x, SequenceCut& cut) {
+  return fprop_whole(*this, x, cut);
+}
+
+const void* MoeFeedForward::extension(std::string_view id) const noexcept {
+  if (id == kLayerSequenceBlocks) return static_cast<const SequenceBlocks*>(this);
+  return DecodingLayer::extension(id);
+}
+
 std::unique_ptr<LayerCache> MoeFeedForward::make_cache(std::int64_t, std::int64_t) const {
   if (positions_choose()) return std::make_unique<NoCache>();
   throw Error(

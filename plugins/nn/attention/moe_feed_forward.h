@@ -41,6 +41,9 @@
 // several devices along it, each device has hidden_dims / devices of every expert, as in
 // nn/FeedForward; their outputs are added. Gates and routes are whole.
 //
+// Of blocks of positions over seq (trivet/layer/sequence_blocks.h) it gathers all positions, as
+// groups and places of experts are of the whole; each device computes the layer.
+//
 // Parameters: "gate" [input_dims, num_experts]; "in", "wi_gate" (gated) [num_experts, input_dims,
 // hidden_dims]; "out" [num_experts, hidden_dims, input_dims]; each expert is initialized like
 // nn/Linear. The host makes the choices. top2 and dense_top2 decode with a cache
@@ -53,12 +56,15 @@
 //   sampling and random draw in evaluations, too.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nn/attention/moe_routing.h"
 #include "trivet/layer.h"
 #include "trivet/layer/extend_step.h"
+#include "trivet/layer/sequence_blocks.h"
 #include "trivet/layer/split_dims.h"
 #include "trivet/tensor/mesh_axis.h"
 
@@ -140,7 +146,7 @@ TRIVET_CONFIG(
     (init, "Initializer of the weights. Default: that of nn/Linear."),
     (weight_split_dims_mapping, "Axes of the mesh over which the weights are split.", adjustable))
 
-class MoeFeedForward final : public DecodingLayer {
+class MoeFeedForward final : public DecodingLayer, public SequenceBlocks {
  public:
   using Config = MoeFeedForwardConfig;
   MoeFeedForward(const Config& config, Scope& scope);
@@ -148,6 +154,8 @@ class MoeFeedForward final : public DecodingLayer {
   std::unique_ptr<LayerCache> make_cache(std::int64_t batch,
                                          std::int64_t max_length) const override;
   Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) override;
+  std::vector<Tensor> fprop_blocks(std::span<const Tensor> x, SequenceCut& cut) override;
+  const void* extension(std::string_view id) const noexcept override;
 
  private:
   std::int64_t groups_of(std::int64_t positions) const;

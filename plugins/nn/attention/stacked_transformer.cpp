@@ -171,7 +171,9 @@ Tensor StackedTransformer::fprop(const Tensor& x, FpropContext& context) {
 Tensor StackedTransformer::fprop_positions(const Tensor& x, FpropContext& context) {
   const Tensor input = fprop_range(x, context, 0, first_block_);
   SequenceCut cut(context, input, positions_);
-  return cut.whole_of(fprop_blocks_range(cut.blocks_of(input), cut, first_block_, size()));
+  Tensor y = cut.whole_of(fprop_blocks_range(cut.blocks_of(input), cut, first_block_, size()));
+  add_losses(context, cut.whole().aux_losses);
+  return y;
 }
 
 Tensor StackedTransformer::fprop_stages(const Tensor& x, FpropContext& context) {

@@ -164,42 +164,52 @@ std::vector<Tensor> remat(Rematerialized fn, std::span<const Tensor> inputs,
   return rematerialized(std::move(fn), inputs, keeps, labels);
 }
 
+Tensor remat(RematerializedLosses fn, std::span<const Tensor> inputs, NestedMap& losses,
+             const RematKeeps& keeps) {
+  const auto names = std::make_shared<std::vector<std::string>>();
+  const auto run = [fn = std::move(fn), names](std::span<const Tensor> of, RematPass pass) {
+    NestedMap inside;
+    std::vector<Tensor> results{fn(of, pass, inside)}, values;
+    names->clear();
+    for (const auto& [name, loss] : inside) {
+      names->push_back(name);
+      values.push_back(ops::reshape(loss, {1}));
+    }
+    if (!values.empty()) results.push_back(ops::concat(values, 0));
+    return results;
+  };
+  const std::vector<Tensor> outputs = rematerialized(run, inputs, keeps, *names);
+  for (std::size_t i = 0; i < names->size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i);
+    losses.set((*names)[i], ops::reshape(ops::slice(outputs[1], 0, at, at + 1), {}));
+  }
+  return outputs[0];
+}
+
 Tensor remat(Layer& layer, const Tensor& x, FpropContext& context, const RematKeeps& keeps) {
   if (Tape::current() == nullptr) return layer.fprop(x, context);
-  const auto names = std::make_shared<std::vector<std::string>>();
   FpropContext later = context;
   later.aux_losses = {};
   later.summaries = {};
   later.recomputing = true;
-  const auto run = [&layer, names](std::span<const Tensor> inputs, FpropContext& inside) {
-    if (inputs.size() > 1) inside.cross_inputs = inputs[1];
-    std::vector<Tensor> outputs{layer.fprop(inputs[0], inside)}, losses;
-    names->clear();
-    for (const auto& [name, loss] : inside.aux_losses) {
-      names->push_back(name);
-      losses.push_back(ops::reshape(loss, {1}));
-    }
-    if (!losses.empty()) outputs.push_back(ops::concat(losses, 0));
-    return outputs;
-  };
   FpropContext* now = &context;
-  const auto fn = [run, later, now](std::span<const Tensor> inputs, RematPass pass) {
+  const auto fn = [&layer, later, now](std::span<const Tensor> inputs, RematPass pass,
+                                       NestedMap& losses) {
     FpropContext inside = later;
-    if (pass == RematPass::backward) return run(inputs, inside);
-    inside.recomputing = now->recomputing;
-    std::swap(inside.summaries, now->summaries);
-    auto outputs = run(inputs, inside);
-    std::swap(inside.summaries, now->summaries);
-    return outputs;
+    if (inputs.size() > 1) inside.cross_inputs = inputs[1];
+    const bool is_first = pass == RematPass::forward;
+    if (is_first) {
+      inside.recomputing = now->recomputing;
+      std::swap(inside.summaries, now->summaries);
+    }
+    Tensor y = layer.fprop(inputs[0], inside);
+    if (is_first) std::swap(inside.summaries, now->summaries);
+    losses = std::move(inside.aux_losses);
+    return y;
   };
   std::vector<Tensor> inputs{x};
   if (context.cross_inputs.defined()) inputs.push_back(context.cross_inputs);
-  const std::vector<Tensor> outputs = rematerialized(fn, inputs, keeps, *names);
-  for (std::size_t i = 0; i < names->size(); ++i) {
-    const auto at = static_cast<std::int64_t>(i);
-    context.aux_losses.set((*names)[i], ops::reshape(ops::slice(outputs[1], 0, at, at + 1), {}));
-  }
-  return outputs[0];
+  return remat(fn, inputs, context.aux_losses, keeps);
 }
 
 }  // namespace trivet

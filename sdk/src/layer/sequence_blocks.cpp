@@ -203,18 +203,28 @@ std::vector<Tensor> fprop_blocks(Layer& layer, std::span<const Tensor> x, Sequen
   return y;
 }
 
+std::vector<Tensor> fprop_whole(Layer& layer, std::span<const Tensor> x, SequenceCut& cut) {
+  return cut.blocks_of(layer.fprop(cut.whole_of(x), cut.whole()));
+}
+
 std::vector<Tensor> remat_blocks(Layer& layer, std::span<const Tensor> x, SequenceCut& cut,
                                  const RematKeeps& keeps) {
   if (Tape::current() == nullptr) return fprop_blocks(layer, x, cut);
-  const auto fn = [&layer, cut](std::span<const Tensor> inputs, RematPass pass) {
-    SequenceCut own = cut;
+  SequenceCut later = cut;
+  later.whole().aux_losses = {};
+  const auto fn = [&layer, later](std::span<const Tensor> inputs, RematPass pass,
+                                  NestedMap& losses) {
+    SequenceCut own = later;
     own.set_pass(pass == RematPass::backward, inputs.size() > 1 ? inputs[1] : Tensor());
     const std::vector<Tensor> blocks = blocks_apart(inputs.front(), own.count());
-    return std::vector<Tensor>{blocks_below(fprop_blocks(layer, blocks, own))};
+    Tensor below = blocks_below(fprop_blocks(layer, blocks, own));
+    losses = std::move(own.whole().aux_losses);
+    return below;
   };
   std::vector<Tensor> inputs{blocks_below(x)};
   if (cut.whole().cross_inputs.defined()) inputs.push_back(cut.whole().cross_inputs);
-  return blocks_apart(remat(fn, inputs, keeps).front(), cut.count());
+  const Tensor below = remat(fn, inputs, cut.whole().aux_losses, keeps);
+  return blocks_apart(below, cut.count());
 }
 
 void expect_sequence_blocks(const Scope& scope, const Layer* layer, std::string_view path) {

@@ -23,6 +23,13 @@ constexpr const char* kRun =
     "trainer.gradient_clip.global_norm=0.5 trainer.ema.decay=0.9 ";
 constexpr const char* kStack = "task.model.stacked_transformer_tpl.";
 
+// The second of two blocks has experts.
+std::string experts() {
+  const std::string stack = kStack;
+  return "task.model.num_layers=2 " + stack + "moe_layers=[1] " + stack +
+         "moe_layer_tpl.type=nn/MoeFeedForward " + stack + "moe_layer_tpl.num_experts=4 ";
+}
+
 }  // namespace
 
 TEST_CASE("blocks of positions have the bytes of one process", "[slow]") {
@@ -41,7 +48,11 @@ TEST_CASE("blocks of positions have the bytes of one process", "[slow]") {
       Case{axes + "mesh.ici_mesh_shape=[1,1,2,2]", {"2", "4"}},
       Case{axes + "mesh.ici_mesh_shape=[2,1,1,1] mesh.dcn_mesh_shape=[1,1,2,1] "
                   "trainer.optimizer.type=optim/Lamb",
-           {"2", "4"}});
+           {"2", "4"}},
+      Case{axes + experts() + "mesh.ici_mesh_shape=[1,1,4,1]", {"2", "4"}},
+      Case{axes + experts() + kStack + "moe_layer_tpl.second_expert_policy=random " + kStack +
+               "checkpoint_policy=save_nothing mesh.ici_mesh_shape=[1,2,2,2]",
+           {"2", "8"}});
   CAPTURE(of.words);
   const MeshRuns runs(kRun);
   const std::string one = runs.results("one", of.words, 3);
@@ -52,7 +63,9 @@ TEST_CASE("blocks of positions have the bytes of one process", "[slow]") {
 }
 
 TEST_CASE("blocks of positions change the rounding of a run, not its losses") {
-  const MeshRuns runs(kRun);
+  const std::string blocks = GENERATE(std::string(), experts());
+  CAPTURE(blocks);
+  const MeshRuns runs(kRun + blocks);
   runs.train("plain", "", 20);
   const double plain = last_loss(runs.workdir("plain"));
   for (const char* mesh : {"1,1,2,1", "1,1,4,1", "1,1,2,2"}) {
@@ -93,8 +106,10 @@ TEST_CASE("an encoder and a decoder compute blocks of positions") {
 
 TEST_CASE("a run over positions evaluates, and continues with other processes and another mesh",
           "[slow]") {
+  const std::string blocks = GENERATE(std::string(), experts());
+  CAPTURE(blocks);
   const MeshRuns runs(kRun);
-  const std::string words = std::string(kAxes) + "mode=train_and_eval trainer.validation_steps=2 ";
+  const std::string words = kAxes + blocks + "mode=train_and_eval trainer.validation_steps=2 ";
   const std::string positions = words + "mesh.ici_mesh_shape=[1,1,4,1] ";
   const auto of = [&](const std::string& name, const std::string& more, std::int64_t steps) {
     const ShellResult ran = run(config("lm/local.toml"), runs.workdir(name),
@@ -181,9 +196,6 @@ TEST_CASE("what a mesh with devices along seq refuses makes no run") {
                Contains("mesh: has 2 devices along seq, and '" + layer +
                         "' cannot compute a part of the positions"));
   };
-  check_layer(std::string("task.model.num_layers=2 ") + kStack + "moe_layers=[1] " + kStack +
-                  "moe_layer_tpl.type=nn/MoeFeedForward " + kStack + "moe_layer_tpl.num_experts=2 ",
-              "transformer/layer_1/feed_forward");
   check_layer(of_block("attention_tpl = { type = 'nn/MultiHeadAttention', dconv_qkv = true }"),
               "transformer/layer_0/attention");
   check_layer(of_block("attention_tpl = { type = 'nn/MultiHeadAttention', rel_pos_emb_dim = 4 }"),

@@ -84,14 +84,34 @@ class Centered final : public Layer, public SequenceBlocks {
   }
 };
 
+// x v times the mean of all positions, in each process, with a loss of its own.
+class Scaled final : public Layer, public SequenceBlocks {
+ public:
+  explicit Scaled(Scope scope) : v_(scope.parameter("v", {kDepth, kDepth})) {}
+  Tensor fprop(const Tensor& x, FpropContext& context) override {
+    const Tensor y = ops::linear(x, v_.value());
+    context.aux_losses.set("scaled", ops::mean(ops::mul(y, y)));
+    return ops::mul(y, ops::mean(x, 1, {.keep_dims = true}));
+  }
+  std::vector<Tensor> fprop_blocks(std::span<const Tensor> x, SequenceCut& cut) override {
+    return fprop_whole(*this, x, cut);
+  }
+  const void* extension(std::string_view id) const noexcept override {
+    return id == kLayerSequenceBlocks ? static_cast<const SequenceBlocks*>(this) : nullptr;
+  }
+
+ private:
+  Parameter& v_;
+};
+
 enum class Way { whole, blocks, again };
 
-// The results of three layers, of which the first and the last are one, and their gradients.
+// The results of four layers, of which the first and the last are one, and their gradients.
 struct Seen {
-  std::vector<float> y, of_x, of_w;
+  std::vector<float> y, loss, of_x, of_w, of_v;
   Bits bits() const {
     Bits all;
-    for (const auto* values : {&y, &of_x, &of_w}) {
+    for (const auto* values : {&y, &loss, &of_x, &of_w, &of_v}) {
       for (const float value : *values) all.push_back(std::bit_cast<std::uint32_t>(value));
     }
     return all;
@@ -103,16 +123,17 @@ Seen computed(Way way, std::int64_t length, const MeshAxis& axis) {
   ParameterStore store(*device, RngKey(3));
   Product product{Scope(store)};
   Centered centered;
+  Scaled scaled{Scope(store)};
   store.build();
   GradientSlot slot;
   const Tensor x = make_leaf(values_of(*device, {kBatch, length, kDepth}, 1), slot);
   FpropContext context;
   store.begin_gradients();
   Tape tape;
-  Tensor y, loss;
+  Tensor y, own, loss;
   {
     const Tape::Recording recording(tape);
-    Layer* const layers[] = {&product, &centered, &product};
+    Layer* const layers[] = {&product, &centered, &scaled, &product};
     if (way == Way::whole) {
       y = x;
       for (Layer* layer : layers) y = layer->fprop(y, context);
@@ -124,13 +145,17 @@ Seen computed(Way way, std::int64_t length, const MeshAxis& axis) {
                                    : fprop_blocks(*layer, blocks, cut);
       }
       y = cut.whole_of(blocks);
+      context.aux_losses = cut.whole().aux_losses;
     }
-    loss = ops::sum(ops::mul(y, values_of(*device, y.shape(), 9)));
+    own = context.aux_losses.at("scaled");
+    loss = ops::add(ops::sum(ops::mul(y, values_of(*device, y.shape(), 9))), ops::mul(own, 3));
   }
   tape.backward(loss);
   return {.y = y.to_host<float>(),
+          .loss = own.to_host<float>(),
           .of_x = slot.gradient.to_host<float>(),
-          .of_w = store.find("w")->gradient().to_host<float>()};
+          .of_w = store.find("w")->gradient().to_host<float>(),
+          .of_v = store.find("v")->gradient().to_host<float>()};
 }
 
 void check_near(const std::vector<float>& a, const std::vector<float>& b) {
@@ -165,8 +190,10 @@ TEST_CASE("blocks compute what the whole sequence does, in any number of process
       const Seen whole = computed(Way::whole, length, MeshAxis());
       const Seen blocks = computed(Way::blocks, length, MeshAxis(devices));
       check_near(blocks.y, whole.y);
+      check_near(blocks.loss, whole.loss);
       check_near(blocks.of_x, whole.of_x);
       check_near(blocks.of_w, whole.of_w);
+      check_near(blocks.of_v, whole.of_v);
       CHECK((computed(Way::again, length, MeshAxis(devices)).bits() == blocks.bits()));
       for (const int processes : {2, 4, 12}) {
         const MeshConfig mesh = mesh_of(devices);

@@ -20,6 +20,7 @@
 #include "trivet/layer.h"
 #include "trivet/ops/remat_keeps.h"
 #include "trivet/tensor.h"
+#include "trivet/tensor/nested_map.h"
 
 namespace trivet {
 
@@ -40,6 +41,13 @@ using Rematerialized =
 // gradients alone; and what is kept inside of fn is its own policy's choice.
 TRIVET_API std::vector<Tensor> remat(Rematerialized fn, std::span<const Tensor> inputs,
                                      const RematKeeps& keeps = {});
+
+// The same of a function with auxiliary losses (FpropContext::aux_losses), which it sets: scalars
+// f32, of the same names in both runs. They are added to `losses`.
+using RematerializedLosses =
+    std::function<Tensor(std::span<const Tensor> inputs, RematPass pass, NestedMap& losses)>;
+TRIVET_API Tensor remat(RematerializedLosses fn, std::span<const Tensor> inputs, NestedMap& losses,
+                        const RematKeeps& keeps = {});
 
 // layer.fprop(x, context), with its auxiliary losses and summaries. Gradients flow to x and to the
 // context's cross_inputs. `layer` must outlive the tape. In the second run the layer finds

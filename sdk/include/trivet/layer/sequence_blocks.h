@@ -9,7 +9,8 @@
 // know nothing of it: of each block they find in their context what belongs to its positions, and
 // random numbers of its own. A layer that combines positions is a SequenceBlocks, which gets all
 // blocks of this process at once and exchanges with the others what it needs of theirs
-// (trivet/ops/ops_mesh.h). Other layers have no blocks, and no layer with a state has.
+// (trivet/ops/ops_mesh.h), or computes the whole (fprop_whole). Other layers have no blocks, and no
+// layer with a state has.
 //
 // The gradient of a weight is the sum of the blocks', in the order of MeshAxis::tree(), so that
 // bits do not depend on the processes.
@@ -54,8 +55,10 @@ class TRIVET_API SequenceCut {
   };
   // Those of block i of this process, in their order there: one or two.
   std::span<const Run> runs(std::size_t i) const;
-  // That of all positions, without losses and summaries.
+  // That of all positions. It starts without losses; a layer that has one of all positions adds it
+  // here, once for all blocks.
   const FpropContext& whole() const { return whole_; }
+  FpropContext& whole() { return whole_; }
   // That of block i: with its part of what has a value for each position, `positions` in any case,
   // and a key of its own.
   FpropContext& context(std::size_t i) { return contexts_[i]; }
@@ -104,7 +107,11 @@ TRIVET_API bool can_compute_blocks(const Layer& layer);
 // The blocks of layer.fprop, for a layer that can.
 TRIVET_API std::vector<Tensor> fprop_blocks(Layer& layer, std::span<const Tensor> x,
                                             SequenceCut& cut);
-// The same, computed again for the gradients (trivet/layer/remat.h), which flow to x and to the
+// The blocks of layer.fprop of all positions, which each process computes: the fprop_blocks of a
+// layer that needs them at once, and has what it adds to the context in cut.whole().
+TRIVET_API std::vector<Tensor> fprop_whole(Layer& layer, std::span<const Tensor> x,
+                                           SequenceCut& cut);
+// fprop_blocks, computed again for the gradients (trivet/layer/remat.h), which flow to x and to the
 // context's cross_inputs.
 TRIVET_API std::vector<Tensor> remat_blocks(Layer& layer, std::span<const Tensor> x,
                                             SequenceCut& cut, const RematKeeps& keeps);

@@ -177,6 +177,50 @@ TEST_CASE("blocks of positions and blocks of weights are beside each other") {
   }
 }
 
+// They take what is left by other positions, wherever these are.
+TEST_CASE("experts route the positions of whole sequences, and their losses count once") {
+  const std::string backend = GENERATE(from_range(backends()));
+  const auto experts = [&](Fields fields) {
+    Value layer = with("nn/MoeFeedForward", fields);
+    layer.set("num_experts", 4);
+    layer.set("hidden_dims", 12);
+    return layer;
+  };
+  const Value few = experts({{"expert_capacity_factor", 0.5}});
+  const Value split = experts(
+      {{"weight_split_dims_mapping", Value::table({{"emh", Value::array({"data", -1, "mdl"})},
+                                                   {"ehm", Value::array({"data", "mdl", -1})}})}});
+  const SplitCase cases[] = {
+      {"causal", stack({{"causal", true}, {"ffn_tpl", experts({})}}), kInput, {}, true},
+      {"with few places", stack({{"ffn_tpl", few}}), kInput, {}, true},
+      {"groups and paddings", stack({{"ffn_tpl", experts({{"num_groups", 2}})}}), kInput, padded,
+       true},
+      // Whoever computes it draws the same.
+      {"a second expert by chance",
+       stack({{"ffn_tpl", experts({{"second_expert_policy", "sampling"}})}}),
+       kInput,
+       {},
+       true},
+      {"experts that choose",
+       stack({{"ffn_tpl", experts({{"gating_func", "expert_choice"}})}}),
+       kInput,
+       {},
+       true},
+      {"computed again",
+       stack({{"ffn_tpl", few}}, {}, {{"checkpoint_policy", "save_nothing"}}),
+       kInput,
+       {},
+       true},
+  };
+  for (const SplitCase& layer : cases) {
+    check_split(layer, backend, along_seq(2));
+    check_split(layer, backend, along_seq(4));
+  }
+  check_split({"beside mdl", stack({{"ffn_tpl", split}}), kInput, {}, true}, backend,
+              along_seq(2, 2));
+  CHECK(compute(cases[0], backend, along_seq(4)).losses.size() == 2);
+}
+
 TEST_CASE("each block of positions drops elements of its own, unless all positions drop the same") {
   const auto dropped = [&](std::int64_t devices, Value axes) {
     const LayerFixture fixture(

@@ -12,6 +12,7 @@
 #include "trivet/backend/mesh_layout.h"
 #include "trivet/ops.h"
 #include "trivet/tape.h"
+#include "trivet/task.h"
 
 namespace trivet::test {
 namespace {
@@ -66,10 +67,12 @@ Computed compute(const SplitCase& layer, const std::string& backend, const MeshC
     const Tape::Recording recording(tape);
     y = fixture.layer().fprop(x, context);
     loss = ops::sum(ops::mul(y, fixture.tensor(random_values(y.size(), 5), y.shape())));
+    loss = add_aux_losses(loss, context);
   }
   tape.backward(loss);
   fixture.store().end_gradients();
-  Computed computed{.y = y.to_host<float>(), .gradients = {}};
+  Computed computed{.y = y.to_host<float>(), .losses = {}, .gradients = {}};
+  for (const auto& [name, each] : context.aux_losses) computed.losses[name] = each.to_host<float>();
   computed.gradients["x"] = slot.gradient.to_host<float>();
   for (const auto& parameter : fixture.store().parameters()) {
     if (!parameter->trainable()) continue;
@@ -80,11 +83,15 @@ Computed compute(const SplitCase& layer, const std::string& backend, const MeshC
 
 void check_equal(const Computed& split, const Computed& whole, double tolerance) {
   CHECK(relative_error(split.y, whole.y) < tolerance);
-  REQUIRE(split.gradients.size() == whole.gradients.size());
-  for (const auto& [path, gradient] : whole.gradients) {
-    INFO(path);
-    CHECK(relative_error(split.gradients.at(path), gradient) < tolerance);
-  }
+  const auto check = [&](const auto& tensors, const auto& of_whole) {
+    REQUIRE(tensors.size() == of_whole.size());
+    for (const auto& [path, values] : of_whole) {
+      INFO(path);
+      CHECK(relative_error(tensors.at(path), values) < tolerance);
+    }
+  };
+  check(split.losses, whole.losses);
+  check(split.gradients, whole.gradients);
 }
 
 void check_processes(std::int64_t mdl, const Computed& one,
@@ -103,6 +110,10 @@ void check_processes(const MeshConfig& mesh, const Computed& one,
     for (const Computed& computed : found) {
       INFO("processes: " << processes);
       CHECK((bits_of(computed.y) == bits_of(one.y)));
+      REQUIRE(computed.losses.size() == one.losses.size());
+      for (const auto& [name, loss] : one.losses) {
+        CHECK((bits_of(computed.losses.at(name)) == bits_of(loss)));
+      }
       for (const auto& [path, gradient] : one.gradients) {
         INFO(path);
         CHECK((bits_of(computed.gradients.at(path)) == bits_of(gradient)));

@@ -11,9 +11,11 @@
 
 namespace trivet::test {
 
-// What a layer computes from an input, and the gradients of the input ("x") and of each variable.
+// What a layer computes from an input, its auxiliary losses by name, and the gradients of the input
+// ("x") and of each variable.
 struct Computed {
   std::vector<float> y;
+  std::map<std::string, std::vector<float>> losses;
   std::map<std::string, std::vector<float>> gradients;
 };
 
@@ -33,8 +35,8 @@ Computed compute(const SplitCase& layer, const std::string& backend, const MeshC
 Computed compute(const SplitCase& layer, const std::string& backend, std::int64_t mdl,
                  ProcessGroup* group = nullptr);
 
-// Fails the test where an output or gradient differs by more than a rounding error from that of one
-// device: `tolerance` is of |a - b| / |b|, as l2 norms.
+// Fails the test where an output, loss or gradient differs by more than a rounding error from that
+// of one device: `tolerance` is of |a - b| / |b|, as l2 norms.
 void check_equal(const Computed& split, const Computed& whole, double tolerance = 2e-5);
 
 // All numbers of processes that can share the devices compute the bits of one process.
