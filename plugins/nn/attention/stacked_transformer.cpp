@@ -105,10 +105,6 @@ StackedTransformer::StackedTransformer(const Config& config, Scope& scope)
            "change num_layers, circular_repeat or the mesh");
   }
   if (stages_.is_split()) check_stages(path_, config);
-  if (stages_.is_split() && positions_.is_split()) {
-    refuse(path_, "a pipeline", "computes all positions, and the mesh has devices along seq, too",
-           "use a mesh without stage, or without seq");
-  }
   blocks_of_part_ = static_cast<std::size_t>(config.num_layers / parts);
   add(scope, "input_dropout", dropout(config.input_dropout_prob));
   first_block_ = size();
@@ -137,12 +133,13 @@ StackedTransformer::StackedTransformer(const Config& config, Scope& scope)
       complete(layer, "ffn_tpl", config.moe_layer_tpl.to_value(), Value());
     }
     const std::string name = "layer_" + std::to_string(i);
+    const Scope blocks = scope.in_sequence_blocks();
     if (!stages_.is_split()) {
-      add(scope.in_sequence_blocks(), name, layer);
+      add(blocks, name, layer);
       continue;
     }
     const auto part = i / static_cast<std::int64_t>(blocks_of_part_);
-    add(scope.at_stage(part % stages_.extent()), name, layer);
+    add(blocks.at_stage(part % stages_.extent()), name, layer);
   }
 }
 
@@ -163,34 +160,37 @@ PipelineShape StackedTransformer::shape_of(const Tensor& x) const {
 }
 
 Tensor StackedTransformer::fprop(const Tensor& x, FpropContext& context) {
-  if (context.train && stages_.is_split()) return fprop_stages(x, context);
-  if (context.train && positions_.is_split()) return fprop_positions(x, context);
-  return InTurn::fprop(x, context);
+  if (!context.train) return InTurn::fprop(x, context);
+  const Tensor input = fprop_range(x, context, 0, first_block_);
+  if (stages_.is_split()) return fprop_stages(input, context);
+  return fprop_positions(input, context, first_block_, size());
 }
 
-Tensor StackedTransformer::fprop_positions(const Tensor& x, FpropContext& context) {
-  const Tensor input = fprop_range(x, context, 0, first_block_);
-  SequenceCut cut(context, input, positions_);
-  Tensor y = cut.whole_of(fprop_blocks_range(cut.blocks_of(input), cut, first_block_, size()));
+// Of blocks of the stack, in blocks of positions where the mesh has devices along seq.
+Tensor StackedTransformer::fprop_positions(const Tensor& x, FpropContext& context,
+                                           std::size_t first, std::size_t end) {
+  if (!positions_.is_split()) return fprop_range(x, context, first, end);
+  SequenceCut cut(context, x, positions_);
+  Tensor y = cut.whole_of(fprop_blocks_range(cut.blocks_of(x), cut, first, end));
   add_losses(context, cut.whole().aux_losses);
   return y;
 }
 
 Tensor StackedTransformer::fprop_stages(const Tensor& x, FpropContext& context) {
-  const Tensor input = fprop_range(x, context, 0, first_block_);
-  const PipelineShape shape = shape_of(input);
+  const PipelineShape shape = shape_of(x);
   std::vector<FpropContext> contexts;
   for (std::int64_t m = 0; m < shape.num_microbatches; ++m) {
-    contexts.push_back(microbatch_context(context, input.dim(0), m, shape.num_microbatches));
+    contexts.push_back(microbatch_context(context, x.dim(0), m, shape.num_microbatches));
   }
   const PipelinePart part = [&](const Tensor& rows, std::int64_t index, std::int64_t m) {
     const std::size_t first = first_block_ + static_cast<std::size_t>(index) * blocks_of_part_;
-    return fprop_range(rows, contexts[static_cast<std::size_t>(m)], first, first + blocks_of_part_);
+    return fprop_positions(rows, contexts[static_cast<std::size_t>(m)], first,
+                           first + blocks_of_part_);
   };
-  Tensor y = trivet::pipeline(input, stages_, shape, part);
+  Tensor y = trivet::pipeline(x, stages_, shape, part);
   std::vector<NestedMap> losses;
   for (FpropContext& inside : contexts) losses.push_back(std::move(inside.aux_losses));
-  add_losses(context, pipeline_losses(losses, stages_, input.device()));
+  add_losses(context, pipeline_losses(losses, stages_, x.device()));
   return y;
 }
 

@@ -15,7 +15,7 @@
 // blocks of a stage are neighbors, or with pipeline.circular_repeat V, V runs of neighbors.
 //
 // On a mesh with devices along seq, the blocks of training steps compute a part of the positions on
-// each of them (trivet/layer/sequence_blocks.h).
+// each of them (trivet/layer/sequence_blocks.h), in the stages of a pipeline, too.
 //
 // Decodes with a cache if the blocks do (trivet/layer/extend_step.h).
 #pragma once
@@ -84,8 +84,11 @@ class StackedTransformer final : public InTurn {
 
  private:
   PipelineShape shape_of(const Tensor& x) const;
+  // Of the input of the first block.
   Tensor fprop_stages(const Tensor& x, FpropContext& context);
-  Tensor fprop_positions(const Tensor& x, FpropContext& context);
+  // Of the input of block `first`.
+  Tensor fprop_positions(const Tensor& x, FpropContext& context, std::size_t first,
+                         std::size_t end);
 
   std::string path_;
   PipelineConfig pipeline_;
