@@ -121,6 +121,8 @@ TEST_CASE("a pipeline of blocks of positions has the losses of a run that accumu
 }
 
 TEST_CASE("an encoder and a decoder compute blocks of positions") {
+  const std::string blocks = GENERATE(std::string(), experts());
+  CAPTURE(blocks);
   const TempDir dir;
   std::string pairs;
   for (int i = 0; i < 100; ++i) {
@@ -137,7 +139,7 @@ TEST_CASE("an encoder and a decoder compute blocks of positions") {
           dir.write("pairs.jsonl", pairs).string() +
           "'] }\n[trainer]\ntrain_steps = 20\nlearning_rate = 0.01\noptimizer = 'optim/Adam'\n");
   const auto train = [&](const std::string& name, const std::string& words) {
-    const ShellResult ran = run(file, dir.path() / name, kRun + words);
+    const ShellResult ran = run(file, dir.path() / name, kRun + blocks + words);
     INFO(ran.output);
     REQUIRE(ran.exit_code == 0);
   };

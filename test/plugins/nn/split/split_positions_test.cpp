@@ -211,6 +211,10 @@ TEST_CASE("experts route the positions of whole sequences, and their losses coun
        kInput,
        {},
        true},
+      {"cross-attention, computed again",
+       stack({{"causal", true}, {"cross_attention", true}, {"ffn_tpl", few}}, {},
+             {{"checkpoint_policy", "save_nothing"}}),
+       kInput, crossed, true},
   };
   for (const SplitCase& layer : cases) {
     check_split(layer, backend, along_seq(2));
