@@ -66,6 +66,60 @@ std::int64_t newest_step(const fs::path& run) {
   return newest;
 }
 
+// Of a run that a node leaves; it must last until then.
+constexpr const char* kFailing = "trainer.train_steps=200 trainer.checkpoint_interval=5 ";
+
+// A node that is given no jobs.
+class DrainedNode {
+ public:
+  explicit DrainedNode(int number) : name_("n" + std::to_string(number)) {
+    cluster().command("scontrol update State=DRAIN Reason=test NodeName=" + name_);
+  }
+  ~DrainedNode() { cluster().command("scontrol update State=RESUME NodeName=" + name_); }
+  DrainedNode(const DrainedNode&) = delete;
+  DrainedNode& operator=(const DrainedNode&) = delete;
+
+ private:
+  std::string name_;
+};
+
+void set_down(int node) {
+  cluster().command("scontrol update State=DOWN Reason=test NodeName=n" + std::to_string(node));
+}
+
+// Launches a run of four processes and waits for its first checkpoint.
+void launch_on_two_nodes(const SlurmExperiments& at) {
+  // A test case before may have ended jobs or nodes, and then Slurm gives the run one node at
+  // first.
+  REQUIRE(cluster().command("timeout 60 srun --nodes=2 --nodelist=n1,n2 true").exit_code == 0);
+  REQUIRE(comes_true(
+      [] { return cluster().command("sinfo -h -p main -n n1,n2 -t idle -o %D").output == "2\n"; }));
+  const ShellResult launched =
+      launch_run(at, std::string("--xp.processes=1..8 --xp.nodes=2 --xp.retries=2 ") + kFailing);
+  INFO(launched.output);
+  REQUIRE(launched.exit_code == 0);
+  REQUIRE(comes_true([&] { return newest_step(at.root / "1/1") >= 5; }));
+}
+
+// That this run has been interrupted, and ends with so many processes in the bytes of one.
+void check_continues(const SlurmExperiments& at, int processes) {
+  const bool has_ended = comes_true([&] { return at.all_are("completed"); }, 120);
+  INFO(at.trivet("show 1").output << at.trivet("logs 1").output
+                                  << cluster().command("squeue -l").output
+                                  << cluster().command("sinfo -N -l").output);
+  CHECK(has_ended);
+  const fs::path attempts = at.root / "1/1/jobs/train";
+  CHECK(json_of(attempts / "1/started.json").at("processes") == 4);
+  const auto last = at.job(1, "train").at("attempt").get<int>();
+  CHECK(last > 1);
+  CHECK(json_of(attempts / std::to_string(last) / "started.json").at("processes") == processes);
+  const TempDir dir;
+  REQUIRE(
+      run(config("lm/local.toml"), dir.path() / "one", std::string(kShards) + kFailing).exit_code ==
+      0);
+  CHECK((weights_at(at.root / "1/1", 200) == weights_at(dir.path() / "one", 200)));
+}
+
 }  // namespace
 
 TEST_CASE("slurm: processes of a run that srun starts end in the bytes of one", "[slow]") {
@@ -134,34 +188,53 @@ TEST_CASE("slurm: a run whose process is killed is tried again and continues", "
 TEST_CASE("slurm: a run whose node fails continues on the others, to the bytes of one process",
           "[slow]") {
   if (!has_slurm_with_mpi()) return;
+  // The first node has the script of the job, srun and process 0.
+  const int node = GENERATE(2, 1);
+  CAPTURE(node);
   const SlurmExperiments at;
-  // Two of the three nodes are left.
-  cluster().command("scontrol update NodeName=n3 State=DRAIN Reason=test");
-  const std::string settings = "trainer.train_steps=200 trainer.checkpoint_interval=5 ";
-  const ShellResult launched =
-      launch_run(at, "--xp.processes=1..8 --xp.nodes=2 --xp.retries=2 " + settings);
-  INFO(launched.output);
-  REQUIRE(launched.exit_code == 0);
-  REQUIRE(comes_true([&] { return newest_step(at.root / "1/1") >= 5; }));
-  CHECK(at.field(1, "NodeList", "train") == "n[1-2]");
-  cluster().kill_node(2);
+  const DrainedNode third(3);
+  launch_on_two_nodes(at);
+  cluster().kill_node(node);
   // As Slurm does by itself after SlurmdTimeout, which is long in this cluster.
-  cluster().command("scontrol update NodeName=n2 State=DOWN Reason=test");
-  const bool has_ended = comes_true([&] { return at.all_are("completed"); }, 90);
-  INFO(at.trivet("show 1").output << at.trivet("logs 1").output);
-  CHECK(has_ended);
-  cluster().start_node(2);
-  cluster().command("scontrol update NodeName=n3 State=RESUME");
-  const fs::path attempts = at.root / "1/1/jobs/train";
-  CHECK(json_of(attempts / "1/started.json").at("processes") == 4);
-  const auto last = at.job(1, "train").at("attempt").get<int>();
-  CHECK(last > 1);
-  CHECK(json_of(attempts / std::to_string(last) / "started.json").at("processes") == 2);
-  const TempDir dir;
-  REQUIRE(
-      run(config("lm/local.toml"), dir.path() / "one", std::string(kShards) + settings).exit_code ==
-      0);
-  CHECK((weights_at(at.root / "1/1", 200) == weights_at(dir.path() / "one", 200)));
+  set_down(node);
+  check_continues(at, 2);
+  cluster().start_node(node);
+}
+
+TEST_CASE("slurm: a run whose first node is taken out continues on the others", "[slow]") {
+  if (!has_slurm_with_mpi()) return;
+  const SlurmExperiments at;
+  const DrainedNode third(3);
+  launch_on_two_nodes(at);
+  set_down(1);
+  // A node that answers is taken back otherwise.
+  const DrainedNode first(1);
+  check_continues(at, 2);
+}
+
+TEST_CASE("slurm: a run continues while its first node computes on, out of reach of Slurm",
+          "[slow]") {
+  if (!has_slurm_with_mpi()) return;
+  const SlurmExperiments at;
+  const DrainedNode third(3);
+  launch_on_two_nodes(at);
+  cluster().kill_daemon(1);
+  set_down(1);
+  check_continues(at, 2);
+  cluster().start_node(1);
+}
+
+TEST_CASE("slurm: a run whose step is cancelled is tried again and continues", "[slow]") {
+  if (!has_slurm_with_mpi()) return;
+  const SlurmExperiments at;
+  launch_on_two_nodes(at);
+  // The step that srun has made, "7_0.0"; the script is another one, "7_0.batch".
+  const std::string steps = cluster().command("squeue -h -s -o %i").output;
+  const auto end = steps.find(".0\n");
+  REQUIRE(end != std::string::npos);
+  const auto begin = steps.rfind('\n', end) + 1;
+  CHECK(cluster().command("scancel " + steps.substr(begin, end + 2 - begin)).exit_code == 0);
+  check_continues(at, 4);
 }
 
 TEST_CASE("slurm: processes that srun does not introduce to each other are refused once",

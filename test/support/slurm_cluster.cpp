@@ -202,10 +202,14 @@ void SlurmCluster::start_controller() {
   }
 }
 
-void SlurmCluster::kill_node(int number) {
+void SlurmCluster::kill_daemon(int number) {
   pid_t& node = nodes_.at(static_cast<std::size_t>(number - 1));
   end(node, SIGKILL);
   node = 0;
+}
+
+void SlurmCluster::kill_node(int number) {
+  kill_daemon(number);
   const std::string mark = "SLURMD_NODENAME=n" + std::to_string(number);
   // The parents of tasks are Slurm's daemons of their steps; those would report the end.
   std::vector<pid_t> tasks = with_variable(ours(), mark), steps;

@@ -38,6 +38,8 @@ class SlurmCluster {
   void start_controller();
   // Kills what runs on a node, n1 for 1, as when its machine loses power; and starts it again.
   void kill_node(int number);
+  // Kills its daemon alone: its jobs continue, and Slurm knows nothing of them.
+  void kill_daemon(int number);
   void start_node(int number);
   // The time of the controller's last save, some seconds after a change.
   std::filesystem::file_time_type jobs_saved_at() const;
