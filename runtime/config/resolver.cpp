@@ -14,6 +14,7 @@
 #include "config/toml/toml_reader.h"
 #include "config/toml/toml_writer.h"
 #include "config/tree/defaults_filler.h"
+#include "config/tree/mesh_axes.h"
 #include "config/tree/references.h"
 #include "config/tree/rule_checker.h"
 #include "config/tree/zero_bytes.h"
@@ -211,7 +212,11 @@ std::exception_ptr Resolution::check(Diagnostics& found) {
 // from which it starts, now or when it was written to config.toml.
 void Resolution::check_experiment(RuleChecker& rules, Diagnostics& found) {
   const Value plain = experiment_part(root_);
+  const std::size_t before = found.list().size();
   experiment_ = try_decode<ExperimentConfig>(plain, {}, found);
+  // Of a mesh that has passed its own rules.
+  const bool is_valid = experiment_ && found.list().size() == before;
+  if (is_valid) check_mesh_axes(root_, tree_, experiment_->mesh, found);
   const Value* restrictions = root_.find(kRestrictions);
   if (restrictions != nullptr) rules.check_restrictions(*restrictions, kRestrictions, plain);
 }

@@ -201,7 +201,13 @@ TEST_CASE("a split that cannot be is refused before a directory is made") {
       {mdl(2) + "'task.model.sharding.w_df=[2,\"mdl\"]'",
        "task.model.sharding.w_df: names the axis 'mdl' twice"},
       {mdl(2) + "'task.model.sharding.w_df=[1,3]'",
-       "task.model.sharding.w_df: has the index 3, and the mesh has 3 axes"},
+       "task.model.sharding.w_df[1]: is the index 3 of an axis that the mesh lacks; it has "
+       "replica, data, mdl"},
+      {mdl(2) + "'task.model.sharding.w_emh=[\"data_expert\",-1,-1]'",
+       "task.model.sharding.w_emh[0]: names the axis 'data_expert' that the mesh lacks; it has "
+       "replica, data, mdl"},
+      {mdl(2) + "'task.model.block_tpl.weight_split_dims_mapping.proj=[[\"data\",\"seq?\"],-1,-1]'",
+       "task.model.block_tpl.weight_split_dims_mapping.proj[0][1]: names the axis 'seq'"},
       {mdl(2) + "'task.model.sharding.w_df=[7,-1]'", "task.model.sharding.w_df[0]: is 7"},
       {mdl(2) + "'task.model.sharding.w_fd=[\"mdl\"]'",
        "task.model.sharding.w_fd: has 1 entries for 2 dimensions"},
@@ -232,6 +238,20 @@ TEST_CASE("a split that cannot be is refused before a directory is made") {
     CHECK_THAT(result.output, Contains(refused.text));
     CHECK_FALSE(fs::exists(dir.path() / "run"));
   }
+}
+
+TEST_CASE("a default may name axes that the mesh lacks, and one device has no need of them") {
+  const auto check = [](const std::string& more) {
+    return trivet::test::trivet("check " + quoted(config("lm/local.toml").string()) + " " + more);
+  };
+  const std::string own = "'mesh.mesh_axis_names=[\"replica\",\"data_expert\"]' ";
+  const std::string fallback = "'task.model.sharding.w_df=[\"data\",\"mdl?\"]' ";
+  CHECK(check(own + "mesh.ici_mesh_shape=[1,4]").exit_code == 0);
+  CHECK(check(own + fallback + "mesh.ici_mesh_shape=[1,4]").exit_code == 0);
+  CHECK(
+      check(own + "'task.model.sharding.w_df=[\"data\",-1]' mesh.ici_mesh_shape=[1,4]").exit_code ==
+      2);
+  CHECK(check("'task.model.sharding.w_df=[\"data_expert\",-1]'").exit_code == 0);
 }
 
 TEST_CASE("check and summary refuse a split that cannot be, and show the model as it is") {

@@ -9,7 +9,8 @@
 //   ["replica", "data"]     split over several axes
 //   2                       an index into mesh.mesh_axis_names
 //
-// An empty list says nothing: all is whole.
+// An empty list says nothing: all is whole. A config whose list names an axis that its mesh lacks
+// is refused when it is resolved; the default of a field may name any axis.
 #pragma once
 
 #include <cstddef>
@@ -88,7 +89,7 @@ struct FieldTraits<SplitDims> {
   }
   template <class Sink>
   static constexpr void write_type(Sink& out) {
-    out.raw("\"type\":\"list\",\"element\":{\"type\":\"value\"}");
+    out.raw("\"type\":\"list\",\"element\":{\"type\":\"value\",\"kind\":\"mesh_axis\"}");
   }
   static TRIVET_API void read(const Value& value, const FieldType& type, const std::string& path,
                               Diagnostics& diagnostics, SplitDims& out);
