@@ -74,6 +74,10 @@ void StackedTransformerConfig::validate(Diagnostics& diagnostics) const {
   if (!moe_layers.empty() && !moe_layer_tpl) {
     diagnostics.add("moe_layer_tpl", "is not set, but moe_layers lists blocks that need it");
   }
+  if (moe_layers.empty() && moe_layer_tpl) {
+    diagnostics.add("moe_layer_tpl", "is not used, as moe_layers lists no blocks",
+                    "list the blocks with experts, such as moe_layers = [1, 3], or remove it");
+  }
   if (!attention_layers.empty() && !attention_layer_tpl) {
     diagnostics.add("attention_layer_tpl",
                     "is \"none\", but attention_layers lists blocks that need it");
@@ -84,6 +88,11 @@ void StackedTransformerConfig::validate(Diagnostics& diagnostics) const {
       diagnostics.add(field, "has " + std::to_string(layer) + ", but the last of the " +
                                  std::to_string(num_layers) + " blocks is " +
                                  std::to_string(num_layers - 1));
+    }
+    std::vector<std::int64_t> sorted = layers;
+    std::ranges::sort(sorted);
+    if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end()) {
+      diagnostics.add(field, "has " + std::to_string(*twice) + " twice", "remove one of them");
     }
   };
   check("moe_layers", moe_layers);

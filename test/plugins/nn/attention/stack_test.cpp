@@ -126,6 +126,13 @@ TEST_CASE("StackedTransformer reports mismatched inputs") {
                     Contains("moe_layer_tpl") && Contains("is not set"));
   CHECK_THROWS_WITH(make({{"moe_layers", Value::array({2})}, {"moe_layer_tpl", "nn/FeedForward"}}),
                     Contains("has 2, but the last of the 2 blocks is 1"));
+  CHECK_THROWS_WITH(make({{"moe_layer_tpl", "nn/FeedForward"}}),
+                    Contains("moe_layer_tpl: is not used, as moe_layers lists no blocks"));
+  CHECK_THROWS_WITH(
+      make({{"moe_layers", Value::array({1, 0, 1})}, {"moe_layer_tpl", "nn/FeedForward"}}),
+      Contains("moe_layers: has 1 twice"));
+  CHECK_THROWS_WITH(make({{"attention_layers", Value::array({0, 0})}}),
+                    Contains("attention_layers: has 0 twice"));
   CHECK_THROWS_WITH(make({{"transformer_layer_params_tpl", "none"}}), Contains("is \"none\""));
   const LayerFixture mixed =
       make({{"moe_layers", Value::array({1})}, {"moe_layer_tpl", "nn/FeedForward"}});
