@@ -70,6 +70,11 @@ class QuestionAnswering final : public TextTask, public Predictor {
   // from the one before.
   std::vector<Value> predictions(const Batch& batch, const NestedMap& outputs) const override;
 
+ protected:
+  std::vector<MetaColumn> loss_columns() const override {
+    return {{"start_positions"}, {"end_positions"}};
+  }
+
  private:
   Value columns_of(const RowAnswer& answer) const;
 

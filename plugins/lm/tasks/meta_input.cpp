@@ -31,10 +31,16 @@ MetaInput::MetaInput(std::int64_t batch_size, std::int64_t seq_len,
   batch_.set("weight", std::move(weight));
 }
 
-void MetaInput::add_next_sentence() {
-  Tensor labels = Tensor::host({batch_size_}, DType::i32);
-  std::ranges::fill(labels.mutable_span<std::int32_t>(), 0);
-  batch_.set("next_sentence_label", std::move(labels));
+void MetaInput::add(const MetaColumn& column) {
+  const bool is_of_tokens = column.of == MetaColumn::Of::token;
+  Tensor zeros =
+      Tensor::host(is_of_tokens ? Shape{batch_size_, seq_len_} : Shape{batch_size_}, column.dtype);
+  if (column.dtype == DType::f32) {
+    std::ranges::fill(zeros.mutable_span<float>(), 0.0F);
+  } else {
+    std::ranges::fill(zeros.mutable_span<std::int32_t>(), 0);
+  }
+  batch_.set(column.name, std::move(zeros));
 }
 
 void MetaInput::add_permutation() {
@@ -63,12 +69,14 @@ void MetaInput::add_rows(std::int64_t batch_size, std::int64_t seq_len, const st
 }
 
 std::unique_ptr<Input> meta_input(const ConfigOf<Input>& config,
-                                  const std::vector<std::string>& prefixes) {
+                                  const std::vector<std::string>& prefixes,
+                                  const std::vector<MetaColumn>& columns) {
   const std::int64_t batch_size = config.fields().integer_or("batch_size", 0);
   const std::int64_t seq_len = config.fields().integer_or("seq_len", 0);
   if (batch_size < 1 || seq_len < 1) return nullptr;
   auto input = std::make_unique<MetaInput>(batch_size, seq_len, prefixes);
-  if (is_true(config.fields().find("next_sentence"))) input->add_next_sentence();
+  for (const MetaColumn& column : columns) input->add(column);
+  if (is_true(config.fields().find("next_sentence"))) input->add({"next_sentence_label"});
   if (!config.fields().string_or("task_ids").empty()) input->add_task_ids();
   const Value* permutation = config.fields().find("permutation");
   if (permutation != nullptr && permutation->is_table() && is_true(permutation->find("enabled"))) {

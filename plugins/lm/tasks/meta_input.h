@@ -9,10 +9,19 @@
 #include <string>
 #include <vector>
 
+#include "trivet/backend/dtype.h"
 #include "trivet/config/config_of.h"
 #include "trivet/input.h"
 
 namespace trivet::lm {
+
+// A column of a batch with a number for each row or for each token.
+struct MetaColumn {
+  enum class Of { row, token };
+  std::string name;
+  DType dtype = DType::i32;
+  Of of = Of::row;
+};
 
 class MetaInput final : public Input {
  public:
@@ -20,8 +29,8 @@ class MetaInput final : public Input {
   MetaInput(std::int64_t batch_size, std::int64_t seq_len,
             const std::vector<std::string>& prefixes);
 
-  // Adds "next_sentence_label".
-  void add_next_sentence();
+  // Adds a column of zeros, such as "next_sentence_label".
+  void add(const MetaColumn& column);
   // Adds "permutation", with all tokens to predict.
   void add_permutation();
   // Adds "task_ids", those of task 0.
@@ -39,9 +48,10 @@ class MetaInput final : public Input {
   Batch batch_;
 };
 
-// Replaces the input that `config` describes. Returns null if its fields do not set batch_size and
-// seq_len.
+// Replaces the input that `config` describes, and adds the columns. Returns null if its fields
+// do not set batch_size and seq_len.
 std::unique_ptr<Input> meta_input(const ConfigOf<Input>& config,
-                                  const std::vector<std::string>& prefixes = {""});
+                                  const std::vector<std::string>& prefixes = {""},
+                                  const std::vector<MetaColumn>& columns = {});
 
 }  // namespace trivet::lm

@@ -59,6 +59,9 @@ class Retrieval final : public TextTask, public Predictor {
   // batch; for a text alone its "embedding".
   std::vector<Value> predictions(const Batch& batch, const NestedMap& outputs) const override;
 
+ protected:
+  std::vector<std::string> row_prefixes() const override { return {"left/", "right/"}; }
+
  private:
   float logit_scale_, margin_;
   bool bidirectional_;

@@ -47,6 +47,11 @@ class SentencePrediction final : public TextTask, public Predictor {
   // Classes have the names in the class_names of the inputs; a regression has "prediction".
   std::vector<Value> predictions(const Batch& batch, const NestedMap& outputs) const override;
 
+ protected:
+  std::vector<MetaColumn> loss_columns() const override {
+    return {{"label", regression() ? DType::f32 : DType::i32}};
+  }
+
  private:
   bool regression() const { return num_classes_ == 1; }
   std::int64_t num_classes_;

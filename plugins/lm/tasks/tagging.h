@@ -40,6 +40,11 @@ class Tagging final : public TextTask, public Predictor {
   // "tags": the name of the likeliest tag of each word.
   std::vector<Value> predictions(const Batch& batch, const NestedMap& outputs) const override;
 
+ protected:
+  std::vector<MetaColumn> loss_columns() const override {
+    return {{"tags", DType::i32, MetaColumn::Of::token}};
+  }
+
  private:
   std::vector<std::string> class_names_;
 };

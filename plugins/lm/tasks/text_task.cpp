@@ -105,7 +105,7 @@ std::unique_ptr<Input> TextTask::build_inputs(const ConfigOf<Input>& config,
                                               InputContext& context) {
   context.tokenizer = tokenizer_;
   if (is_meta(device())) {
-    if (std::unique_ptr<Input> input = meta_input(config, row_prefixes())) return input;
+    if (auto input = meta_input(config, row_prefixes(), loss_columns())) return input;
   }
   std::unique_ptr<Input> input = Task::build_inputs(config, context);
   for (const auto side : {TextInput::Side::only, TextInput::Side::target}) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lm/tasks/loss_terms.h"
+#include "lm/tasks/meta_input.h"
 #include "trivet/extensions/expected_initial_loss.h"
 #include "trivet/extensions/text.h"
 #include "trivet/extensions/token_count.h"
@@ -71,6 +72,8 @@ class TextTask : public Task, public ExpectedInitialLoss, public TokenCount {
   void check_loaded_embeddings() const;
   // Of the fields of a batch's rows. Here one without a name: "ids".
   virtual std::vector<std::string> row_prefixes() const { return {""}; }
+  // What the loss needs of a batch beside the fields of its rows, such as "start_positions".
+  virtual std::vector<MetaColumn> loss_columns() const { return {}; }
   // The tokenizer of the ids that the model predicts and vocab_size counts. Here tokenizer().
   virtual const Tokenizer* told_tokenizer() const { return tokenizer_.get(); }
 

@@ -300,6 +300,19 @@ TEST_CASE("a meta device counts the same as a training step") {
   CHECK_FALSE(here.contains("device_memory"));
 }
 
+TEST_CASE("tasks whose batches have columns of their own have a summary on a mesh") {
+  for (const std::string& config : {lm("pairs"), lm("answers"), lm("electra"), lm("masked")}) {
+    for (const char* command : {"summary ", "check "}) {
+      CAPTURE(config, command);
+      const ShellResult result =
+          trivet::test::trivet(command + config + " mesh.ici_mesh_shape=[1,4,1]");
+      INFO(result.output);
+      CHECK(result.exit_code == 0);
+      CHECK_THAT(result.output, Contains("4 devices (replica 1, data 4, mdl 1) in 1 process"));
+    }
+  }
+}
+
 TEST_CASE("on a meta device neither a tokenizer nor data must exist") {
   const std::string missing = lm("gpt2_124m") +
                               " task.tokenizer='{type=\"tokenizers/Bpe\", "

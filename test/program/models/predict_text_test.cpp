@@ -86,6 +86,15 @@ json evaluated(const test::TempDir& temp, const fs::path& file) {
 
 const std::string kModel = "model_dims = 16, num_layers = 1, num_heads = 2, max_seq_len = 16 }\n";
 
+// On a mesh a meta device counts a step, whose batches need the columns of the loss.
+void check_summary_on_mesh(const fs::path& config) {
+  const auto seen =
+      test::trivet("summary " + test::quoted(config.string()) + " mesh.ici_mesh_shape=[2,1,1]");
+  INFO(seen.output);
+  CHECK(seen.exit_code == 0);
+  CHECK_THAT(seen.output, Contains("2 devices (replica 2, data 1, mdl 1) in 1 process"));
+}
+
 }  // namespace
 
 TEST_CASE("predicted classes of sentences are those of the evaluation") {
@@ -95,6 +104,7 @@ TEST_CASE("predicted classes of sentences are those of the evaluation") {
       "type = 'data/SentencePairs'\ntext_a = '{text}'\nlabel = '{side}'\n"
       "class_names = ['down', 'up']\n");
   const json values = evaluated(temp, file);
+  check_summary_on_mesh(file);
   const auto examples = sentences(100, 20);
   double loss = 0;
   int right = 0;
@@ -140,6 +150,7 @@ TEST_CASE("predicted numbers of sentences are those of the evaluation") {
                   "type = 'data/SentencePairs'\ntext_a = '{text}'\nlabel = '{score}'\n"
                   "label_type = 'number'\n");
   const json values = evaluated(temp, file);
+  check_summary_on_mesh(file);
   const auto examples = sentences(100, 20);
   double squares = 0;
   const auto all = predicted(temp, "--batch 3");
@@ -160,6 +171,7 @@ TEST_CASE("predicted tags of words are those of the evaluation") {
                       kModel,
                   "type = 'data/TaggedSequences'\nclass_names = '${task.class_names}'\n");
   const json values = evaluated(temp, file);
+  check_summary_on_mesh(file);
   const auto examples = sentences(100, 20);
   int right = 0, count = 0;
   const auto all = predicted(temp);
