@@ -19,6 +19,15 @@ std::int64_t expect_set(std::string_view layer, const std::string& path, const c
               {.hint = "only a template may leave it unset, for its parent layer to fill"});
 }
 
+void refuse_block(std::string_view stack, const std::string& path, std::string_view expected,
+                  const ConfigOf<Layer>& block) {
+  throw ConfigError(Diagnostic{.path = "task.model",
+                               .what = "'" + path + "': " + std::string(stack) + " stacks " +
+                                       std::string(expected) + ", not " +
+                                       (block ? std::string(block.key()) : "none"),
+                               .hint = "set block_tpl = \"" + std::string(expected) + "\""});
+}
+
 void expect_last(std::string_view layer, const std::string& path, const Tensor& x,
                  std::int64_t dims) {
   if (x.rank() > 0 && x.dim(-1) == dims) return;

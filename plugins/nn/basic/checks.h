@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "trivet/layer.h"
 #include "trivet/tensor.h"
 
 namespace trivet::nn {
@@ -17,6 +18,10 @@ namespace trivet::nn {
 // Checks a field that may be 0 only in a template. Returns the value; throws Error if it is 0.
 std::int64_t expect_set(std::string_view layer, const std::string& path, const char* field,
                         std::int64_t value);
+
+// Throws ConfigError for a stack whose blocks are none or are not `expected`, "nn/XlnetBlock".
+[[noreturn]] void refuse_block(std::string_view stack, const std::string& path,
+                               std::string_view expected, const ConfigOf<Layer>& block);
 
 // Checks that the last axis of x has `dims` elements and x has at least `rank` axes.
 void expect_last(std::string_view layer, const std::string& path, const Tensor& x,

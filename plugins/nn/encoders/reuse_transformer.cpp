@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "nn/basic/checks.h"
 #include "nn/basic/templates.h"
-#include "trivet/error.h"
 
 namespace trivet::nn {
 namespace {
@@ -29,9 +29,7 @@ ReuseTransformer::ReuseTransformer(const Config& config, Scope& scope)
     layers_.push_back(scope.layer("layer_" + std::to_string(i), layer));
     const void* found = layers_.back() ? layers_.back()->extension(kReuseBlockExtension) : nullptr;
     if (found == nullptr) {
-      throw Error("[nn/ReuseTransformer] '" + scope.path() + "' stacks nn/ReuseBlock, not " +
-                      (block ? std::string(block.key()) : "none"),
-                  {.hint = "set block_tpl = \"nn/ReuseBlock\""});
+      refuse_block("nn/ReuseTransformer", scope.path(), "nn/ReuseBlock", block);
     }
     blocks_.push_back(static_cast<const ReuseBlock*>(found));
   }

@@ -33,9 +33,7 @@ XlnetTransformer::XlnetTransformer(const Config& config, Scope& scope)
       position_dropout_(scope.layer("position_dropout", dropout(config.input_dropout_prob))) {
   ConfigOf<Layer> block = config.transformer_layer_params_tpl;
   if (!block || block.key() != "nn/XlnetBlock") {
-    throw Error("[nn/XlnetTransformer] '" + path_ + "' stacks nn/XlnetBlock, not " +
-                    (block ? std::string(block.key()) : "none"),
-                {.hint = "set block_tpl = \"nn/XlnetBlock\""});
+    refuse_block(kXlnetTransformer, path_, "nn/XlnetBlock", block);
   }
   input_dims_ = expect_set(kXlnetTransformer, path_, "input_dims of its block",
                            integer_of(block, "input_dims"));

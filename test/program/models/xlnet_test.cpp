@@ -94,4 +94,20 @@ TEST_CASE("XLNet learns, continues in the same bytes, and predicts masks") {
   CHECK(json::parse(predicted.output).at("tokens").size() == 1);
 }
 
+TEST_CASE("a stack of other blocks than its own is refused before a directory is made") {
+  const test::TempDir temp;
+  for (const char* stack : {"Xlnet", "Reuse"}) {
+    CAPTURE(stack);
+    const auto refused = test::run(
+        test::config("lm/local.toml"), temp / "run",
+        "task.model.stacked_transformer_tpl.type=nn/" + std::string(stack) + "Transformer");
+    INFO(refused.output);
+    CHECK(refused.exit_code == 2);
+    CHECK_THAT(refused.output,
+               Contains("task.model: 'transformer': nn/" + std::string(stack) +
+                        "Transformer stacks nn/" + stack + "Block, not nn/TransformerBlock"));
+    CHECK_FALSE(fs::exists(temp / "run"));
+  }
+}
+
 }  // namespace xlnet_test
