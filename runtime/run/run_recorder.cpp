@@ -279,6 +279,7 @@ void RunRecorder::on_eval_done(std::int64_t step, const Logs& logs) {
 }
 
 void RunRecorder::on_save_begin(std::int64_t) {
+  if (parts_.check_directory) parts_.check_directory();
   take_first_result();
   parts_.status.set_state("saving");
   // Records before a checkpoint must be on the disk before the checkpoint.

@@ -38,6 +38,9 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
     std::filesystem::path directory{};  // of the run
     // Of the model that is trained now; records have it as num_params.
     std::function<std::int64_t()> num_params{};
+    // Called before each checkpoint; throws if the directory was removed, which a checkpoint would
+    // make again.
+    std::function<void()> check_directory{};
   };
   // `target` is the step to train to; `state` goes into every checkpoint as "run", with the plugins
   // that are loaded then.

@@ -82,7 +82,8 @@ RunSession::RunSession(const RunRequest& request, const RunLocation& location, D
               fields.train_steps),
       recorder_({view_, metrics_, writers_, log_, status_, stats_, signals, process_,
                  trains(experiment_.mode), directory_.path(),
-                 [this] { return trainer_->parameters().trainable_count(); }},
+                 [this] { return trainer_->parameters().trainable_count(); },
+                 [this] { directory_.check_in_place(); }},
                 fields.train_steps,
                 Value::table({{"config_id", config_id(config_text_)},
                               {"trivet", version()},
@@ -451,6 +452,7 @@ void RunSession::report_init() {
 }
 
 void RunSession::finish(const std::string& state) {
+  directory_.check_in_place();
   const std::string stop_reason = trains(experiment_.mode) && state == "done"
                                       ? controller_->stopped_by_action().value_or("")
                                       : "";

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -147,6 +148,20 @@ void RunDirectory::lock() {
             fmt::format("process {} on {} since {:%Y-%m-%d %H:%M:%S}", ::getpid(), host_name(),
                         fmt::localtime(now)),
             path);
+}
+
+// The lock is the file that nobody writes again.
+void RunDirectory::check_in_place() const {
+  struct stat own {
+  }, there{};
+  const std::filesystem::path path = file(kLockFile);
+  if (::fstat(lock_.get(), &own) != 0) throw_system_error("read", path, errno);
+  if (::stat(path.c_str(), &there) == 0 && own.st_dev == there.st_dev &&
+      own.st_ino == there.st_ino) {
+    return;
+  }
+  throw RunError(shown_.string() + " was removed while the run worked in it",
+                 {.hint = "start the run again, or continue it from a copy of the directory"});
 }
 
 void RunDirectory::remove_leftovers() const noexcept {

@@ -32,6 +32,10 @@ class RunDirectory {
   const std::filesystem::path& shown() const { return shown_; }
   std::filesystem::path file(std::string_view name) const { return path_ / name; }
 
+  // Throws RunError if the directory was removed or replaced since this object was made: what is
+  // written there now is not whole.
+  void check_in_place() const;
+
   // Removes the directory if this object created it, and its created parent folders if they are
   // empty, unless `keep` was called. For runs that fail before they do anything.
   void remove_if_made() noexcept;

@@ -12,6 +12,7 @@
 
 #include "program/run/run_fixture.h"
 #include "program/run/watched_run.h"
+#include "support/jobs.h"
 #include "support/paths.h"
 #include "support/plugin_folder.h"
 
@@ -176,6 +177,24 @@ TEST_CASE("a process that fails alone is named, and a summary has costs of each 
   CHECK(failed.exit_code == 1);
   CHECK_THAT(failed.output, Contains("process 1 of 2: ") && Contains("/nowhere"));
   CHECK(state_of(dir.path() / "bad") == "failed");
+}
+
+TEST_CASE("a run whose directory is removed ends with its name, in one process and in several") {
+  for (const char* processes : {"1", "2"}) {
+    CAPTURE(processes);
+    const TempDir dir;
+    const fs::path workdir = dir.path() / "run";
+    Process process(run_words(workdir, 1,
+                              {"mesh.ici_mesh_shape=[4,1,1]", "trainer.checkpoint_interval=100",
+                               std::string("mesh.processes=") + processes}),
+                    dir.path() / "output");
+    REQUIRE(wait_until([&] { return fs::exists(workdir / "checkpoints/step_00000100"); }));
+    // All at once, unlike by `rm -r`, beside which files are made again.
+    fs::rename(workdir, dir.path() / "away");
+    CHECK(process.wait() == 1);
+    INFO(process.output());
+    CHECK_THAT(process.output(), Contains("error: ") && Contains(workdir.string()));
+  }
 }
 
 TEST_CASE("a launcher learns from one file that a run of several processes is done") {

@@ -139,6 +139,24 @@ TEST_CASE("a directory is removed only by the run that created it") {
   CHECK_FALSE(fs::exists(temp.path() / "new"));
 }
 
+TEST_CASE("a run directory that was removed or replaced is found out") {
+  test::TempDir temp;
+  const fs::path path = temp.path() / "run";
+  const RunDirectory run = RunDirectory::at(path);
+  CHECK_NOTHROW(run.check_in_place());
+  const auto is_refused = [&] {
+    CHECK_THROWS_WITH(run.check_in_place(),
+                      Contains(path.string() + " was removed while the run worked in it"));
+  };
+  fs::rename(path, temp.path() / "away");
+  is_refused();
+  const RunDirectory other = RunDirectory::at(path);
+  is_refused();
+  CHECK_NOTHROW(other.check_in_place());
+  fs::remove(path / ".lock");
+  CHECK_THROWS_AS(other.check_in_place(), RunError);
+}
+
 TEST_CASE("a directory is removed while other processes make and remove theirs in it") {
   const bool removes = GENERATE(false, true);
   CAPTURE(removes);
