@@ -11,6 +11,7 @@
 #include "config/modes.h"
 #include "config/registered_schemas.h"
 #include "device/check_mesh.h"
+#include "device/gathered_rows.h"
 #include "device/process_memory.h"
 #include "evaluation/eval_plan.h"
 #include "run/run_command.h"
@@ -255,8 +256,8 @@ void Inspector::take_weights() {
   ParameterStore& store = trainer_->parameters();
   for (const auto& parameter : store.parameters()) {
     const bool wants = trains() && parameter->trainable();
-    result_.weights.push_back(
-        {parameter->path(), parameter->shape(), parameter->trainable(), !wants});
+    result_.weights.push_back({parameter->path(), parameter->shape(), parameter->trainable(),
+                               !wants, parameter->trainable() && parameter->rows_apart()});
   }
   result_.trainable_count = store.trainable_count();
   result_.count = store.count();
@@ -347,6 +348,19 @@ std::string names_of(const std::vector<std::string>& paths) {
   return text;
 }
 
+RowUse row_use(const Inspection& seen, const TrainerConfig& fields, std::int64_t shards) {
+  RowUse use{.has_parts = seen.weight_share.has_value(),
+             .has_whole_variables = seen.weight_share && !seen.weight_share->parts.empty(),
+             .has_gradients_in_parts = has_gradients_in_parts(fields, shards),
+             .gradient_accumulation = fields.gradient_accumulation,
+             .moves_rows = std::ranges::any_of(
+                 seen.exchanges, [](const Exchange& one) { return one.name == "experts"; })};
+  for (const Inspection::Weights& weights : seen.weights) {
+    if (weights.rows_apart) use.rows.push_back(weights.shape[0]);
+  }
+  return use;
+}
+
 bool has_layers_in_parts(const MeshConfig& mesh) {
   return std::ranges::any_of(MeshLayout::kInnerAxes,
                              [&](std::string_view axis) { return mesh.extent(axis) > 1; });
@@ -386,6 +400,7 @@ void add_processes(Inspection& seen, const ResolvedConfig& config, const Trainer
     seen.exchanged.parts = share->parts;
   }
   seen.exchanges = step_exchanges(seen.mesh, seen.exchanged);
+  seen.why_rows_are_gathered = why_rows_are_gathered(seen.mesh, row_use(seen, fields, shards));
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ struct Inspection {
     Shape shape;
     bool trainable = true;
     bool has_gradient = true;  // in one of the steps; true if no step ran
+    bool rows_apart = false;   // ParameterOptions::rows_apart
   };
   std::size_t stage = 0, stages = 1;      // index from 0, and their number
   std::string stage_name;                 // may be empty
@@ -76,6 +77,7 @@ struct Inspection {
   // What each of several processes sends to others in a step; empty on a mesh that no run trains.
   ExchangedTensors exchanged;
   std::vector<Exchange> exchanges;
+  std::string why_rows_are_gathered;  // such as experts; empty: they are not
 };
 
 // A training step of all devices. Zero if the task counts no tokens or nothing was trained.

@@ -126,6 +126,9 @@ void add_stage(Value& table, const Inspection& seen) {
     for (const MemoryPart& part : seen.process_memory) row.set(part.name, part.bytes);
   }
   if (!seen.exchanges.empty()) table.set("process_sends", exchange_row(seen.exchanges));
+  if (!seen.why_rows_are_gathered.empty()) {
+    table.set("experts_are_whole", seen.why_rows_are_gathered);
+  }
   if (const auto& use = seen.pipeline) {
     table.set("pipeline", Value::table({{"stages", use->stages},
                                         {"num_microbatches", use->shape.num_microbatches},
@@ -287,6 +290,9 @@ std::vector<NamedText> work_lines(const Inspection& seen) {
   lines.push_back({"batch", global_text(seen, figures)});
   if (seen.pipeline) lines.push_back({"stages", pipeline_text(*seen.pipeline)});
   if (!seen.exchanges.empty()) lines.push_back({"sends", exchanges_text(seen)});
+  if (!seen.why_rows_are_gathered.empty()) {
+    lines.push_back({"experts", "whole in each process: " + seen.why_rows_are_gathered});
+  }
   return lines;
 }
 

@@ -74,4 +74,35 @@ TEST_CASE("the summary says what experts send, and that their weights stay where
   CHECK_THAT(gathered, !Contains("\"experts\""));
 }
 
+TEST_CASE("the summary says why each process has all experts") {
+  const auto reason = [&](const std::string& count, const std::string& shape,
+                          const std::string& words) {
+    const ShellResult seen =
+        trivet::test::trivet("summary " + config("lm/local.toml").string() + " --json " +
+                             experts(count) + "mesh.ici_mesh_shape=[" + shape + "] " + words);
+    INFO(seen.output);
+    REQUIRE(seen.exit_code == 0);
+    return nlohmann::json::parse(seen.output).value("experts_are_whole", "");
+  };
+  CHECK(reason("8", "1,4,1", "mesh.processes=4").empty());
+  CHECK(reason("8", "1,4,1", R"(mesh.processes=4 task.model.sharding.w_emh='[-1,-1,"mdl?"]')")
+            .empty());
+  CHECK(reason("8", "1,4,1", "") == "there is one process");
+  CHECK(reason("8", "1,4,1", "mesh.processes=2") ==
+        "each process has 2 shards, and needs to have one");
+  CHECK(reason("8", "1,4,2", "mesh.processes=8") == "2 processes share a shard");
+  CHECK(reason("8", "4,1,1", "mesh.processes=4") == "the processes have whole weights");
+  CHECK(reason("8", "1,2,1", "mesh.processes=2 trainer.gradient_accumulation=2") ==
+        "trainer.gradient_accumulation is 2");
+  CHECK(reason("8", "1,4,1",
+               "mesh.processes=4 trainer.summary_interval=1 "
+               "trainer.summary_histograms=true") ==
+        "trainer.gradient_clip.each_part or summary_histograms needs whole gradients");
+  CHECK(reason("8", "1,4,1", "mesh.processes=4 trainer.optimizer.type=optim/Lamb") ==
+        "the optimizer updates whole variables");
+  CHECK(reason("6", "1,4,1", "mesh.processes=4") == "4 processes do not divide 6");
+  CHECK(reason("4", "1,4,1", "mesh.processes=4") ==
+        "4 processes would have 1 of 4 each, and a process needs 2");
+}
+
 }  // namespace experts_test
