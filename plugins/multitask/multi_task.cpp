@@ -55,7 +55,11 @@ void EvaluationState::merge(const Value& state) {
     const Value& own = states[i].at("own", kEvaluationState);
     if (own.is_null()) continue;
     if (tasks[i].own == nullptr) {
-      throw Error(std::string(kEvaluationState) + " cannot be merged into one without batches");
+      throw RunError(std::string(kEvaluationState) + " cannot be merged into one without batches",
+                     {.path = "task.tasks[" + std::to_string(i) + "]",
+                      .hint = "the first shard of the mesh has none of its examples: set the "
+                              "batch_size of its eval_input to a multiple of the shards, or "
+                              "remove [mesh]"});
     }
     tasks[i].own->merge(own);
   }

@@ -291,6 +291,9 @@ TEST_CASE("an evaluation that fails in the first process alone ends the run with
   CHECK(result.exit_code == 1);
   CHECK_THAT(result.output,
              Contains("cannot be merged into one without batches") && !Contains("crashed"));
+  CHECK_THAT(result.output, Contains("task.tasks[1]") &&
+                                Contains("set the batch_size of its eval_input to a multiple of "
+                                         "the shards, or remove [mesh]"));
 }
 
 }  // namespace multitask_test
