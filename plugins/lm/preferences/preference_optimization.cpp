@@ -11,7 +11,6 @@
 #include "lm/preferences/preference_model.h"
 #include "trivet/error.h"
 #include "trivet/ops/host_array.h"
-#include "trivet/tensor/meta_device.h"
 #include "trivet/train/init_checkpoint.h"
 
 namespace trivet::lm {
@@ -73,7 +72,6 @@ std::unique_ptr<Model> PreferenceOptimization::build_model(const ConfigOf<Model>
 }
 
 void PreferenceOptimization::initialize(ParameterStore& store) {
-  if (is_meta(device())) return;
   if (config().init_checkpoint.empty()) {
     throw ConfigError(
         Diagnostic{.path = "task.init_checkpoint",

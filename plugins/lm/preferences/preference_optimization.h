@@ -38,7 +38,7 @@ class PreferenceOptimization final : public LanguageModeling {
 
   // Throws ConfigError for a model without LabelScores, and for one whose loss has further parts.
   std::unique_ptr<Model> build_model(const ConfigOf<Model>& config, Scope& scope) override;
-  // Throws ConfigError without an init_checkpoint. Loads nothing on a meta device.
+  // Throws ConfigError without an init_checkpoint.
   void initialize(ParameterStore& store) override;
   WeightedScalar build_losses(const Batch& batch, const NestedMap& outputs,
                               const FpropContext& context) override;

@@ -119,6 +119,16 @@ TEST_CASE("a model that learned preferences generates, scores pairs, is exported
         preferences.weights("tuned", 6).at("softmax/table").values);
 }
 
+TEST_CASE("a summary of preferences on a mesh reads the checkpoint") {
+  const Preferences preferences;
+  const ShellResult seen = trivet::test::trivet(
+      "summary " + quoted(config("lm/preferences.toml").string()) + " " + kShort +
+      "mesh.ici_mesh_shape=[1,4,1] task.init_checkpoint=" + preferences.path("first"));
+  INFO(seen.output);
+  CHECK(seen.exit_code == 0);
+  CHECK_THAT(seen.output, Contains("4 devices (replica 1, data 4, mdl 1) in 1 process"));
+}
+
 TEST_CASE("preferences need the checkpoint of a model and pairs") {
   const TempDir dir;
   const auto refused = [&](const std::string& words) {
@@ -130,6 +140,15 @@ TEST_CASE("preferences need the checkpoint of a model and pairs") {
   CHECK_THAT(refused("task.init_checkpoint=\"\""),
              Contains("task.init_checkpoint: is not set, and preferences are learned"));
   CHECK_THAT(refused("task.init_checkpoint=" + quoted((dir / "none").string())), Contains("none"));
+  for (const char* mesh : {"", " mesh.ici_mesh_shape=[1,4,1]", " --abstract"}) {
+    CAPTURE(mesh);
+    const ShellResult seen =
+        trivet::test::trivet("summary " + quoted(config("lm/preferences.toml").string()) +
+                             " task.init_checkpoint=" + quoted((dir / "none").string()) + mesh);
+    INFO(seen.output);
+    CHECK(seen.exit_code == 2);
+    CHECK_THAT(seen.output, Contains("task.init_checkpoint: no checkpoint at"));
+  }
   CHECK_THAT(refused("task.beta=0"), Contains("task.beta"));
   CHECK_THAT(refused("task.model.entropy_loss_weight=0.1"),
              Contains("task.model.entropy_loss_weight"));
