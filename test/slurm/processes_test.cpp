@@ -148,7 +148,11 @@ TEST_CASE("slurm: a cancelled run of several processes has saved and continues",
       launch_run(at, "--xp.processes=2 trainer.train_steps=1000000 trainer.summary_interval=5");
   INFO(launched.output);
   REQUIRE(launched.exit_code == 0);
-  REQUIRE(comes_true([&] { return fs::exists(at.root / "1/1/metrics.jsonl"); }));
+  // A step has ended.
+  const fs::path metrics = at.root / "1/1/metrics.jsonl";
+  REQUIRE(comes_true([&] {
+    return fs::exists(metrics) && read_file(metrics).find("training_loss") != std::string::npos;
+  }));
   CHECK_THAT(at.trivet("cancel 1").output, Contains("1 work unit cancelled"));
   REQUIRE(comes_true([&] { return at.all_are("cancelled"); }));
   const std::string logs = at.trivet("logs 1").output;

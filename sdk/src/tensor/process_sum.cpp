@@ -291,11 +291,22 @@ class ProcessSum::Part final : public Transfer {
       : tree_(sum.tree_), buffers_(sum.buffers_), memory_(buffers_->take()), out_(out) {
     rows_.emplace(sum.group_, in, parts, first_of(memory_, out.size() * (parts.size() - 1)));
   }
-  ~Part() override { buffers_->give_back(std::move(memory_)); }
+  // After a failure the engine may still write there.
+  ~Part() override {
+    static auto* const left = new std::vector<std::vector<float>>();
+    if (rows_) {
+      left->push_back(std::move(memory_));
+    } else {
+      buffers_->give_back(std::move(memory_));
+    }
+  }
   Part(const Part&) = delete;
   Part& operator=(const Part&) = delete;
 
-  void wait() override { rows_->add(tree_, out_); }
+  void wait() override {
+    rows_->add(tree_, out_);
+    rows_.reset();
+  }
 
  private:
   const SumTree tree_;

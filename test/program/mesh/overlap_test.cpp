@@ -32,21 +32,26 @@ class Runs {
  public:
   Runs() { plugins_.copy("distant"); }
 
+  // Whatever becomes of it.
+  ShellResult start(const std::string& name, const std::string& words) const {
+    return run(config("lm/local.toml"), directory(name),
+               "--plugin-dir " + quoted(plugins_.path().string()) +
+                   " mesh.collective=distant/Network " + kWords + words,
+               "TRIVET_DISTANT_BANDWIDTH=2e8 TRIVET_DISTANT_REPORT=" + quoted(report(name)) + " ");
+  }
   Result train(const std::string& name, const std::string& words) const {
-    const fs::path report = dir_.path() / (name + ".txt");
-    const ShellResult ran =
-        run(config("lm/local.toml"), dir_.path() / name,
-            "--plugin-dir " + quoted(plugins_.path().string()) +
-                " mesh.collective=distant/Network " + kWords + words,
-            "TRIVET_DISTANT_BANDWIDTH=2e8 TRIVET_DISTANT_REPORT=" + quoted(report.string()) + " ");
+    const ShellResult ran = start(name, words);
     INFO(ran.output);
     REQUIRE(ran.exit_code == 0);
-    Result result{.bytes = results_of(dir_.path() / name, 4)};
-    std::ifstream(report) >> result.most_under_way;
+    Result result{.bytes = results_of(directory(name), 4)};
+    std::ifstream(report(name)) >> result.most_under_way;
     return result;
   }
 
  private:
+  fs::path directory(const std::string& name) const { return dir_.path() / name; }
+  std::string report(const std::string& name) const { return directory(name).string() + ".txt"; }
+
   TempDir dir_;
   PluginFolder plugins_;
 };
@@ -77,6 +82,22 @@ TEST_CASE("evaluations and stops between steps have no exchange left") {
       "mesh.ici_mesh_shape=[1,4,1] trainer.validation_interval=1 trainer.checkpoint_interval=1 ";
   const Result one = runs.train("one", words + "mesh.processes=1");
   CHECK(runs.train("four", words + "--processes 4").bytes == one.bytes);
+}
+
+TEST_CASE("a process that fails while exchanges are under way says why") {
+  const Runs runs;
+  // In a step. The first one knows no order yet.
+  for (const std::string call : {"1", "2", "4"}) {
+    const ShellResult ran = runs.start(
+        "broken" + call,
+        "--mode train trainer.validation_interval=0 mesh.ici_mesh_shape=[1,4,1] --processes 4 "
+        "task.model.block_tpl.activation.type=distant/Fragile "
+        "task.model.block_tpl.activation.rank=2 task.model.block_tpl.activation.call=" +
+            call);
+    INFO(ran.output);
+    CHECK(ran.exit_code == 1);
+    CHECK_THAT(ran.output, Contains("process 2 of 4: the layer is broken"));
+  }
 }
 
 TEST_CASE("mesh.overlap has bounds") {
