@@ -98,11 +98,27 @@ void World::end() {
 
 void World::check(tv_status status, const char* function) {
   if (status == TV_OK) return;
-  failed_ = true;
+  const std::string text = error_.empty() ? "failed" : error_;
   // A process that has failed tells why before it is gone.
-  if (comm_ != nullptr && rank() == 0) check_notices();
-  throw RunError(key_ + " (" + function + "): " + (error_.empty() ? "failed" : error_),
-                 of_engine());
+  if (comm_ != nullptr && rank() == 0 && !failed_) check_notices();
+  fail();
+  throw RunError(key_ + " (" + function + "): " + text, of_engine());
+}
+
+// The engine uses the memory of what is under way whenever it runs, and the exception that follows
+// gives that back: so it runs no more behind this. Another process than rank 0 first waits some
+// seconds until rank 0, which reports the failure, is gone: a launcher ends all with the first.
+void World::fail() {
+  if (std::exchange(failed_, true) || comm_ == nullptr || rank() == 0) return;
+  static std::byte never{};  // the request outlives this call
+  tv_request* request = nullptr;
+  if (engine_.receive(comm_, &never, 1, 0, kNoticeTag, &request) != TV_OK) return;
+  tv_request*& waited = abandoned_.emplace_back(request);
+  const double end = steady_seconds() + kLeavingSeconds;
+  std::int32_t done = 0;
+  while (steady_seconds() < end && engine_.progress(&waited, &done) == TV_OK && done == 0) {
+    ::usleep(kIdleMicroseconds);
+  }
 }
 
 // A call may come from a plugin, which is not at fault.
@@ -140,7 +156,7 @@ void World::poll(tv_request*& request, const char* function, double start) {
       checked = now;
       if (rank() == 0 && now - start > kNoticeSeconds) check_notices();
       if (timeout_ != kNoLimit && now - start > timeout_) {
-        failed_ = true;
+        fail();
         throw RunError("waited " + format_duration(timeout_) + " for another process, in " + key_ +
                            " (" + function + ")",
                        of_engine("look for a process that hangs; mesh.timeout is the limit"));
@@ -189,14 +205,10 @@ void World::check_notices() {
 }
 
 void World::leave(const Failure& failure) noexcept {
+  if (failed_) return;
   try {
-    if (!std::exchange(failed_, true)) tell(failure);
-    static std::byte never{};  // the request outlives this call
-    tv_request* request = nullptr;
-    check(engine_.receive(comm_, &never, 1, 0, kNoticeTag, &request), "receive");
-    const double end = steady_seconds() + kLeavingSeconds;
-    tv_request*& waited = abandoned_.emplace_back(request);
-    while (!has_ended(waited, "receive") && steady_seconds() < end) ::usleep(kIdleMicroseconds);
+    tell(failure);
+    fail();
   } catch (const std::exception&) {
     // Rank 0 is gone.
   }
@@ -211,6 +223,7 @@ void World::take_failures() {
 }
 
 void World::check_together() const {
+  if (failed_) throw RunError("another process is gone, or has failed", of_engine());
   if (!alone_) return;
   throw Error(
       "process 0 needs something of the other processes while they wait for a call of their "
@@ -316,6 +329,7 @@ void World::receive(tv_comm* comm, std::span<std::byte> data, int from) {
 }
 
 bool World::progress() {
+  if (failed_) return false;
   std::erase_if(sent_, [this](Sent& sent) { return has_ended(sent.request, "send"); });
   std::int32_t done = 0;
   if (exchanges_ > 0) check(engine_.progress(nullptr, &done), "progress");

@@ -73,8 +73,8 @@ class World final : public ProcessGroup {
   void tell(const Failure& failure);
   // On rank 0: drops what each other rank has told. Waits for it.
   void take_failures();
-  // From another rank than 0, which makes no further call: tells why, and waits some seconds, until
-  // rank 0 has told it and is gone. A launcher ends all processes with the first.
+  // From another rank than 0, which makes no further call: tells why, unless a call has failed, and
+  // waits some seconds, until rank 0 has told it and is gone.
   void leave(const Failure& failure) noexcept;
 
  private:
@@ -88,6 +88,7 @@ class World final : public ProcessGroup {
 
   ErrorDetails of_engine(std::string hint = {}) const;
   void check(tv_status status, const char* function);
+  void fail();
   bool has_ended(tv_request*& request, const char* function);
   void wait(tv_request* request, const char* function);
   void all_gather(tv_comm* comm, std::span<const std::byte> mine, std::span<std::byte> all);

@@ -160,7 +160,7 @@ void RunDirectory::check_in_place() const {
       own.st_ino == there.st_ino) {
     return;
   }
-  throw RunError(shown_.string() + " was removed while the run worked in it",
+  throw RunError(shown_.string() + " was removed, renamed or replaced while the run worked in it",
                  {.hint = "start the run again, or continue it from a copy of the directory"});
 }
 

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains language models in one process and in two, and prints the ratios beside their goals.
 
-usage: mesh.py --trivet PROGRAM --source ROOT [--sum-bench PROGRAM] [--model NAME ...] [--rounds N] [--collective KEY]
+usage: mesh.py --trivet PROGRAM --source ROOT [--sum-bench PROGRAM] [--network-plugins DIR] [--model NAME ...]
+               [--rounds N] [--collective KEY]
 
 The shards of a mesh, and so the results, are the same for one process of two threads and for two of one thread.
 PyTorch's DistributedDataParallel over gloo trains the model in two processes, too. One process of one thread trains
 the batch whole and in eight shards, for the CPU time of shards. The ways run in turns; the best of the rounds counts.
-The program of --sum-bench compares sums with those of MPI, see sum_bench.cpp.
+An engine as slow as a network of 200 MB/s, the plugin "distant" of the tests, shows what exchanges beside the
+computation gain. The program of --sum-bench compares sums with those of MPI, see sum_bench.cpp.
 """
 import argparse
 import dataclasses
@@ -59,16 +61,24 @@ MODELS = {
 MESH, OVER_DATA = "mesh.ici_mesh_shape=[2,1,1]", "mesh.ici_mesh_shape=[1,2,1]"
 NO_MESH, ONE, TWO = "1 process x 2 threads, no mesh", "1 process x 2 threads", "2 processes x 1 thread"
 PARTS = f"{TWO}, weights over data"
+WAITING, BESIDE = f"{PARTS}, slow network, waiting", f"{PARTS}, slow network"
+NETWORK = {"TRIVET_DISTANT_BANDWIDTH": "2e8"}
 WHOLE, IN_SHARDS = "1 process x 1 thread, no mesh", f"1 process x 1 thread, {SHARDS} shards"
 
 
-def ways(collective):
-    """Ways to train: name -> overrides."""
-    engine = [f"mesh.collective={collective}"] if collective else []
+def ways(options):
+    """Ways to train: name -> words of the command."""
+    engine = [f"mesh.collective={options.collective}"] if options.collective else []
+    over_data = [OVER_DATA, "runtime.threads=1", "mesh.processes=2"]
+    slow = {}
+    if options.network_plugins:
+        distant = ["--plugin-dir", options.network_plugins, "mesh.collective=distant/Network"]
+        slow = {WAITING: [*over_data, *distant, "mesh.overlap=0"], BESIDE: [*over_data, *distant]}
     return {NO_MESH: ["runtime.threads=2"],
             ONE: [MESH, "runtime.threads=2"],
             TWO: [MESH, "runtime.threads=1", "mesh.processes=2", *engine],
-            PARTS: [OVER_DATA, "runtime.threads=1", "mesh.processes=2", *engine],
+            PARTS: [*over_data, *engine],
+            **slow,
             WHOLE: ["runtime.threads=1"],
             IN_SHARDS: [f"mesh.ici_mesh_shape=[{SHARDS},1,1]", "runtime.threads=1"]}
 
@@ -78,7 +88,7 @@ def run_trivet(options, model, tokens, words):
         workdir = Path(scratch) / "run"
         command = [options.trivet, "run", f"{options.source}/{CONFIG}", "--mode", "train", "--workdir", str(workdir),
                    "--quiet", f"task.train_input.files=['{tokens}']", *model.overrides(), *words]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, **NETWORK})
         return json.loads((workdir / "summary.json").read_text())
 
 
@@ -117,7 +127,7 @@ def keep_better(best, way, figures):
 def measure(options, name, tokens):
     model, best = MODELS[name], {}
     for turn in range(options.rounds):
-        for way, words in ways(options.collective).items():
+        for way, words in ways(options).items():
             keep_better(best, way, run_trivet(options, model, tokens, words))
         for peer, environment in compare.peers().items():
             keep_better(best, f"torch {peer}, 2 processes of gloo", run_torch(environment, model, tokens))
@@ -142,19 +152,21 @@ def ratios(model, best):
     rows += [(f"all waiting of process {rank}, of a step", waited / seconds, "")
              for rank, waited in enumerate(best[TWO]["waited_seconds"])]
     rows.append(("time with weights over data to whole weights", faster(TWO, PARTS), "at most 1.10"))
+    if BESIDE in best:
+        rows.append(("time on a slow network, beside the computation to waiting", faster(WAITING, BESIDE), ""))
     rows.append((f"CPU time of {SHARDS} shards in 1 process to 1 shard",
                  best[WHOLE]["examples_per_cpu_second"] / best[IN_SHARDS]["examples_per_cpu_second"], "at most 1.05"))
     return rows
 
 
 def show(model, best):
-    print(f"\n{model.title()}, best of the rounds\n{'':<48}{'tokens/s':>10}{'tokens/CPU-s':>14}")
+    print(f"\n{model.title()}, best of the rounds\n{'':<62}{'tokens/s':>10}{'tokens/CPU-s':>14}")
     for way, figures in best.items():
-        print(f"{way:<48}{figures['examples_per_second'] * model.length:>10.0f}"
+        print(f"{way:<62}{figures['examples_per_second'] * model.length:>10.0f}"
               f"{figures['examples_per_cpu_second'] * model.length:>14.0f}")
-    print(f"{'':<48}{'ratio':>10}  goal")
+    print(f"{'':<62}{'ratio':>10}  goal")
     for what, ratio, goal in ratios(model, best):
-        print(f"{what:<48}{ratio:>10.3f}  {goal}".rstrip())
+        print(f"{what:<62}{ratio:>10.3f}  {goal}".rstrip())
 
 
 def compare_sums(program):
@@ -171,6 +183,7 @@ def parse(words=None):
     parser.add_argument("--trivet", required=True)
     parser.add_argument("--source", required=True)
     parser.add_argument("--sum-bench", help="compares sums with those of MPI; without it they are left out")
+    parser.add_argument("--network-plugins", help="the folder of the plugin distant; else no network is imitated")
     parser.add_argument("--model", action="append", choices=[*MODELS, "none"], help="may be repeated; none: only sums; default: lm")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--collective", default="")

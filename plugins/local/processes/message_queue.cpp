@@ -163,14 +163,17 @@ void MessageQueue::end_transfer(tv_request& request) {
 }
 
 void MessageQueue::check_members() {
+  // A message that has begun has no receiver among those that wait.
+  const auto is_needed = [this](std::size_t rank) {
+    return !outgoing_[rank].empty() || !incoming_[rank].receivers.empty() ||
+           incoming_[rank].moved > 0;
+  };
   for (int rank = 0; rank < world_.size(); ++rank) {
     const auto index = static_cast<std::size_t>(rank);
-    const bool is_needed = !outgoing_[index].empty() || !incoming_[index].receivers.empty() ||
-                           incoming_[index].moved > 0;
-    if (!is_needed || world_.is_there(rank)) continue;
+    if (!is_needed(index) || world_.is_there(rank)) continue;
     // Its last messages may still be in the ring.
     read(rank);
-    if (outgoing_[index].empty() && incoming_[index].receivers.empty()) continue;
+    if (!is_needed(index)) continue;
     throw RunError(
         "process " + std::to_string(rank) +
         (world_.has_left(rank) ? " has ended its part while process " : " is gone while process ") +

@@ -64,6 +64,11 @@ class AxesChecker {
   }
 
   void refuse(const Value& value, const std::string& path, const std::string& what) {
+    // One that no mesh has was refused where its text was read.
+    if (std::ranges::find(diagnostics_.list(), path, &Diagnostic::path) !=
+        diagnostics_.list().end()) {
+      return;
+    }
     diagnostics_.add({value.origin(), path,
                       fmt::format("{} that the mesh lacks; it has {}", what,
                                   fmt::join(mesh_.mesh_axis_names, ", ")),

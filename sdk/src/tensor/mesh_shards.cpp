@@ -43,15 +43,13 @@ std::vector<double> gathered(std::span<const double> own, ProcessGroup* group) {
   return values;
 }
 
-// That of a device, with its tensors; null: it has ended. One that has failed, or that another
-// failure has left, keeps its memory until the process ends: the engine may still use it.
+// That of a device, with its tensors; null: it has ended.
 class TensorTransfer final : public Transfer {
  public:
   TensorTransfer(std::unique_ptr<Transfer> transfer, std::vector<Tensor> tensors)
       : tensors_(std::move(tensors)), transfer_(std::move(transfer)) {}
   ~TensorTransfer() override {
-    static auto* const left = new std::vector<std::vector<Tensor>>();
-    if (transfer_ != nullptr) left->push_back(std::move(tensors_));
+    if (transfer_ != nullptr) detail::keep_to_the_end(std::move(tensors_));
   }
   TensorTransfer(const TensorTransfer&) = delete;
   TensorTransfer& operator=(const TensorTransfer&) = delete;

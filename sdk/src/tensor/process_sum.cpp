@@ -291,11 +291,9 @@ class ProcessSum::Part final : public Transfer {
       : tree_(sum.tree_), buffers_(sum.buffers_), memory_(buffers_->take()), out_(out) {
     rows_.emplace(sum.group_, in, parts, first_of(memory_, out.size() * (parts.size() - 1)));
   }
-  // After a failure the engine may still write there.
   ~Part() override {
-    static auto* const left = new std::vector<std::vector<float>>();
     if (rows_) {
-      left->push_back(std::move(memory_));
+      keep_to_the_end(std::move(memory_));
     } else {
       buffers_->give_back(std::move(memory_));
     }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
@@ -36,6 +37,16 @@ class ExchangeBuffers {
  private:
   std::vector<std::vector<float>> spare_;
 };
+
+// Until the process ends: of a transfer that has failed, or that another failure has left, whose
+// memory the engine may still use. [any-thread]
+template <class Memory>
+void keep_to_the_end(Memory memory) {
+  static std::mutex mutex;
+  static auto* const kept = new std::vector<Memory>();
+  const std::scoped_lock lock(mutex);
+  kept->push_back(std::move(memory));
+}
 
 // Elements of a block that one process owns.
 struct BlockPart {

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exchanges that run beside a computation: mesh.overlap changes when data move, and no byte. An
 // engine as slow as a network lets them last.
+#include <signal.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
 #include "program/mesh/mesh_runs.h"
+#include "program/run/watched_run.h"
 #include "support/plugin_folder.h"
 
 using namespace trivet::test;
@@ -97,6 +101,27 @@ TEST_CASE("a process that fails while exchanges are under way says why") {
     INFO(ran.output);
     CHECK(ran.exit_code == 1);
     CHECK_THAT(ran.output, Contains("process 2 of 4: the layer is broken"));
+  }
+}
+
+TEST_CASE("a process that is killed while exchanges are under way ends the others in order") {
+  const TempDir dir;
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    CAPTURE(rank);
+    const fs::path workdir = dir.path() / std::to_string(rank);
+    WatchedRun watched(
+        workdir,
+        {program().string(), "run", config("lm/local.toml").string(), "--workdir", workdir.string(),
+         "--mode", "train", "--processes", "4", "mesh.ici_mesh_shape=[1,4,1]", "mesh.overlap=4",
+         "trainer.train_steps=10000", "trainer.summary_interval=1", "runtime.threads=1",
+         "task.train_input.batch_size=4", "task.model.model_dims=256", "task.model.num_layers=5"},
+        dir.path() / "out");
+    REQUIRE(watched.wait_for_step(3));
+    const std::vector<pid_t> ranks = children_of(watched.process.pid());
+    REQUIRE(ranks.size() == 4);
+    ::kill(ranks[rank], SIGKILL);
+    CHECK(watched.process.wait() == 1);
+    CHECK_THAT(watched.process.output(), !Contains("crashed"));
   }
 }
 

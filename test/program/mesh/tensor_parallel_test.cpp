@@ -236,6 +236,9 @@ TEST_CASE("a split that cannot be is refused before a directory is made") {
     INFO(refused.overrides << "\n" << result.output);
     CHECK(result.exit_code == 2);
     CHECK_THAT(result.output, Contains(refused.text));
+    // Each field has one error.
+    const std::string field = refused.text.substr(0, refused.text.find(": "));
+    CHECK(result.output.find(field + ": ") == result.output.rfind(field + ": "));
     CHECK_FALSE(fs::exists(dir.path() / "run"));
   }
 }

@@ -145,8 +145,9 @@ TEST_CASE("a run directory that was removed or replaced is found out") {
   const RunDirectory run = RunDirectory::at(path);
   CHECK_NOTHROW(run.check_in_place());
   const auto is_refused = [&] {
-    CHECK_THROWS_WITH(run.check_in_place(),
-                      Contains(path.string() + " was removed while the run worked in it"));
+    CHECK_THROWS_WITH(
+        run.check_in_place(),
+        Contains(path.string() + " was removed, renamed or replaced while the run worked in it"));
   };
   fs::rename(path, temp.path() / "away");
   is_refused();
