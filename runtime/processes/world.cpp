@@ -102,7 +102,13 @@ void World::check(tv_status status, const char* function) {
   // A process that has failed tells why before it is gone.
   if (comm_ != nullptr && rank() == 0 && !failed_) check_notices();
   fail();
-  throw RunError(key_ + " (" + function + "): " + text, of_engine());
+  throw_failure(RunError(key_ + " (" + function + "): " + text, of_engine()));
+}
+
+// Calls after it throw the same: who waited for an exchange beside others may have caught it.
+void World::throw_failure(RunError failure) {
+  if (!failure_) failure_ = std::move(failure);
+  throw RunError(*failure_);
 }
 
 // The engine uses the memory of what is under way whenever it runs, and the exception that follows
@@ -157,9 +163,10 @@ void World::poll(tv_request*& request, const char* function, double start) {
       if (rank() == 0 && now - start > kNoticeSeconds) check_notices();
       if (timeout_ != kNoLimit && now - start > timeout_) {
         fail();
-        throw RunError("waited " + format_duration(timeout_) + " for another process, in " + key_ +
-                           " (" + function + ")",
-                       of_engine("look for a process that hangs; mesh.timeout is the limit"));
+        throw_failure(
+            RunError("waited " + format_duration(timeout_) + " for another process, in " + key_ +
+                         " (" + function + ")",
+                     of_engine("look for a process that hangs; mesh.timeout is the limit")));
       }
     }
     ::usleep(timeout_ == kNoLimit ? kIdleMicroseconds : kBusyMicroseconds);
@@ -198,9 +205,9 @@ void World::check_notices() {
       details = {.plugin = static_cast<const char*>(notice.plugin),
                  .key = static_cast<const char*>(notice.key)};
     }
-    throw RunError(
-        "process " + std::to_string(other) + " of " + std::to_string(size()) + ": " + text,
-        details);
+    throw_failure(
+        RunError("process " + std::to_string(other) + " of " + std::to_string(size()) + ": " + text,
+                 details));
   }
 }
 
@@ -223,7 +230,8 @@ void World::take_failures() {
 }
 
 void World::check_together() const {
-  if (failed_) throw RunError("another process is gone, or has failed", of_engine());
+  if (failure_) throw RunError(*failure_);
+  if (failed_) throw RunError("this process has told that it ends", of_engine());
   if (!alone_) return;
   throw Error(
       "process 0 needs something of the other processes while they wait for a call of their "

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -89,6 +90,7 @@ class World final : public ProcessGroup {
   ErrorDetails of_engine(std::string hint = {}) const;
   void check(tv_status status, const char* function);
   void fail();
+  [[noreturn]] void throw_failure(RunError failure);
   bool has_ended(tv_request*& request, const char* function);
   void wait(tv_request* request, const char* function);
   void all_gather(tv_comm* comm, std::span<const std::byte> mine, std::span<std::byte> all);
@@ -129,6 +131,7 @@ class World final : public ProcessGroup {
   double timeout_ = kNoLimit;
   double waited_ = 0;
   bool failed_ = false;
+  std::optional<RunError> failure_{};
   bool alone_ = false;
   const int exceptions_;                        // on their way when this was made
   std::vector<Notice> notices_{};               // of rank 0: by rank

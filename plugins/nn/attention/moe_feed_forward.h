@@ -42,7 +42,7 @@
 // nn/FeedForward; their outputs are added. Gates and routes are whole.
 //
 // Of blocks of positions over seq (trivet/layer/sequence_blocks.h) it gathers all positions, as
-// groups and places of experts are of the whole; each device computes the layer.
+// groups and capacity are of the whole; each device computes the layer.
 //
 // Parameters: "gate" [input_dims, num_experts]; "in", "wi_gate" (gated) [num_experts, input_dims,
 // hidden_dims]; "out" [num_experts, hidden_dims, input_dims]; each expert is initialized like

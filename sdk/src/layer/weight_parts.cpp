@@ -235,7 +235,7 @@ bool WeightParts::take_ahead(Unit& unit, std::size_t index) {
   return true;
 }
 
-// If it fails, the next exchange does so, too. After a failure nobody may answer.
+// If it fails, the next exchange throws the same. After a failure nobody may answer.
 void WeightParts::drop_ahead(const Pool& pool) noexcept {
   for (Ahead& ahead : ahead_) {
     if (ahead.pool != &pool || std::uncaught_exceptions() > 0) continue;

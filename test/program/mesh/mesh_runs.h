@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
@@ -40,6 +41,23 @@ class MeshRuns {
   std::string words_;
   TempDir dir_;
 };
+
+// A run, and the numbers of processes that share it.
+struct SharedRun {
+  std::string words;
+  std::vector<std::string> processes;
+};
+
+// That each of them computes what one process does in three steps.
+inline void check_same_as_one(const SharedRun& of, const std::string& common) {
+  CAPTURE(of.words);
+  const MeshRuns runs(common);
+  const std::string one = runs.results("one", of.words, 3);
+  for (const std::string& count : of.processes) {
+    CAPTURE(count);
+    CHECK((runs.results(count, of.words + " --processes " + count, 3) == one));
+  }
+}
 
 // Of the last line of metrics.
 inline double last_loss(const std::filesystem::path& workdir) {

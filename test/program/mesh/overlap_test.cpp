@@ -80,7 +80,7 @@ TEST_CASE("exchanges beside a computation change no byte") {
   }
 }
 
-TEST_CASE("evaluations and stops between steps have no exchange left") {
+TEST_CASE("evaluations and checkpoints between steps leave no exchange under way") {
   const Runs runs;
   const std::string words =
       "mesh.ici_mesh_shape=[1,4,1] trainer.validation_interval=1 trainer.checkpoint_interval=1 ";

@@ -33,33 +33,24 @@ std::string experts() {
 }  // namespace
 
 TEST_CASE("blocks of positions have the bytes of one process", "[slow]") {
-  struct Case {
-    std::string words;
-    std::vector<std::string> processes;
-  };
   const std::string axes = std::string("task.model.dropout=0.1 ") + kAxes;
-  const Case of = GENERATE_COPY(
-      Case{axes + "mesh.ici_mesh_shape=[1,1,2,1]", {"2"}},
-      Case{axes + "mesh.ici_mesh_shape=[1,1,4,1] " + kStack + "checkpoint_policy=save_nothing",
-           {"2", "4"}},
-      Case{axes + "mesh.ici_mesh_shape=[1,2,2,1] trainer.gradient_accumulation=2", {"2", "4"}},
-      Case{axes + "mesh.ici_mesh_shape=[1,2,2,1] " + kStack + "checkpoint_policy=save_out_proj",
-           {"4"}},
-      Case{axes + "mesh.ici_mesh_shape=[1,1,2,2]", {"2", "4"}},
-      Case{axes + "mesh.ici_mesh_shape=[2,1,1,1] mesh.dcn_mesh_shape=[1,1,2,1] "
-                  "trainer.optimizer.type=optim/Lamb",
-           {"2", "4"}},
-      Case{axes + experts() + "mesh.ici_mesh_shape=[1,1,4,1]", {"2", "4"}},
-      Case{axes + experts() + kStack + "moe_layer_tpl.second_expert_policy=random " + kStack +
-               "checkpoint_policy=save_nothing mesh.ici_mesh_shape=[1,2,2,2]",
-           {"2", "8"}});
-  CAPTURE(of.words);
-  const MeshRuns runs(kRun);
-  const std::string one = runs.results("one", of.words, 3);
-  for (const std::string& count : of.processes) {
-    CAPTURE(count);
-    CHECK((runs.results(count, of.words + " --processes " + count, 3) == one));
-  }
+  const SharedRun of = GENERATE_COPY(
+      SharedRun{axes + "mesh.ici_mesh_shape=[1,1,2,1]", {"2"}},
+      SharedRun{axes + "mesh.ici_mesh_shape=[1,1,4,1] " + kStack + "checkpoint_policy=save_nothing",
+                {"2", "4"}},
+      SharedRun{axes + "mesh.ici_mesh_shape=[1,2,2,1] trainer.gradient_accumulation=2", {"2", "4"}},
+      SharedRun{
+          axes + "mesh.ici_mesh_shape=[1,2,2,1] " + kStack + "checkpoint_policy=save_out_proj",
+          {"4"}},
+      SharedRun{axes + "mesh.ici_mesh_shape=[1,1,2,2]", {"2", "4"}},
+      SharedRun{axes + "mesh.ici_mesh_shape=[2,1,1,1] mesh.dcn_mesh_shape=[1,1,2,1] "
+                       "trainer.optimizer.type=optim/Lamb",
+                {"2", "4"}},
+      SharedRun{axes + experts() + "mesh.ici_mesh_shape=[1,1,4,1]", {"2", "4"}},
+      SharedRun{axes + experts() + kStack + "moe_layer_tpl.second_expert_policy=random " + kStack +
+                    "checkpoint_policy=save_nothing mesh.ici_mesh_shape=[1,2,2,2]",
+                {"2", "8"}});
+  check_same_as_one(of, kRun);
 }
 
 TEST_CASE("blocks of positions change the rounding of a run, not its losses") {
@@ -82,29 +73,20 @@ constexpr const char* kStages = "\"mesh.mesh_axis_names=['stage','data','seq','m
 }  // namespace
 
 TEST_CASE("blocks of positions in stages have the bytes of one process", "[slow]") {
-  struct Case {
-    std::string words;
-    std::vector<std::string> processes;
-  };
   const std::string axes = std::string("task.model.dropout=0.1 ") + kStages;
-  const Case of = GENERATE_COPY(
-      Case{axes + "task.model.num_layers=2 mesh.ici_mesh_shape=[2,1,2,1]", {"2", "4"}},
+  const SharedRun of = GENERATE_COPY(
+      SharedRun{axes + "task.model.num_layers=2 mesh.ici_mesh_shape=[2,1,2,1]", {"2", "4"}},
       // The mesh has the processes of a stage far from each other.
-      Case{"\"mesh.mesh_axis_names=['seq','stage']\" mesh.ici_mesh_shape=[2,2] " + experts() +
-               kStack + "checkpoint_policy=save_nothing",
-           {"2", "4"}},
-      Case{axes + "task.model.num_layers=4 mesh.ici_mesh_shape=[2,2,2,1] " + kStack +
-               "pipeline.circular_repeat=2 trainer.gradient_accumulation=2",
-           {"4", "8"}},
-      Case{axes + experts() + "mesh.ici_mesh_shape=[2,1,2,2] trainer.optimizer.type=optim/Lamb",
-           {"2", "8"}});
-  CAPTURE(of.words);
-  const MeshRuns runs(kRun);
-  const std::string one = runs.results("one", of.words, 3);
-  for (const std::string& count : of.processes) {
-    CAPTURE(count);
-    CHECK((runs.results(count, of.words + " --processes " + count, 3) == one));
-  }
+      SharedRun{"\"mesh.mesh_axis_names=['seq','stage']\" mesh.ici_mesh_shape=[2,2] " + experts() +
+                    kStack + "checkpoint_policy=save_nothing",
+                {"2", "4"}},
+      SharedRun{axes + "task.model.num_layers=4 mesh.ici_mesh_shape=[2,2,2,1] " + kStack +
+                    "pipeline.circular_repeat=2 trainer.gradient_accumulation=2",
+                {"4", "8"}},
+      SharedRun{
+          axes + experts() + "mesh.ici_mesh_shape=[2,1,2,2] trainer.optimizer.type=optim/Lamb",
+          {"2", "8"}});
+  check_same_as_one(of, kRun);
 }
 
 TEST_CASE("a pipeline of blocks of positions has the losses of a run that accumulates") {

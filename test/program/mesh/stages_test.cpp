@@ -30,35 +30,26 @@ std::string layers(int count) {
 }  // namespace
 
 TEST_CASE("pipelines have the bytes of one process", "[slow]") {
-  struct Case {
-    std::string words;
-    std::vector<std::string> processes;
-  };
   const std::string dropout = "task.model.dropout=0.1 ", axes = dropout + kAxes;
-  const Case of = GENERATE_COPY(
-      Case{axes + "mesh.ici_mesh_shape=[2,1,1,1]" + layers(2), {"2"}},
-      Case{axes + "mesh.ici_mesh_shape=[4,1,1,1]" + layers(8) + kPipeline + "circular_repeat=2",
-           {"2", "4"}},
-      Case{axes + "mesh.ici_mesh_shape=[2,1,2,1]" + layers(4) + kPipeline +
-               "microbatch_size=1 trainer.gradient_accumulation=2 "
-               "task.model.stacked_transformer_tpl.checkpoint_policy=save_nothing",
-           {"2", "4"}},
-      Case{axes + "mesh.ici_mesh_shape=[2,1,2,2]" + layers(2), {"2", "4", "8"}},
-      Case{axes + "mesh.ici_mesh_shape=[2,1,1,1] mesh.dcn_mesh_shape=[2,2,1,1]" + layers(4) +
-               "trainer.optimizer.type=optim/Lamb trainer.gradient_accumulation=2 "
-               "trainer.gradient_clip.each_part=true " +
-               kPipeline + "microbatch_size=1",
-           {"2", "8"}},
-      Case{dropout + "\"mesh.mesh_axis_names=['data','stage']\" mesh.ici_mesh_shape=[2,3]" +
-               layers(3) + kPipeline + "num_microbatches=4",
-           {"2", "6"}});
-  CAPTURE(of.words);
-  const MeshRuns runs(kRun);
-  const std::string one = runs.results("one", of.words, 3);
-  for (const std::string& count : of.processes) {
-    CAPTURE(count);
-    CHECK((runs.results(count, of.words + " --processes " + count, 3) == one));
-  }
+  const SharedRun of = GENERATE_COPY(
+      SharedRun{axes + "mesh.ici_mesh_shape=[2,1,1,1]" + layers(2), {"2"}},
+      SharedRun{
+          axes + "mesh.ici_mesh_shape=[4,1,1,1]" + layers(8) + kPipeline + "circular_repeat=2",
+          {"2", "4"}},
+      SharedRun{axes + "mesh.ici_mesh_shape=[2,1,2,1]" + layers(4) + kPipeline +
+                    "microbatch_size=1 trainer.gradient_accumulation=2 "
+                    "task.model.stacked_transformer_tpl.checkpoint_policy=save_nothing",
+                {"2", "4"}},
+      SharedRun{axes + "mesh.ici_mesh_shape=[2,1,2,2]" + layers(2), {"2", "4", "8"}},
+      SharedRun{axes + "mesh.ici_mesh_shape=[2,1,1,1] mesh.dcn_mesh_shape=[2,2,1,1]" + layers(4) +
+                    "trainer.optimizer.type=optim/Lamb trainer.gradient_accumulation=2 "
+                    "trainer.gradient_clip.each_part=true " +
+                    kPipeline + "microbatch_size=1",
+                {"2", "8"}},
+      SharedRun{dropout + "\"mesh.mesh_axis_names=['data','stage']\" mesh.ici_mesh_shape=[2,3]" +
+                    layers(3) + kPipeline + "num_microbatches=4",
+                {"2", "6"}});
+  check_same_as_one(of, kRun);
 }
 
 namespace {
@@ -76,31 +67,21 @@ std::string experts(const std::string& fields) {
 }  // namespace
 
 TEST_CASE("pipelines with experts have the bytes of one process", "[slow]") {
-  struct Case {
-    std::string words;
-    std::vector<std::string> processes;
-  };
   const std::string axes = std::string("task.model.dropout=0.1 ") + kAxes;
-  const Case of = GENERATE_COPY(
-      Case{axes + "mesh.ici_mesh_shape=[2,1,1,1]" + experts(""), {"2"}},
+  const SharedRun of = GENERATE_COPY(
+      SharedRun{axes + "mesh.ici_mesh_shape=[2,1,1,1]" + experts(""), {"2"}},
       // The losses of a process are of blocks that are not neighbors.
-      Case{axes + "mesh.ici_mesh_shape=[2,1,1,2]" + experts("second_expert_policy=sampling") +
-               kPipeline + "circular_repeat=2",
-           {"2", "4"}},
-      Case{axes + "mesh.ici_mesh_shape=[2,1,2,1]" + experts("use_gated_activation=true") +
-               "trainer.gradient_accumulation=2 "
-               "task.model.stacked_transformer_tpl.checkpoint_policy=save_nothing",
-           {"2", "4"}},
-      Case{axes + "mesh.ici_mesh_shape=[4,2,1,1]" + experts("num_groups=2") +
-               "trainer.optimizer.type=optim/Adafactor",
-           {"2", "8"}});
-  CAPTURE(of.words);
-  const MeshRuns runs(kRun);
-  const std::string one = runs.results("one", of.words, 3);
-  for (const std::string& count : of.processes) {
-    CAPTURE(count);
-    CHECK((runs.results(count, of.words + " --processes " + count, 3) == one));
-  }
+      SharedRun{axes + "mesh.ici_mesh_shape=[2,1,1,2]" + experts("second_expert_policy=sampling") +
+                    kPipeline + "circular_repeat=2",
+                {"2", "4"}},
+      SharedRun{axes + "mesh.ici_mesh_shape=[2,1,2,1]" + experts("use_gated_activation=true") +
+                    "trainer.gradient_accumulation=2 "
+                    "task.model.stacked_transformer_tpl.checkpoint_policy=save_nothing",
+                {"2", "4"}},
+      SharedRun{axes + "mesh.ici_mesh_shape=[4,2,1,1]" + experts("num_groups=2") +
+                    "trainer.optimizer.type=optim/Adafactor",
+                {"2", "8"}});
+  check_same_as_one(of, kRun);
 }
 
 // The auxiliary loss is about 1 for each block with experts. That of a micro-batch is not that of

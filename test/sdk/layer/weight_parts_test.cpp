@@ -63,8 +63,9 @@ class Tenth final : public trivet::Schedule {
 // Each wide weight is a unit of its own, and there are more of them than may be whole at once.
 constexpr std::int64_t kWide = 10, kElements = (1 << 18) + 5;
 
-trivet::MeshConfig mesh_for(std::int64_t processes) {
+trivet::MeshConfig mesh_for(std::int64_t processes, std::int64_t overlap = 2) {
   trivet::MeshConfig mesh;
+  mesh.overlap = overlap;
   mesh.ici_mesh_shape = {1, 4, 1};
   mesh.processes = processes;
   return mesh;
@@ -80,6 +81,9 @@ struct Options {
   std::int64_t updates = 2;
   // Reads one weight more, or another one first, in the process of this rank.
   int odd_rank = -1;
+  // All processes do so in every other update.
+  bool alternates = false;
+  std::int64_t overlap = 2;
   ParameterStore::Pieces pieces = ParameterStore::Pieces::elements;
   trivet::LearnerOptions learner{.clip = {.global_norm = 0.004}, .ema = {.decay = 0.75}};
   bool has_whole_variables() const { return pieces == ParameterStore::Pieces::variables; }
@@ -128,6 +132,7 @@ class Trainee {
   double update(const Options& options, int rank) {
     Learner::Step step = learner->begin();
     step.begin_part(trivet::RngKey(7));
+    const bool is_odd = rank == options.odd_rank || (options.alternates && updates_++ % 2 == 1);
     for (std::int64_t i = 0; i < shards_.count(); ++i) {
       const std::int64_t shard = shards_.first() + i;
       const double weight = static_cast<double>(1 + shard % 3);
@@ -135,7 +140,7 @@ class Trainee {
       Tensor loss_of_shard;
       {
         const trivet::Tape::Recording recording(tape);
-        loss_of_shard = loss(shard, rank == options.odd_rank);
+        loss_of_shard = loss(shard, is_odd);
       }
       store.begin_gradients();
       if (options.begins_gradients) step.begin_gradients(weight, tape);
@@ -155,6 +160,7 @@ class Trainee {
 
  private:
   const MeshShards shards_;
+  int updates_ = 0;
 };
 
 using Tensors = std::map<std::string, std::vector<float>>;
@@ -178,7 +184,7 @@ Tensors weights_of(ParameterStore& store) {
 
 Result train(const NamedBackend& backend, const Options& options, ProcessGroup* group) {
   const auto device = trivet::test::open(backend);
-  const MeshShards shards(mesh_for(1), group);
+  const MeshShards shards(mesh_for(1, options.overlap), group);
   Result result;
   try {
     Trainee trainee(*device, shards, options);
@@ -321,6 +327,17 @@ TEST_CASE("the parts of weights make up whole ones, and each process has its sha
     CHECK(elements < all / 2);
   }
   CHECK((joined == one.weights));
+}
+
+// A gather ahead then has another unit than the one that is read next.
+TEST_CASE("weights that updates read in another order have the bits of one process") {
+  const NamedBackend backend = trivet::test::named_backends().front();
+  for (const std::int64_t overlap : {0, 1, 3, 16}) {
+    CAPTURE(overlap);
+    const Options options{.updates = 5, .alternates = true, .overlap = overlap};
+    const Result one = train(backend, options, nullptr);
+    for (const Result& result : train_on(backend, 4, options)) check_same(result, one);
+  }
 }
 
 TEST_CASE("processes that read other weights end the update") {

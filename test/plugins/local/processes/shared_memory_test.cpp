@@ -73,8 +73,8 @@ TEST_CASE("a rank of local/SharedMemory ends all others with its code") {
     Process process;
     if (!process.start()) {
       // Because of the one that ends all, which ends this one, too.
-      ::sleep(4);
-      return last_error();
+      ::alarm(4);
+      ::pause();
     }
     if (process.about.rank == 1) process.engine.abort(process.world, 41);
     ::pause();

@@ -192,7 +192,7 @@ TEST_CASE("experts route the positions of whole sequences, and their losses coun
                                                    {"ehm", Value::array({"data", "mdl", -1})}})}});
   const SplitCase cases[] = {
       {"causal", stack({{"causal", true}, {"ffn_tpl", experts({})}}), kInput, {}, true},
-      {"with few places", stack({{"ffn_tpl", few}}), kInput, {}, true},
+      {"with a small capacity", stack({{"ffn_tpl", few}}), kInput, {}, true},
       {"groups and paddings", stack({{"ffn_tpl", experts({{"num_groups", 2}})}}), kInput, padded,
        true},
       // Whoever computes it draws the same.
