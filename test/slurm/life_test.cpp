@@ -193,6 +193,7 @@ TEST_CASE("slurm: a search continues when the controller is back", "[slow]") {
   INFO(at.trivet("status 1").output);
   INFO(cluster().command("squeue --array; sinfo").output);
   INFO(read_file(at.root / "1/supervisor.log"));
+  INFO(shell("tail -n +1 " + quoted((at.root / "1/slurm").string()) + "/*/*.log").output);
   REQUIRE(have_all_completed);
   CHECK(at.status().at("units").size() == 8);
   // Started and ended.
