@@ -107,6 +107,11 @@ std::uint64_t bytes_under_way(const WeightShare& weights, const MeshConfig& mesh
   return static_cast<std::uint64_t>(count * part * (group - 1)) * sizeof(float);
 }
 
+bool has_parts(const MeshConfig& mesh) {
+  return mesh.extent("data") > 1 || mesh.extent("data_expert") > 1 ||
+         mesh.extent(MeshLayout::kStageAxis) > 1;
+}
+
 void set_bytes(std::vector<MemoryPart>& parts, std::string_view name, std::int64_t elements) {
   const auto found = std::ranges::find(parts, name, &MemoryPart::name);
   if (found != parts.end()) found->bytes = static_cast<std::uint64_t>(elements) * sizeof(float);
@@ -170,8 +175,12 @@ std::vector<MemoryPart> process_memory(std::vector<MemoryPart> kept, const MeshC
 }
 
 std::int64_t shards_with_parts(const MeshConfig& mesh, bool shares_weights) {
-  const bool is_shared = mesh.extent("data") > 1 || mesh.extent("data_expert") > 1 ||
-                         mesh.extent(MeshLayout::kStageAxis) > 1;
+  if (mesh.processes == 1 || !has_parts(mesh) || !shares_weights) return 0;
+  return MeshLayout(mesh).shards_of(0, mesh.processes).count;
+}
+
+std::int64_t shards_that_keep(const MeshConfig& mesh, bool shares_weights) {
+  const bool is_shared = mesh.extent("replica") > 1 && !has_parts(mesh);
   if (mesh.processes == 1 || !is_shared || !shares_weights) return 0;
   return MeshLayout(mesh).shards_of(0, mesh.processes).count;
 }

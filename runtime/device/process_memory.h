@@ -43,5 +43,8 @@ MeshConfig mesh_of_layers(const MeshConfig& whole);
 
 // The number of shards of a process that has parts of the weights; 0: processes have whole weights.
 std::int64_t shards_with_parts(const MeshConfig& mesh, bool shares_weights);
+// That of a process which may update parts of the weights, and keep all (ParameterStore::Keeps):
+// on a mesh along replica. 0: one process, or a mesh whose processes have parts.
+std::int64_t shards_that_keep(const MeshConfig& mesh, bool shares_weights);
 
 }  // namespace trivet

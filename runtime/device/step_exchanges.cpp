@@ -306,7 +306,7 @@ void add_numbers(Exchanges& exchanges, const ExchangedTensors& tensors) {
     const auto numbers = static_cast<std::uint64_t>(tensors.clips_variables ? 2 : units);
     exchanges.gather(kName, numbers * of_pieces, exchanges.all());
   }
-  if (tensors.units > 0) {  // which weights were read
+  if (tensors.units > 0 && !tensors.keeps_units) {  // which weights were read
     exchanges.gather(kName, 3 * sizeof(std::uint64_t), exchanges.all());
   }
   exchanges.sum(kName, 1, group);             // the step's loss

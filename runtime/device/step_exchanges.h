@@ -53,6 +53,7 @@ struct ExchangedTensors {
   std::vector<AxisExchange> blocks{};  // of the step of one shard
   std::int64_t units = 0;              // of weights in parts; 0: processes have whole weights
   bool units_remain = false;           // all of them may be whole at once
+  bool keeps_units = false;            // they always are (WeightShare::keeps_all)
   bool sums_units = false;             // their gradients are summed unit by unit
   // Where devices own whole variables (WeightShare::parts): elements of each unit that each process
   // has. Empty: equal pieces.

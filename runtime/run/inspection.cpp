@@ -107,13 +107,14 @@ class Inspector {
   // `of_layers`: the mesh that the model's layers see.
   Inspector(const ResolvedConfig& config, const TrainerConfig& fields, std::size_t stage,
             bool abstract, const MetricUses& metrics, MeshConfig of_layers = {},
-            std::int64_t process_shards = 0)
+            std::int64_t process_shards = 0, bool keeps_weights = false)
       : config_(config),
         fields_(fields),
         metrics_(metrics),
         mode_(config.experiment.mode),
         of_layers_(std::move(of_layers)),
-        process_shards_(process_shards) {
+        process_shards_(process_shards),
+        keeps_weights_(keeps_weights) {
     result_.stage = stage;
     result_.abstract = abstract;
     result_.mesh = config.experiment.mesh;
@@ -145,6 +146,7 @@ class Inspector {
   const Mode mode_;
   const MeshConfig of_layers_;
   const std::int64_t process_shards_;  // TrainerContext::process_shards
+  const bool keeps_weights_;           // TrainerContext::process_keeps_weights
   std::string stage_path_;
   Inspection result_;
   FirstStep observer_;
@@ -180,7 +182,9 @@ void Inspector::look() {
   if (result_.abstract && result_.trained) {
     result_.memory_parts = memory_parts(*trainer_, result_.mesh);
     result_.shares_updates = trainer_->shares_updates();
-    if (shards_with_parts(result_.mesh, trainer_->shares_weights()) > 0) {
+    result_.shares_weights = trainer_->shares_weights();
+    if (shards_with_parts(result_.mesh, result_.shares_weights) > 0 ||
+        trainer_->parameters().keeps_all()) {
       result_.weight_share = weight_share(trainer_->parameters(), result_.mesh);
     } else if (trainer_->parameters().has_whole_variables()) {
       result_.update_share = update_share(trainer_->parameters(), result_.mesh);
@@ -223,6 +227,7 @@ void Inspector::build() {
                          .observer = observer_,
                          .mesh = of_layers_,
                          .process_shards = process_shards_,
+                         .process_keeps_weights = keeps_weights_,
                          .peers = peers()};
   plan_ = eval_plan(mode_, *task_, fields_);
   context.eval_main = plan_.has_main();
@@ -349,7 +354,7 @@ std::string names_of(const std::vector<std::string>& paths) {
 }
 
 RowUse row_use(const Inspection& seen, const TrainerConfig& fields, std::int64_t shards) {
-  RowUse use{.has_parts = seen.weight_share.has_value(),
+  RowUse use{.has_parts = seen.weight_share && !seen.weight_share->keeps_all,
              .has_whole_variables = seen.weight_share && !seen.weight_share->parts.empty(),
              .has_gradients_in_parts = has_gradients_in_parts(fields, shards),
              .gradient_accumulation = fields.gradient_accumulation,
@@ -369,13 +374,15 @@ bool has_layers_in_parts(const MeshConfig& mesh) {
 // Memory, FLOPs and exchanges of each process of a run. Layers are shown whole, but the step of a
 // process has its blocks and stages, and its parts of weights and gradients.
 void add_processes(Inspection& seen, const ResolvedConfig& config, const TrainerConfig& fields) {
-  const std::int64_t shards = shards_with_parts(seen.mesh, seen.weight_share.has_value());
+  std::int64_t shards = shards_with_parts(seen.mesh, seen.shares_weights);
+  const std::int64_t keepers = shards_that_keep(seen.mesh, seen.shares_weights);
   std::uint64_t step_bytes = seen.memory.arena_bytes;
   seen.process_flops = seen.flops;
-  if (has_layers_in_parts(seen.mesh) || shards > 0) {
-    Inspection process =
-        Inspector(config, fields, seen.stage, seen.abstract, {}, mesh_of_layers(seen.mesh), shards)
-            .inspect();
+  if (has_layers_in_parts(seen.mesh) || shards + keepers > 0) {
+    Inspection process = Inspector(config, fields, seen.stage, seen.abstract, {},
+                                   mesh_of_layers(seen.mesh), shards + keepers, keepers > 0)
+                             .inspect();
+    if (process.weight_share && process.weight_share->keeps_all) shards = keepers;
     step_bytes = process.memory.arena_bytes;
     seen.process_flops = process.flops;
     seen.pipeline = process.pipeline;
@@ -385,6 +392,7 @@ void add_processes(Inspection& seen, const ResolvedConfig& config, const Trainer
     if (const auto& share = seen.weight_share) {
       seen.exchanged.units = share->units;
       seen.exchanged.units_remain = share->whole == share->all;
+      seen.exchanged.keeps_units = share->keeps_all;
       seen.exchanged.sums_units = has_gradients_in_parts(fields, shards);
     }
   }

@@ -64,6 +64,7 @@ struct Inspection {
   // Tensors kept between steps, when training on a meta device.
   std::vector<MemoryPart> memory_parts;
   bool shares_updates = false;  // as Trainer::shares_updates
+  bool shares_weights = false;  // as Trainer::shares_weights
   // Of processes that have parts of the weights.
   std::optional<WeightShare> weight_share;
   // Of processes that have all weights, and share updates by whole variables.

@@ -11,8 +11,6 @@
 #include <string_view>
 #include <utility>
 
-#include <fmt/core.h>
-
 #include "evaluation/decoded_examples.h"
 #include "evaluation/evaluations.h"
 #include "step/batch_size.h"
@@ -21,7 +19,6 @@
 #include "train/default_trainer_training.h"
 #include "train/learner_setup.h"
 #include "train/weight_summaries.h"
-#include "trivet/backend/mesh_layout.h"
 #include "trivet/backend/thread_pool.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
@@ -85,7 +82,7 @@ DefaultTrainer::DefaultTrainer(Config config, TrainingParts parts, TrainerContex
     }
   }
   if (context.train) {
-    build_learner(context.process_shards);
+    build_learner(context);
     note_whole_weights();
     training_->replicas.emplace(mesh_shards_.all(), store_, context.mesh.check_interval);
   } else {
@@ -120,73 +117,6 @@ void DefaultTrainer::build_training() {
   training_ = std::make_unique<Training>(device_, config_);
   training_->sums.emplace(task_, shard_range());
   training_->input = build_input(task_, parts_.train_input, Phase::training, "task.train_input");
-}
-
-// And the store: the processes have parts of the weights, or at least of the updates, by elements
-// or by variables, as the updates are.
-void DefaultTrainer::build_learner(std::int64_t process_shards) {
-  using Pieces = ParameterStore::Pieces;
-  LearnerParts learner = learner_parts(config_, task_);
-  const bool by_element = Learner::has_element_updates(learner.rules, learner.options);
-  const Pieces pieces = by_element ? Pieces::elements : Pieces::variables;
-  const bool has_stages = mesh_.axis(MeshLayout::kStageAxis).is_split();
-  const bool is_cut = MeshShards::is_cut(store_.trainable_count());
-  shares_weights_ = is_cut && !(has_stages && needs_all_gradients(config_));
-  const bool is_over_data = mesh_.axis("data").is_split() || mesh_.axis("data_expert").is_split();
-  if (shares_weights_ && (is_over_data || has_stages || process_shards > 0)) {
-    const std::int64_t shards = std::max(mesh_shards_.count(), process_shards);
-    store_.build_in_parts(mesh_shards_,
-                          has_gradients_in_parts(config_, shards)
-                              ? ParameterStore::Gradients::in_parts
-                              : ParameterStore::Gradients::whole,
-                          pieces);
-  } else {
-    note_weights_over_data();
-    if (is_cut && !by_element) {
-      store_.build(mesh_shards_, pieces);
-    } else {
-      store_.build();
-    }
-  }
-  training_->learner =
-      std::make_unique<Learner>(store_, std::move(learner.rules), learner.options, mesh_shards_);
-  training_->shards.emplace(mesh_shards_, store_);
-  if (training_->bad_steps.skips()) {
-    training_->before.states = Tensor::zeros(device_, store_.states().shape());
-  }
-}
-
-void DefaultTrainer::note_weights_over_data() {
-  if (mesh_shards_.all() == nullptr) return;
-  for (const std::string_view axis :
-       {MeshLayout::kStageAxis, std::string_view("data"), std::string_view("data_expert")}) {
-    const MeshAxis& devices = mesh_.axis(axis);
-    if (!devices.is_split()) continue;
-    const bool is_small = !MeshShards::is_cut(store_.trainable_count());
-    return observer_.note(fmt::format(
-        "the mesh has {} devices along {}, and each process has all weights: {}", devices.extent(),
-        axis, is_small ? "they are few" : "their gradients are read in each process"));
-  }
-}
-
-bool DefaultTrainer::shares_updates() const {
-  return training_ && training_->learner->can_share();
-}
-
-bool DefaultTrainer::shares_weights() const {
-  return training_ && shares_weights_;
-}
-
-void DefaultTrainer::note_whole_weights() {
-  const std::int64_t devices = mesh_.axis("mdl").extent();
-  const auto& all = store_.parameters();
-  if (devices == 1 || std::ranges::any_of(all, [](const auto& p) { return p->blocks() > 1; })) {
-    return;
-  }
-  observer_.note(
-      fmt::format("the mesh has {} devices along mdl, over which this model splits no "
-                  "weights: each step computes with whole ones",
-                  devices));
 }
 
 DefaultTrainer::Training& DefaultTrainer::training() {
@@ -410,9 +340,8 @@ Logs DefaultTrainer::run(Evaluation& evaluation, std::int64_t steps) {
   std::optional<Learner::UseAverages> averages;
   if (training_) averages.emplace(*training_->learner);
   // An evaluation has no pipeline.
-  const bool has_stages = mesh_.axis(MeshLayout::kStageAxis).is_split();
   std::optional<ParameterStore::Whole> whole;
-  if (has_stages || !evaluation.runs_alike()) whole.emplace(store_);
+  if (has_stages() || !evaluation.runs_alike()) whole.emplace(store_);
   FpropContext context = step_context();
   if (wants_summaries(0)) context.summaries.want();
   return evaluation.run(*model_, store_, context, steps, observer_);

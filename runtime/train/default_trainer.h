@@ -87,7 +87,11 @@ class DefaultTrainer final : public Trainer {
   Shards::BatchOf batch_of(const ConfigOf<Input>& input) const;
   std::int64_t count_of_all(std::int64_t own) const;
   void build_training();
-  void build_learner(std::int64_t process_shards);
+  void build_learner(const TrainerContext& context);
+  bool has_stages() const;
+  // What the processes of the mesh have of the weights, where these are enough to be cut.
+  enum class WeightsOf { one, replicas, parts };
+  WeightsOf weights_of(const TrainerContext& context) const;
   void note_whole_weights();
   void note_weights_over_data();
   Evaluations& evaluations();

@@ -44,6 +44,12 @@ bool has_gradients_in_parts(const TrainerConfig& config, std::int64_t own_shards
   return own_shards == 1 && config.gradient_accumulation == 1 && !needs_all_gradients(config);
 }
 
+// Noise on all weights takes no exchange where each process draws it.
+bool exchanges_units(const TrainerConfig& config) {
+  return config.gradient_accumulation == 1 && !needs_all_gradients(config) &&
+         config.variational_noise.scale <= 0;
+}
+
 bool needs_all_gradients(const TrainerConfig& config) {
   return config.gradient_clip.each_part || config.summary_histograms;
 }

@@ -17,6 +17,10 @@ void check_learner(const TrainerConfig& trainer, const ConfigOf<Input>& train_in
 // Whether a process of so many shards that has parts of the weights (Trainer::shares_weights) has
 // parts of the gradients, too: it has one pass in an update, and nothing reads gradients after it.
 bool has_gradients_in_parts(const TrainerConfig& config, std::int64_t own_shards);
+// Whether processes of a mesh along replica alone, whose updates are those of elements, exchange
+// units of the weights while they compute (ParameterStore::Keeps::all): it must not depend on the
+// number of processes, whose bits are equal.
+bool exchanges_units(const TrainerConfig& config);
 
 // Whether each process reads the gradients of all variables of a pass.
 bool needs_all_gradients(const TrainerConfig& config);

@@ -262,6 +262,8 @@ struct TrainerContext {
   // On a meta device, for the memory of one of several processes that have parts of the weights
   // (Trainer::shares_weights): its number of shards. 0: it has whole weights.
   std::int64_t process_shards = 0;
+  // Whether it has all weights, too, where the trainer can do so (ParameterStore::Keeps::all).
+  bool process_keeps_weights = false;
   // And how many processes have other shards for the same blocks and stages.
   std::int64_t peers = 1;
 };

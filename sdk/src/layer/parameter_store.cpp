@@ -114,12 +114,14 @@ void ParameterStore::build(const MeshShards& shards, Pieces pieces) {
   allocate(nullptr, Gradients::whole);
 }
 
-void ParameterStore::build_in_parts(const MeshShards& shards, Gradients gradients, Pieces pieces) {
+void ParameterStore::build_in_parts(const MeshShards& shards, Gradients gradients, Pieces pieces,
+                                    Keeps keeps) {
   const detail::BlockPlan plan = detail::plan_block(detail::variables_of(*this), shards,
                                                     detail::BlockPlan::Units::several, pieces);
   lay_out(plan);
   unit_parts_ = plan.parts;
   is_for_parts_ = true;
+  keeps_all_ = keeps == Keeps::all;
   const bool is_shared = shards.all() != nullptr || is_meta(device_);
   allocate(is_shared ? &shards : nullptr, gradients);
 }
@@ -150,7 +152,8 @@ void ParameterStore::lay_out(const detail::BlockPlan& plan) {
 void ParameterStore::allocate(const MeshShards* in_parts, Gradients gradients) {
   const NoGrad no_grad;
   if (in_parts != nullptr) {
-    parts_ = std::make_unique<detail::WeightParts>(device_, *in_parts, unit_parts_);
+    const Keeps keeps = keeps_all_ ? Keeps::all : Keeps::own_parts;
+    parts_ = std::make_unique<detail::WeightParts>(device_, *in_parts, unit_parts_, keeps);
   } else {
     trainable_values_ = Tensor::zeros(device_, {trainable_size_});
   }
@@ -172,7 +175,7 @@ bool ParameterStore::has_whole_variables() const {
 // compute a batch of one product in another way than others.
 void ParameterStore::share_rows(const MeshShards& shards) {
   const std::int64_t processes = shards.peers();
-  if (processes == 1 || unit_parts_->has_whole_variables()) return;
+  if (processes == 1 || keeps_all_ || unit_parts_->has_whole_variables()) return;
   const detail::BlockUnits& units = unit_parts_->units();
   const detail::OwnParts& own = parts_->parts();
   std::vector<std::size_t> apart;
@@ -229,7 +232,7 @@ Tensor ParameterStore::memory_of(const Parameter& parameter) const {
 
 // Elsewhere the value need not be drawn.
 bool ParameterStore::has_some_of(const Parameter& parameter) const {
-  if (!parameter.trainable_ || parts_ == nullptr) return true;
+  if (!parameter.trainable_ || !is_in_parts()) return true;
   const std::int64_t end = parameter.offset_ + parameter.shape_.size();
   return parts_->parts().overlap({parameter.offset_, end}).range.size() > 0;
 }
@@ -369,10 +372,13 @@ Tensor& ParameterStore::states() {
 }
 
 void ParameterStore::check_reads() const {
-  if (parts_ != nullptr) parts_->check_orders();
+  if (parts_ == nullptr) return;
+  parts_->end_gathers();
+  parts_->check_orders();
 }
 
-ParameterStore::Whole::Whole(ParameterStore& store) : parts_(store.parts()) {
+ParameterStore::Whole::Whole(ParameterStore& store)
+    : parts_(store.is_in_parts() ? store.parts() : nullptr) {
   if (parts_ != nullptr) parts_->hold();
 }
 
@@ -380,7 +386,8 @@ ParameterStore::Whole::~Whole() {
   if (parts_ != nullptr) parts_->release();
 }
 
-ParameterStore::ReadAlike::ReadAlike(ParameterStore& store) : parts_(store.parts()) {
+ParameterStore::ReadAlike::ReadAlike(ParameterStore& store)
+    : parts_(store.is_in_parts() ? store.parts() : nullptr) {
   if (parts_ != nullptr) parts_->begin_alike();
 }
 

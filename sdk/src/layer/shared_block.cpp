@@ -32,7 +32,7 @@ SharedBlock::SharedBlock(ParameterStore& store, const MeshShards& shards, Kind k
       shards_(shards),
       is_shared_(kind == Kind::shared),
       parts_(unit_parts_of(store, shards_), is_shared_ ? OwnParts::Has::own : OwnParts::Has::all) {
-  if (store.is_in_parts()) {
+  if (store.parts() != nullptr) {
     if (!is_shared_ && shards.all() != nullptr) {
       throw Error("weights in parts have updates that processes share");
     }
@@ -59,7 +59,7 @@ OwnParts::Overlap SharedBlock::own_part_of(const Parameter& variable) const {
 
 void SharedBlock::sum_gradients(Tensor& own) const {
   Tensor all = store_.trainable_gradients();
-  if (!is_shared_ && !store_.is_in_parts()) {
+  if (!is_shared_ && store_.parts() == nullptr) {
     shards_.sum(own);
     if (!own.same_as(all)) copy_into(all.mutable_view(), own);
     return;
@@ -70,7 +70,7 @@ void SharedBlock::sum_gradients(Tensor& own) const {
     const OwnParts::Overlap& part = parts_.part(unit);
     Tensor out = part_of(gradients_, part.position, part.end());
     const Tensor of_unit = part_of(own, range.begin, range.end);
-    if (store_.is_in_parts()) {
+    if (store_.parts() != nullptr) {
       count_exchange(units().is_of_stage(unit) ? AxisExchange::Kind::sum_to_stage_part
                                                : AxisExchange::Kind::sum_to_part,
                      of_unit, unit);
@@ -80,7 +80,7 @@ void SharedBlock::sum_gradients(Tensor& own) const {
 }
 
 void SharedBlock::share_values() const {
-  if (store_.is_in_parts()) {
+  if (store_.parts() != nullptr) {
     store_.parts()->changed();
   } else if (is_shared_) {
     shards_.gather_parts(store_.trainable_values(), unit_parts().in_unit(0));

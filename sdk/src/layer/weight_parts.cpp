@@ -56,10 +56,11 @@ class WeightParts::Source final : public OnDemand {
 };
 
 WeightParts::WeightParts(Device& device, const MeshShards& shards,
-                         std::shared_ptr<const UnitParts> parts)
+                         std::shared_ptr<const UnitParts> parts, ParameterStore::Keeps keeps)
     : device_(device),
       shards_(shards),
       parts_(std::move(parts), OwnParts::Has::own),
+      keeps_all_(keeps == ParameterStore::Keeps::all),
       own_(Tensor::zeros(device, {parts_.size()})) {
   const BlockUnits& units = parts_.units();
   of_all_.most = most_elements(units, [&](std::size_t i) { return !units.is_of_stage(i); });
@@ -75,11 +76,13 @@ WeightParts::WeightParts(Device& device, const MeshShards& shards,
     storage->bytes = static_cast<std::uint64_t>(elements) * sizeof(float);
     storage->on_demand = unit.source;
     unit.value = Tensor(TensorImpl::over(storage, &device, {elements}, DType::f32));
+    if (keeps_all_) unit.memory = memory_for(device, elements);
   }
 }
 
 WeightParts::~WeightParts() {
   drop_all_ahead();
+  drop_gathers();
   for (Unit& unit : units_) unit.source->end();
 }
 
@@ -102,9 +105,29 @@ void WeightParts::read_in_parts(const std::vector<std::size_t>& apart) {
 }
 
 void WeightParts::changed() {
+  if (keeps_all_) return gather_all();
   for (Pool* const pool : {&of_all_, &of_stages_, &alike_pool_}) restart(*pool);
   if (holds_ == 0) return give_up_all();
   for (std::size_t i = 0; i < units_.size(); ++i) gather(units_[i], i);
+}
+
+void WeightParts::gather_all() {
+  const ProfileSpan span("gather weights");
+  end_gathers();
+  for (std::size_t i = 0; i < units_.size(); ++i) {
+    units_[i].transfer = start(i, units_[i].memory);
+    if (shards_.overlap() == 0) end_gather(units_[i]);
+  }
+}
+
+void WeightParts::end_gather(Unit& unit) {
+  if (unit.transfer == nullptr) return;
+  unit.transfer->wait();
+  unit.transfer = nullptr;
+}
+
+void WeightParts::end_gathers() {
+  for (Unit& unit : units_) end_gather(unit);
 }
 
 void WeightParts::give_up_all() {
@@ -125,6 +148,13 @@ bool WeightParts::has_alone(std::size_t unit) const {
 
 void* WeightParts::need(std::size_t unit) {
   Unit& needed = units_[unit];
+  if (keeps_all_) {
+    if (needed.transfer != nullptr) {
+      const ProfileSpan span("gather weights");
+      end_gather(needed);
+    }
+    return needed.memory.view().data;
+  }
   if (device_.impl().is_in_stage && !parts_.units().is_of_stage(unit)) {
     throw Error(
         "a layer of a pipeline reads a weight of no stage, and the processes of other "
@@ -247,6 +277,16 @@ void WeightParts::drop_ahead(const Pool& pool) noexcept {
   std::erase_if(ahead_, [&](const Ahead& ahead) { return ahead.pool == &pool; });
 }
 
+void WeightParts::drop_gathers() noexcept {
+  for (Unit& unit : units_) {
+    if (unit.transfer == nullptr || std::uncaught_exceptions() > 0) continue;
+    try {
+      end_gather(unit);
+    } catch (const std::exception&) {
+    }
+  }
+}
+
 void WeightParts::drop_all_ahead() noexcept {
   for (const Pool* const pool : {&of_all_, &of_stages_, &alike_pool_}) drop_ahead(*pool);
 }
@@ -261,6 +301,7 @@ void WeightParts::restart(Pool& pool) {
 void WeightParts::assign(std::size_t unit, std::uint64_t offset,
                          std::span<const std::byte> values) {
   drop_all_ahead();
+  end_gathers();
   const std::int64_t start = parts_.units()[unit].begin;
   const auto first = static_cast<std::int64_t>(offset / sizeof(float));
   const auto count = static_cast<std::int64_t>(values.size() / sizeof(float));
@@ -295,7 +336,7 @@ void WeightParts::end_alike() {
 }
 
 void WeightParts::check_orders() const {
-  if (shards_.all() == nullptr) return;
+  if (shards_.all() == nullptr || keeps_all_) return;
   struct Read {
     Orders orders;
     std::int64_t stage = 0;

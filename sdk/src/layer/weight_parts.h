@@ -10,6 +10,10 @@
 // unit of one stage (Parameter::stage) is one of the processes of the stage, and others cannot read
 // it; a unit that this process has alone is read where it is.
 //
+// Processes may keep all weights (ParameterStore::Keeps): then their units are always whole, and a
+// change starts the gathers of all of them, which the first that reads a unit waits for. Processes
+// need not read alike.
+//
 // RowLeaves: the rows of a weight that this process has, as an input of the work for each shard
 // (RowShare), with a gradient for each.
 #pragma once
@@ -37,7 +41,8 @@ namespace detail {
 class WeightParts {
  public:
   // Zeros. Shards of several processes.
-  WeightParts(Device& device, const MeshShards& shards, std::shared_ptr<const UnitParts> parts);
+  WeightParts(Device& device, const MeshShards& shards, std::shared_ptr<const UnitParts> parts,
+              ParameterStore::Keeps keeps);
   ~WeightParts();
   WeightParts(const WeightParts&) = delete;
   WeightParts& operator=(const WeightParts&) = delete;
@@ -65,6 +70,10 @@ class WeightParts {
   };
   // ParameterStore::check_reads.
   void check_orders() const;
+  // Whether this process keeps all weights.
+  bool keeps_all() const { return keeps_all_; }
+  // Of those that it keeps: waits for all gathers, before its parts change.
+  void end_gathers();
 
   // Whether all processes have all units, or read them alike.
   bool is_read_alike() const { return holds_ > 0 || alike_ > 0; }
@@ -87,8 +96,9 @@ class WeightParts {
   class Source;
   struct Unit {
     std::shared_ptr<Source> source;
-    Tensor value;   // of the source
-    Tensor memory;  // undefined: not whole now
+    Tensor value;                        // of the source
+    Tensor memory;                       // undefined: not whole now
+    std::unique_ptr<Transfer> transfer;  // to the memory that is kept; null: it has ended
     std::uint64_t read = 0;
   };
   // Units of all stages and those of this process's are given up apart from each other: processes
@@ -108,6 +118,8 @@ class WeightParts {
   };
   static std::int64_t most_of_an_op(std::vector<std::int64_t> sizes, std::int64_t ahead);
   void* need(std::size_t unit);
+  void gather_all();
+  static void end_gather(Unit& unit);
   void assign(std::size_t unit, std::uint64_t offset, std::span<const std::byte> values);
   void gather(Unit& unit, std::size_t index);
   std::unique_ptr<Transfer> start(std::size_t index, Tensor& memory);
@@ -117,6 +129,7 @@ class WeightParts {
   void gather_ahead(Pool& pool);
   void drop_ahead(const Pool& pool) noexcept;
   void drop_all_ahead() noexcept;
+  void drop_gathers() noexcept;
   void restart(Pool& pool);
   void make_room(Pool& pool, std::int64_t elements);
   void give_up_all();
@@ -126,6 +139,7 @@ class WeightParts {
   Device& device_;
   const MeshShards shards_;
   const OwnParts parts_;
+  const bool keeps_all_;
   Tensor own_;
   std::vector<Unit> units_;
   Pool of_all_, of_stages_, alike_pool_;

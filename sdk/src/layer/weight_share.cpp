@@ -92,6 +92,11 @@ WeightShare share_of(const ParameterStore& store, const MeshConfig& mesh, BlockP
     for (std::size_t rank = 0; rank < own.size(); ++rank) own[rank] += of_ranks[i][rank];
   }
   share.own = std::ranges::max(own);
+  share.keeps_all = store.keeps_all();
+  if (share.keeps_all) {
+    share.whole = share.all;
+    share.ahead = 0;
+  }
   if (!parts.has_whole_variables()) return share;
   share.parts = std::move(of_ranks);
   const std::int64_t devices = whole.pieces() / mesh.processes;

@@ -97,7 +97,7 @@ GradientClip::Norms GradientClip::clip_variables(Of of) {
 }
 
 double GradientClip::norm_of_all(Of of) {
-  const bool has_pieces = block_.shards().pieces() > 1 || store_.is_in_parts();
+  const bool has_pieces = block_.shards().pieces() > 1 || store_.parts() != nullptr;
   if (of == Of::update && has_pieces) return norm_of_pieces();
   sum_of_squares(total_square_, store_.trainable_gradients());
   return std::sqrt(static_cast<double>(total_square_.to_host<float>().front()));

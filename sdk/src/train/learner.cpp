@@ -192,7 +192,7 @@ void Learner::Impl::note_gradients() {
 
 // Those of the update, between the processes of a pipeline.
 void Learner::Impl::share_stages() {
-  if (store.is_in_parts()) {
+  if (store.parts() != nullptr) {
     store.share_has_gradient();
   } else {
     store.share_stages(total());

@@ -18,7 +18,7 @@ Tensor noise_for(const Parameter& variable, RngKey key, double stddev, Device& d
 }
 
 OwnParts parts_in(const ParameterStore& store) {
-  if (store.is_in_parts()) return store.parts()->parts();
+  if (store.parts() != nullptr) return store.parts()->parts();
   const auto all = std::make_shared<UnitParts>(BlockUnits(store.trainable_size()), MeshShards());
   return {all, OwnParts::Has::all};
 }
@@ -30,7 +30,7 @@ VariationalNoise::VariationalNoise(ParameterStore& store, const VariationalNoise
       scale_(config.scale),
       start_step_(config.start_step),
       has_(parts_in(store)),
-      values_(store.is_in_parts() ? store.parts()->own() : store.trainable_values()) {
+      values_(store.parts() != nullptr ? store.parts()->own() : store.trainable_values()) {
   const Patterns patterns(config.variables);
   for (const auto& parameter : store.parameters()) {
     const bool named = config.variables.empty() || patterns.matches(parameter->path());
@@ -69,7 +69,7 @@ void VariationalNoise::remove() {
 }
 
 void VariationalNoise::forget_gathered() const {
-  if (store_.is_in_parts()) store_.parts()->changed();
+  if (store_.parts() != nullptr) store_.parts()->changed();
 }
 
 void GradientNoise::add(RngKey key) {

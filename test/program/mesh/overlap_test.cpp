@@ -64,7 +64,7 @@ class Runs {
 
 TEST_CASE("exchanges beside a computation change no byte") {
   const Runs runs;
-  for (const std::string mesh : {"[1,2,1]", "[1,2,2]"}) {
+  for (const std::string mesh : {"[1,2,1]", "[1,2,2]", "[2,1,1]", "[2,1,2]"}) {
     const std::string words =
         "--mode train trainer.validation_interval=0 mesh.ici_mesh_shape=" + mesh +
         " --processes 2 mesh.overlap=";
@@ -82,10 +82,16 @@ TEST_CASE("exchanges beside a computation change no byte") {
 
 TEST_CASE("evaluations and checkpoints between steps leave no exchange under way") {
   const Runs runs;
-  const std::string words =
-      "mesh.ici_mesh_shape=[1,4,1] trainer.validation_interval=1 trainer.checkpoint_interval=1 ";
-  const Result one = runs.train("one", words + "mesh.processes=1");
-  CHECK(runs.train("four", words + "--processes 4").bytes == one.bytes);
+  for (const std::string mesh : {"[1,4,1]", "[4,1,1]"}) {
+    CAPTURE(mesh);
+    const std::string words = "mesh.ici_mesh_shape=" + mesh +
+                              " trainer.validation_interval=1 trainer.checkpoint_interval=1 "
+                              "trainer.ema.decay=0.9 ";
+    const Result one = runs.train("one" + mesh, words + "mesh.processes=1");
+    for (const std::string processes : {"2", "4"}) {
+      CHECK(runs.train(processes + mesh, words + "--processes " + processes).bytes == one.bytes);
+    }
+  }
 }
 
 TEST_CASE("a process that fails while exchanges are under way says why") {

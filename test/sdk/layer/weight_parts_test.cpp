@@ -60,6 +60,11 @@ class Tenth final : public trivet::Schedule {
   double value(std::int64_t) const override { return 0.1; }
 };
 
+// No kernel is tested here, and millions of weights take their time.
+const NamedBackend& fastest_backend() {
+  return trivet::test::named_backends().back();
+}
+
 // Each wide weight is a unit of its own, and there are more of them than may be whole at once.
 constexpr std::int64_t kWide = 10, kElements = (1 << 18) + 5;
 
@@ -85,6 +90,7 @@ struct Options {
   bool alternates = false;
   std::int64_t overlap = 2;
   ParameterStore::Pieces pieces = ParameterStore::Pieces::elements;
+  ParameterStore::Keeps keeps = ParameterStore::Keeps::own_parts;
   trivet::LearnerOptions learner{.clip = {.global_norm = 0.004}, .ema = {.decay = 0.75}};
   bool has_whole_variables() const { return pieces == ParameterStore::Pieces::variables; }
 };
@@ -99,7 +105,7 @@ class Trainee {
     scope.parameter("late", {1000}, {});
     scope.parameter("unused", {17}, {});
     scope.state("moving", {7}, 1);
-    store.build_in_parts(shards, options.gradients, options.pieces);
+    store.build_in_parts(shards, options.gradients, options.pieces, options.keeps);
     std::vector<trivet::LearnerRule> rules;
     rules.push_back({.optimizer = std::make_unique<Heavy>(options.has_whole_variables()),
                      .learning_rate = std::make_unique<Tenth>()});
@@ -231,7 +237,7 @@ void check_same(const Result& result, const Result& one) {
 // A store of one process of two, whose other one does nothing but take part in gathers.
 template <class Body>
 void in_parts(const Body& body) {
-  const NamedBackend backend = trivet::test::named_backends().front();
+  const NamedBackend backend = fastest_backend();
   trivet::test::on_ranks(2, [&](ProcessGroup& group) {
     const auto device = trivet::test::open(backend);
     trivet::MeshConfig mesh;
@@ -258,7 +264,7 @@ TEST_CASE("processes that have parts of the weights have the bits of one that ha
 }
 
 TEST_CASE("processes that have whole variables have the bits of one that has all") {
-  const NamedBackend backend = trivet::test::named_backends().front();
+  const NamedBackend backend = fastest_backend();
   Options plain{.pieces = ParameterStore::Pieces::variables}, limited = plain, noisy = plain,
                                                               whole = plain;
   limited.learner.clip = {.global_norm = 0.004, .per_variable_norm = 0.002};
@@ -276,7 +282,7 @@ TEST_CASE("processes that have whole variables have the bits of one that has all
 
 TEST_CASE("weights in parts: gradients may be whole, and a process may have several shards") {
   using Gradients = ParameterStore::Gradients;
-  const NamedBackend backend = trivet::test::named_backends().front();
+  const NamedBackend backend = fastest_backend();
   const Result one = train(backend, {}, nullptr);
   for (const Options& options :
        {Options{.begins_gradients = false}, Options{.gradients = Gradients::whole}}) {
@@ -287,8 +293,44 @@ TEST_CASE("weights in parts: gradients may be whole, and a process may have seve
   }
 }
 
+// In any order, which nobody else notices.
+TEST_CASE("processes that keep all weights have the bits of those that have parts") {
+  using Keeps = ParameterStore::Keeps;
+  const NamedBackend backend = fastest_backend();
+  const Result one = train(backend, {}, nullptr);
+  for (const Options& options : {Options{.overlap = 0, .keeps = Keeps::all},
+                                 Options{.odd_rank = 2, .overlap = 16, .keeps = Keeps::all}}) {
+    for (const Result& result : train_on(backend, 4, options)) check_same(result, one);
+  }
+  const Options whole{.gradients = ParameterStore::Gradients::whole, .keeps = Keeps::all};
+  for (const Result& result : train_on(backend, 2, whole)) check_same(result, one);
+}
+
+TEST_CASE("a process that keeps all weights has the memory of its parts beside them") {
+  const NamedBackend backend = fastest_backend();
+  const auto device = trivet::test::open(backend);
+  const Options options{.updates = 1, .keeps = ParameterStore::Keeps::all};
+  Trainee whole(*device, MeshShards(mesh_for(1), nullptr), options);
+  const trivet::WeightShare share = trivet::weight_share(whole.store, mesh_for(4));
+  CHECK(share.keeps_all);
+  CHECK(share.whole == share.all);
+  CHECK(share.ahead == 0);
+  const auto bytes = [](std::int64_t floats) { return 4 * static_cast<std::uint64_t>(floats); };
+  for (const Result& result : train_on(backend, 4, options)) {
+    // Weights, gradients, slots and averages; those of two units under way; and 64 KiB for the loss
+    // and the sums of squares.
+    const std::int64_t most = 4 * share.own + share.all + 2 * share.largest;
+    CHECK(result.persistent_bytes <= bytes(most) + (1 << 16));
+    CHECK(result.persistent_bytes >= bytes(4 * (share.all - 3 * share.own) + share.all));
+    // Each saves its own parts.
+    std::size_t saved = 0;
+    for (const auto& [name, values] : result.parts) saved += values.size();
+    CHECK(saved <= static_cast<std::size_t>(share.own));
+  }
+}
+
 TEST_CASE("a process has the memory of its parts and of what is whole at once") {
-  const NamedBackend backend = trivet::test::named_backends().front();
+  const NamedBackend backend = fastest_backend();
   const auto device = trivet::test::open(backend);
   const auto pieces = GENERATE(ParameterStore::Pieces::elements, ParameterStore::Pieces::variables);
   const Options options{.pieces = pieces};
@@ -308,7 +350,7 @@ TEST_CASE("a process has the memory of its parts and of what is whole at once") 
 }
 
 TEST_CASE("the parts of weights make up whole ones, and each process has its share") {
-  const NamedBackend backend = trivet::test::named_backends().front();
+  const NamedBackend backend = fastest_backend();
   const auto pieces = GENERATE(ParameterStore::Pieces::elements, ParameterStore::Pieces::variables);
   const Options options{.updates = 1, .pieces = pieces};
   const Result one = train(backend, options, nullptr);
@@ -331,7 +373,7 @@ TEST_CASE("the parts of weights make up whole ones, and each process has its sha
 
 // A gather ahead then has another unit than the one that is read next.
 TEST_CASE("weights that updates read in another order have the bits of one process") {
-  const NamedBackend backend = trivet::test::named_backends().front();
+  const NamedBackend backend = fastest_backend();
   for (const std::int64_t overlap : {0, 1, 3, 16}) {
     CAPTURE(overlap);
     const Options options{.updates = 5, .alternates = true, .overlap = overlap};
@@ -341,7 +383,7 @@ TEST_CASE("weights that updates read in another order have the bits of one proce
 }
 
 TEST_CASE("processes that read other weights end the update") {
-  const NamedBackend backend = trivet::test::named_backends().front();
+  const NamedBackend backend = fastest_backend();
   const auto results = train_on(backend, 4, {.updates = 1, .odd_rank = 2});
   for (const Result& result : results) {
     CHECK_THAT(result.error, Catch::Contains("process 2 has read the weights in another order"));
@@ -416,7 +458,7 @@ TEST_CASE("a gradient that comes after its sum is an error") {
   trivet::MeshConfig mesh;
   mesh.ici_mesh_shape = {1, 2, 1};
   trivet::test::on_ranks(2, [&](ProcessGroup& group) {
-    const auto device = trivet::test::open(trivet::test::named_backends().front());
+    const auto device = trivet::test::open(fastest_backend());
     ParameterStore store(*device, trivet::RngKey(1));
     trivet::Scope scope(store);
     Parameter& weight = scope.parameter("weight", {200, 100}, {});

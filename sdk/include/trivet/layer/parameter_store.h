@@ -52,8 +52,8 @@ class TRIVET_API Parameter {
   bool rows_apart() const { return rows_apart_; }
   // Requires a gradient when trainable. Throws Error before the model is built. Where processes
   // have parts of the weights (ParameterStore::build_in_parts), reading it is an exchange of all of
-  // them, and it cannot be changed in place. In a block of positions it is the same value for the
-  // gradient of the block (SequenceCut::for_each).
+  // them, unless they keep all; and it cannot be changed in place. In a block of positions it is
+  // the same value for the gradient of the block (SequenceCut::for_each).
   const Tensor& value() const;
   // What backward accumulated; its contents count only where slot().written.
   Tensor& gradient() { return slot_.gradient; }
@@ -135,16 +135,23 @@ class TRIVET_API ParameterStore {
   // parameter has its gradient from the backward pass until Learner::Step::apply_gradients, or,
   // with Learner::Step::begin_gradients, until it is complete.
   enum class Gradients { whole, in_parts };
+  // Whether a process has a weight whole while an op reads it alone, or always: then all processes
+  // get the parts that others have updated while the next step computes (MeshConfig::overlap), and
+  // need not read values in the same order.
+  enum class Keeps { own_parts, all };
   void build_in_parts(const MeshShards& shards, Gradients gradients,
-                      Pieces pieces = Pieces::elements);
+                      Pieces pieces = Pieces::elements, Keeps keeps = Keeps::own_parts);
   // Whether a device of a mesh owns whole variables (Pieces::variables).
   bool has_whole_variables() const;
   // Where processes have parts: throws RunError if another process has read other weights so far
   // outside of Whole and ReadAlike, or in another order, as what each of them got was not what it
-  // needed. All processes make this call. [run-thread]
+  // needed. Before an update, which changes the parts that are sent. All processes make this call.
+  // [run-thread]
   void check_reads() const;
   // Whether this process has a part of the trainable weights alone.
-  bool is_in_parts() const { return parts_ != nullptr; }
+  bool is_in_parts() const { return parts_ != nullptr && !keeps_all_; }
+  // Whether it was built with Keeps::all.
+  bool keeps_all() const { return keeps_all_; }
   // Whether some layers compute blocks of the positions (Scope::in_sequence_blocks).
   bool has_sequence_blocks() const { return has_sequence_blocks_; }
   // Whether it was built by build_in_parts: also where one process has all parts.
@@ -204,7 +211,7 @@ class TRIVET_API ParameterStore {
   std::int64_t trainable_size() const;                       // elements of the trainable blocks
 
   // Internal: how the trainable blocks are shared (null after build()), and what holds the weights
-  // in parts (or null).
+  // whose parts processes update (or null).
   const std::shared_ptr<const detail::UnitParts>& unit_parts() const { return unit_parts_; }
   detail::WeightParts* parts() const { return parts_.get(); }
   detail::GradientParts* gradient_parts() const { return gradient_parts_.get(); }
@@ -231,7 +238,7 @@ class TRIVET_API ParameterStore {
   Tensor trainable_values_, trainable_gradients_, states_, running_states_;
   MeshAxis stages_;  // one, unless layers are of several
   std::int64_t trainable_size_ = 0;
-  bool built_ = false, is_for_parts_ = false;
+  bool built_ = false, is_for_parts_ = false, keeps_all_ = false;
   bool has_sequence_blocks_ = false;
 };
 

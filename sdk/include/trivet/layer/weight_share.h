@@ -24,6 +24,7 @@ struct WeightShare {
   std::int64_t ahead = 0;    // the most that is gathered ahead beside it (MeshConfig::overlap)
   std::int64_t largest = 0;  // what is exchanged at once: a unit
   std::int64_t units = 0;    // their number
+  bool keeps_all = false;    // all weights are always whole (ParameterStore::Keeps::all)
   // Where devices own whole variables: what each process has of each unit, and the process of each
   // trainable variable, by path. Empty where they own equal pieces.
   std::vector<std::vector<std::int64_t>> parts{};
