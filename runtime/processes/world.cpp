@@ -152,6 +152,7 @@ void World::wait(tv_request* request, const char* function) {
 void World::poll(tv_request*& request, const char* function, double start) {
   double checked = start;
   while (!has_ended(request, function)) {
+    advance_relays();
     const double now = steady_seconds();
     if (now - start < kSpinningSeconds) continue;
     if (now - start < kYieldingSeconds) {
@@ -276,8 +277,16 @@ class World::Exchange final : public Transfer {
   }
   void wait() override {
     for (tv_request*& request : requests_) {
-      world_.wait(std::exchange(request, nullptr), "exchange");
+      if (request != nullptr) world_.wait(std::exchange(request, nullptr), "exchange");
     }
+  }
+  bool has_ended() override {
+    world_.check_together();
+    for (tv_request*& request : requests_) {
+      if (request != nullptr && !world_.has_ended(request, "exchange")) return false;
+      request = nullptr;
+    }
+    return true;
   }
 
  private:
@@ -341,7 +350,22 @@ bool World::progress() {
   std::erase_if(sent_, [this](Sent& sent) { return has_ended(sent.request, "send"); });
   std::int32_t done = 0;
   if (exchanges_ > 0) check(engine_.progress(nullptr, &done), "progress");
+  advance_relays();
   return !sent_.empty() || exchanges_ > 0;
+}
+
+void World::call_while_waiting(std::weak_ptr<Relay> relay) {
+  std::erase_if(relays_, [](const std::weak_ptr<Relay>& one) { return one.expired(); });
+  relays_.push_back(std::move(relay));
+}
+
+// They start transfers, and make no call that would come back here. Behind a failure the engine
+// does not run, and where other processes wait for an order no exchange can be under way.
+void World::advance_relays() {
+  if (exchanges_ == 0 || failed_ || alone_) return;
+  for (const std::weak_ptr<Relay>& one : relays_) {
+    if (const std::shared_ptr<Relay> relay = one.lock()) relay->advance();
+  }
 }
 
 // Waits for requests as the world does: with its time limit, and its ear for failures.
@@ -382,6 +406,9 @@ class World::Part final : public ProcessGroup {
   }
   void receive(std::span<std::byte> data, int from) override { world_.receive(comm_, data, from); }
   bool progress() override { return world_.progress(); }
+  void call_while_waiting(std::weak_ptr<Relay> relay) override {
+    world_.call_while_waiting(std::move(relay));
+  }
   std::unique_ptr<ProcessGroup> split(int color) override {
     return world_.split(comm_, *this, color);
   }

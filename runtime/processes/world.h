@@ -64,6 +64,7 @@ class World final : public ProcessGroup {
   void send(std::vector<std::byte> data, int to) override;
   void receive(std::span<std::byte> data, int from) override;
   bool progress() override;
+  void call_while_waiting(std::weak_ptr<Relay> relay) override;
   std::unique_ptr<ProcessGroup> split(int color) override;
 
   struct Failure {
@@ -104,6 +105,7 @@ class World final : public ProcessGroup {
   void receive(tv_comm* comm, std::span<std::byte> data, int from);
   std::unique_ptr<ProcessGroup> split(tv_comm* comm, const ProcessGroup& group, int color);
   void poll(tv_request*& request, const char* function, double start);
+  void advance_relays();
   void check_together() const;
   void check_notices();
   void expect_notice(int rank);
@@ -139,6 +141,7 @@ class World final : public ProcessGroup {
   std::vector<tv_request*> abandoned_{};        // whose waits have failed
   std::list<Sent> sent_{}, inbox_{};
   int exchanges_ = 0;  // that nobody has waited for yet
+  std::vector<std::weak_ptr<Relay>> relays_{};
 };
 
 }  // namespace trivet

@@ -27,6 +27,7 @@ MeshLayout::MeshLayout(const MeshConfig& mesh) {
       digits_.push_back(digit);
     }
   }
+  for (const std::int64_t extent : mesh.dcn_mesh_shape) slices_ *= extent;
   shard_tree_ = SumTree(batch_extents);
 }
 
@@ -101,6 +102,28 @@ MeshLayout::Run MeshLayout::coordinates_of(std::int64_t rank, std::int64_t proce
                                            std::string_view axis) const {
   const std::int64_t device = first_device(rank, processes), first = coordinate(device, axis);
   return {first, coordinate(device + devices_ / processes - 1, axis) - first + 1};
+}
+
+MeshLayout::Run MeshLayout::slices_of(std::int64_t rank, std::int64_t processes) const {
+  const std::int64_t first = first_device(rank, processes), in_slice = devices_ / slices_;
+  const std::int64_t slice = first / in_slice;
+  return {slice, (first + devices_ / processes - 1) / in_slice - slice + 1};
+}
+
+std::int64_t MeshLayout::in_slice(std::span<const std::int64_t> ranks,
+                                  std::int64_t processes) const {
+  if (slices_ == 1 || processes % slices_ != 0 || ranks.empty()) return 1;
+  const auto slice_of = [&](std::int64_t rank) { return slices_of(rank, processes).first; };
+  const std::int64_t first = slice_of(ranks.front());
+  const std::int64_t count = std::ranges::count(ranks, first, slice_of), all = std::ssize(ranks);
+  if (count == 1 || count == all || all % count != 0) return 1;
+  for (std::size_t i = 0; i < ranks.size(); i += static_cast<std::size_t>(count)) {
+    const std::span<const std::int64_t> run = ranks.subspan(i, static_cast<std::size_t>(count));
+    const std::int64_t slice = slice_of(run.front());
+    if (std::ranges::count(ranks, slice, slice_of) != count) return 1;
+    if (std::ranges::count(run, slice, slice_of) != count) return 1;
+  }
+  return count;
 }
 
 std::int64_t MeshLayout::work_of(std::int64_t rank, std::int64_t processes,

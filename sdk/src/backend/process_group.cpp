@@ -10,11 +10,16 @@ namespace {
 class Ended final : public Transfer {
  public:
   void wait() override {}
+  bool has_ended() override { return true; }
 };
 
 }  // namespace
 
 Transfer::~Transfer() = default;
+bool Transfer::has_ended() {
+  return false;
+}
+Relay::~Relay() = default;
 ProcessGroup::~ProcessGroup() = default;
 
 // For groups that move only what lies together.
@@ -46,6 +51,8 @@ std::unique_ptr<Transfer> ProcessGroup::start_exchange(
   exchange(mine, theirs);
   return std::make_unique<Ended>();
 }
+
+void ProcessGroup::call_while_waiting(std::weak_ptr<Relay>) {}
 
 // Calls take equal sizes, so that all first learn the largest.
 std::vector<std::string> all_gather_text(ProcessGroup& group, const std::string& mine) {

@@ -2,9 +2,12 @@
 #include "trivet/tensor/mesh_shards.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
+#include "exchange/slice_gather.h"
+#include "exchange/slice_sum.h"
 #include "tensor/device_impl.h"
 #include "tensor/host_block.h"
 #include "tensor/packing.h"
@@ -41,6 +44,39 @@ std::vector<double> gathered(std::span<const double> own, ProcessGroup* group) {
   std::vector<double> values(own.size() * static_cast<std::size_t>(group->size()));
   group->all_gather(std::as_bytes(own), std::as_writable_bytes(std::span(values)));
   return values;
+}
+
+// Of the processes with these ranks, where they exchange within slices first.
+struct InSlices {
+  std::int64_t in_slice = 1;
+  std::shared_ptr<detail::ExchangeBuffers> buffers;
+
+  std::shared_ptr<detail::SliceGather> gather(ProcessGroup& group) const {
+    if (in_slice == 1) return nullptr;
+    return std::make_shared<detail::SliceGather>(group, in_slice, buffers);
+  }
+  // Null where the slices are no part of the tree, too.
+  std::shared_ptr<detail::SliceSum> sum(ProcessGroup& group, const SumTree& tree) const {
+    const auto parts = tree.split(in_slice);
+    if (in_slice == 1 || !parts) return nullptr;
+    return std::make_shared<detail::SliceSum>(group, in_slice, parts->first, parts->second,
+                                              buffers);
+  }
+};
+
+std::vector<std::int64_t> ranks_below(std::int64_t processes) {
+  std::vector<std::int64_t> ranks(static_cast<std::size_t>(processes));
+  std::iota(ranks.begin(), ranks.end(), std::int64_t{0});
+  return ranks;
+}
+
+// How many processes exchange, and between how many slices.
+detail::ProcessSum::Sharing sharing_of(const MeshLayout& layout,
+                                       std::span<const std::int64_t> ranks,
+                                       std::int64_t processes) {
+  const std::int64_t in_slice = layout.in_slice(ranks, processes);
+  return {.processes = ranks.size(),
+          .slices = in_slice == 1 ? 1 : ranks.size() / static_cast<std::size_t>(in_slice)};
 }
 
 // That of a device, with its tensors; null: it has ended.
@@ -84,7 +120,12 @@ MeshShards::MeshShards(const MeshConfig& mesh, ProcessGroup* group) {
   const MeshLayout::Run own = layout.shards_of(rank, processes);
   all_ = group;
   const auto buffers = std::make_shared<detail::ExchangeBuffers>();
-  parts_ = std::make_shared<detail::PartGather>(*group, buffers);
+  const auto slices_of = [&](std::span<const std::int64_t> ranks) {
+    return InSlices{layout.in_slice(ranks, processes), buffers};
+  };
+  const std::shared_ptr<detail::SliceGather> gather =
+      slices_of(ranks_below(processes)).gather(*group);
+  parts_ = std::make_shared<detail::PartGather>(*group, buffers, gather);
   piece_count_ = layout.devices() / processes;
   first_piece_ = rank * piece_count_;
   // The group of the processes with the same number, and their ranks.
@@ -105,7 +146,8 @@ MeshShards::MeshShards(const MeshConfig& mesh, ProcessGroup* group) {
     has_stages_alone_ = stage_ranks_.size() == 1;
     if (has_stages_alone_) stage_group_ = nullptr;
     if (stage_group_ != nullptr) {
-      stage_parts_ = std::make_shared<detail::PartGather>(*stage_group_, buffers);
+      stage_parts_ = std::make_shared<detail::PartGather>(
+          *stage_group_, buffers, slices_of(stage_ranks_).gather(*stage_group_));
     }
   }
   if (own.count == total()) return;
@@ -116,7 +158,11 @@ MeshShards::MeshShards(const MeshConfig& mesh, ProcessGroup* group) {
   own_tree_ = parts->first;
   first_ = own.first;
   if (own.count == 1 && std::ssize(group_ranks_) == processes) peers_ = processes;
-  sums_ = std::make_shared<detail::ProcessSum>(*group_, parts->second, buffers);
+  const InSlices slices = slices_of(group_ranks_);
+  const bool is_all = std::ssize(group_ranks_) == processes;
+  sums_ = std::make_shared<detail::ProcessSum>(*group_, parts->second, buffers,
+                                               slices.sum(*group_, parts->second),
+                                               is_all ? gather : slices.gather(*group_));
 }
 
 MeshShards MeshShards::of_first_process(const MeshConfig& mesh, std::int64_t peers) {
@@ -281,13 +327,12 @@ std::unique_ptr<Transfer> MeshShards::start_gather_parts(const Tensor& own,
 }
 
 std::int64_t MeshShards::segment(std::int64_t processes) {
-  return static_cast<std::int64_t>(
-      detail::ProcessSum::segment_of(static_cast<std::size_t>(processes)));
+  return static_cast<std::int64_t>(detail::segment_of(static_cast<std::size_t>(processes)));
 }
 
 bool MeshShards::sends_to_each(std::int64_t elements, std::int64_t processes) {
-  return detail::PartGather::sends_to_each(static_cast<std::size_t>(elements),
-                                           static_cast<std::size_t>(processes));
+  return detail::sends_to_each(static_cast<std::size_t>(elements),
+                               static_cast<std::size_t>(processes));
 }
 
 bool MeshShards::are_uneven(std::span<const std::int64_t> parts) {
@@ -317,13 +362,18 @@ std::uint64_t MeshShards::exchange_bytes(std::int64_t elements, std::int64_t lon
                                          const MeshConfig& mesh) {
   if (mesh.processes == 1) return 0;
   const MeshLayout layout(mesh);
-  const std::int64_t group = layout.shards() / layout.shards_of(0, mesh.processes).count;
+  std::vector<std::int64_t> ranks = ranks_below(mesh.processes);
+  const auto all = sharing_of(layout, ranks, mesh.processes);
+  std::erase_if(ranks, [&](std::int64_t rank) {
+    return layout.work_of(rank, mesh.processes) != layout.work_of(0, mesh.processes);
+  });
+  const auto sharing = sharing_of(layout, ranks, mesh.processes);
+  const std::int64_t group = std::ssize(ranks);
   const std::int64_t even = even_parts(elements, group).front().size();
   const bool is_uneven = group > 2 && longest_part > 2 * even;
-  std::size_t floats = detail::ProcessSum::buffer_floats(
-      static_cast<std::size_t>(elements), static_cast<std::size_t>(group),
-      static_cast<std::size_t>(mesh.processes),
-      static_cast<std::size_t>(is_uneven ? even : longest_part));
+  std::size_t floats =
+      detail::ProcessSum::buffer_floats(static_cast<std::size_t>(elements), sharing, all,
+                                        static_cast<std::size_t>(is_uneven ? even : longest_part));
   // An even part; and where processes with other blocks own what lies between, all of them.
   if (is_uneven) floats += static_cast<std::size_t>(even + (group < mesh.processes ? elements : 0));
   return floats * sizeof(float);

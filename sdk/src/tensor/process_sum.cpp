@@ -2,74 +2,17 @@
 #include "tensor/process_sum.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "exchange/slice_gather.h"
+#include "exchange/slice_sum.h"
 #include "trivet/backend/process_group.h"
 
 namespace trivet::detail {
 namespace {
-
-// `sum` may be one of the others.
-void add_floats(std::span<const float> a, std::span<const float> b, std::span<float> sum) {
-  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = a[i] + b[i];
-}
-
-// Floats of a row that are added at a time: those of a few processes stay in the nearest cache.
-constexpr std::size_t kChunk = 1024;
-
-std::size_t segment_of(std::size_t processes) {
-  return ProcessSum::segment_of(processes);
-}
-
-// Writes the sum of rows that are as long as `out`. That of the rank is `own`, which may be `out`;
-// the others are spent.
-void add_rows(const SumTree& tree, std::span<const std::span<float>> rows, std::size_t rank,
-              std::span<const float> own, std::span<float> out) {
-  struct Term {
-    std::span<const float> values;
-    std::span<float> memory;  // of their sum with others
-  };
-  std::array<float, kChunk> own_memory;
-  TreeFold<Term> fold(tree);  // empty again after each chunk
-  for (std::size_t begin = 0; begin < out.size(); begin += kChunk) {
-    const std::size_t count = std::min(kChunk, out.size() - begin);
-    const auto chunk_of = [&](auto row) { return row.subspan(begin, count); };
-    std::size_t sums = rows.size() - 1;
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-      const Term term = row == rank ? Term{chunk_of(own), std::span(own_memory).first(count)}
-                                    : Term{chunk_of(rows[row]), chunk_of(rows[row])};
-      fold.add(term, [&](Term& sum, const Term& value) {
-        // The last one needs no copy.
-        if (--sums == 0) sum.memory = chunk_of(out);
-        add_floats(sum.values, value.values, sum.memory);
-        sum.values = sum.memory;
-      });
-    }
-  }
-}
-
-// One row of the length after another.
-std::vector<std::span<float>> rows_of(std::span<float> all, std::size_t length) {
-  std::vector<std::span<float>> rows;
-  for (std::size_t begin = 0; begin < all.size(); begin += length) {
-    rows.push_back(all.subspan(begin, length));
-  }
-  return rows;
-}
-
-std::size_t longest_of(std::span<const BlockPart> parts) {
-  return std::ranges::max(parts, {}, &BlockPart::size).size;
-}
-
-// Of a part its elements [begin, begin + count), as far as it has them.
-BlockPart cut(const BlockPart& part, std::size_t begin, std::size_t count) {
-  const std::size_t first = std::min(begin, part.size);
-  return {part.begin + first, std::min(count, part.size - first)};
-}
 
 // The elements of one process, of a block of which all have parts.
 template <class Float>
@@ -99,12 +42,6 @@ void move_parts(ProcessGroup& group, OfParts<const float> from, OfParts<float> t
     received.push_back(std::as_writable_bytes(in));
   }
   group.exchange(sent, received);
-}
-
-// The first `count` elements, of memory that only grows.
-std::span<float> first_of(std::vector<float>& buffer, std::size_t count) {
-  if (buffer.size() < count) buffer.resize(count);
-  return std::span(buffer).first(count);
 }
 
 }  // namespace
@@ -138,6 +75,7 @@ void PartGather::gather(std::span<const float> own, std::span<const BlockPart> p
 
 void PartGather::gather_directly(std::span<const float> own, std::span<const BlockPart> parts,
                                  std::span<float> all) {
+  if (slices_ != nullptr) return slices_->gather(own, parts, all);
   const auto rank = static_cast<std::size_t>(group_.rank());
   const std::size_t longest = longest_of(parts);
   const std::size_t step = std::min(segment_of(parts.size()), longest);
@@ -164,15 +102,11 @@ std::unique_ptr<Transfer> PartGather::start(std::span<const float> own,
                                             std::span<const BlockPart> parts,
                                             std::span<float> all) {
   if (are_uneven(parts) || !sends_to_each(longest_of(parts), parts.size())) return nullptr;
+  if (slices_ != nullptr) return slices_->start(own, parts, all);
   std::vector<std::span<float>> ranges;
   for (const BlockPart& part : parts) ranges.push_back(all.subspan(part.begin, part.size));
   std::ranges::copy(own, ranges[static_cast<std::size_t>(group_.rank())].begin());
   return start_to_each(own, ranges);
-}
-
-bool PartGather::sends_to_each(std::size_t count, std::size_t processes) {
-  constexpr std::size_t kLong = std::size_t{1} << 17;
-  return processes == 2 || count * processes >= kLong;
 }
 
 // What is received needs no copy.
@@ -203,6 +137,7 @@ void ProcessSum::whole(std::span<const float> in, std::span<float> out) {
   const auto processes = static_cast<std::size_t>(group_.size());
   const auto rank = static_cast<std::size_t>(group_.rank());
   if (!is_cut(std::ssize(in))) {
+    if (slices_ != nullptr) return slices_->whole(in, out);
     const std::span<float> rows = first_of(buffers_->rows, in.size() * processes);
     group_.all_gather(std::as_bytes(in), std::as_writable_bytes(rows));
     add_rows(tree_, rows_of(rows, in.size()), rank, in, out);
@@ -316,6 +251,7 @@ class ProcessSum::Part final : public Transfer {
 
 void ProcessSum::part_directly(std::span<const float> in, std::span<const BlockPart> parts,
                                std::span<float> out) {
+  if (slices_ != nullptr) return slices_->part(in, parts, out);
   const auto rank = static_cast<std::size_t>(group_.rank());
   const std::size_t step = segment_of(parts.size());
   const std::size_t longest = longest_of(parts);
@@ -332,22 +268,23 @@ std::unique_ptr<Transfer> ProcessSum::start_part(std::span<const float> in,
                                                  std::span<const BlockPart> parts,
                                                  std::span<float> out) {
   if (are_uneven(parts)) return nullptr;
+  if (slices_ != nullptr) return slices_->start_part(in, parts, out);
   return std::make_unique<Part>(*this, in, parts, out);
 }
 
-std::size_t ProcessSum::segment_of(std::size_t processes) {
-  constexpr std::size_t kOfAll = std::size_t{1} << 19, kLeast = std::size_t{1} << 16;
-  return std::max(kLeast, kOfAll / processes);
-}
-
-std::size_t ProcessSum::buffer_floats(std::size_t elements, std::size_t group,
-                                      std::size_t processes, std::size_t part) {
-  if (!is_cut(static_cast<std::int64_t>(elements))) return elements * group;
-  const std::size_t others = std::min(part, segment_of(group)) * (group - 1);
-  const std::size_t count = std::min(part, segment_of(processes));
-  if (PartGather::sends_to_each(count, processes)) return others;
-  // Such a gather sends a row, and receives those of all.
-  return count + std::max(others, count * processes);
+std::size_t ProcessSum::buffer_floats(std::size_t elements, const Sharing& group,
+                                      const Sharing& all, std::size_t part) {
+  if (!is_cut(static_cast<std::int64_t>(elements))) {
+    const bool has_slices = group.slices > 1;
+    return elements *
+           (has_slices ? group.processes / group.slices + group.slices : group.processes);
+  }
+  // Within slices a process adds its part and those of others between slices: the same memory.
+  const std::size_t others = std::min(part, segment_of(group.processes)) * (group.processes - 1);
+  const std::size_t count = std::min(part, segment_of(all.processes));
+  if (sends_to_each(count, all.processes)) return others;
+  // Such a gather sends a row, or one of each slice, and receives those of all.
+  return count * all.slices + std::max(others, count * all.processes);
 }
 
 }  // namespace trivet::detail

@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "exchange/float_rows.h"
 #include "trivet/backend/sum_tree.h"
 
 namespace trivet {
@@ -20,39 +20,8 @@ class Transfer;
 
 namespace detail {
 
-// What is exchanged, kept for its memory, which only grows.
-class ExchangeBuffers {
- public:
-  std::vector<float> packed, rows, sums;
-
-  // Memory of an exchange beside others.
-  std::vector<float> take() {
-    if (spare_.empty()) return {};
-    std::vector<float> memory = std::move(spare_.back());
-    spare_.pop_back();
-    return memory;
-  }
-  void give_back(std::vector<float> memory) { spare_.push_back(std::move(memory)); }
-
- private:
-  std::vector<std::vector<float>> spare_;
-};
-
-// Until the process ends: of a transfer that has failed, or that another failure has left, whose
-// memory the engine may still use. [any-thread]
-template <class Memory>
-void keep_to_the_end(Memory memory) {
-  static std::mutex mutex;
-  static auto* const kept = new std::vector<Memory>();
-  const std::scoped_lock lock(mutex);
-  kept->push_back(std::move(memory));
-}
-
-// Elements of a block that one process owns.
-struct BlockPart {
-  std::size_t begin = 0, size = 0;
-  std::size_t end() const { return begin + size; }
-};
+class SliceGather;  // exchange/slice_gather.h
+class SliceSum;     // exchange/slice_sum.h
 
 // Whether one of the parts of a block is more than twice as long as even ones: then its process
 // would have much more to send or to receive than others. So even parts are summed or gathered, and
@@ -64,9 +33,14 @@ std::vector<BlockPart> even_parts(std::size_t elements, std::size_t processes);
 
 class PartGather {
  public:
-  // The group must outlive this.
-  PartGather(ProcessGroup& group, std::shared_ptr<ExchangeBuffers> buffers)
-      : group_(group), buffers_(std::move(buffers)), observed_(&group, [](ProcessGroup*) {}) {}
+  // The group must outlive this. Where it has several processes of each of several slices, `slices`
+  // gathers parts between them, and then within them.
+  PartGather(ProcessGroup& group, std::shared_ptr<ExchangeBuffers> buffers,
+             std::shared_ptr<SliceGather> slices = nullptr)
+      : group_(group),
+        buffers_(std::move(buffers)),
+        observed_(&group, [](ProcessGroup*) {}),
+        slices_(std::move(slices)) {}
 
   // The group, as long as this is.
   std::weak_ptr<ProcessGroup> group() const { return observed_; }
@@ -77,9 +51,6 @@ class PartGather {
   // The same without waiting; null where it takes several exchanges.
   std::unique_ptr<Transfer> start(std::span<const float> own, std::span<const BlockPart> parts,
                                   std::span<float> all);
-  // Whether each process sends its part, of so many floats in an exchange, to each other one. Of
-  // less a gather of the engine takes fewer messages.
-  static bool sends_to_each(std::size_t count, std::size_t processes);
 
  private:
   void gather_directly(std::span<const float> own, std::span<const BlockPart> parts,
@@ -92,21 +63,24 @@ class PartGather {
   ProcessGroup& group_;
   std::shared_ptr<ExchangeBuffers> buffers_;
   std::shared_ptr<ProcessGroup> observed_;
+  std::shared_ptr<SliceGather> slices_;
 };
 
 // Adds in the order of a tree.
 class ProcessSum {
  public:
-  // A tree of as many values as the group has processes. The group must outlive this.
-  ProcessSum(ProcessGroup& group, SumTree tree, std::shared_ptr<ExchangeBuffers> buffers)
+  // A tree of as many values as the group has processes. The group must outlive this. Where it has
+  // several processes of each of several slices, `slices` adds within them and then between them,
+  // and `gather` brings the parts of a sum together.
+  ProcessSum(ProcessGroup& group, SumTree tree, std::shared_ptr<ExchangeBuffers> buffers,
+             std::shared_ptr<SliceSum> slices = nullptr,
+             std::shared_ptr<SliceGather> gather = nullptr)
       : group_(group),
         tree_(std::move(tree)),
         buffers_(std::move(buffers)),
-        parts_(group, buffers_) {}
+        parts_(group, buffers_, std::move(gather)),
+        slices_(std::move(slices)) {}
 
-  // Floats of each process in an exchange. Those of a few processes stay in a cache; of many each
-  // has enough that latency is a small part of a transfer.
-  static std::size_t segment_of(std::size_t processes);
   // Whether each process adds a part of so many floats; of fewer each adds all: one exchange of
   // everything takes less time than two of parts.
   static bool is_cut(std::int64_t floats) { return floats > 16'384; }
@@ -120,9 +94,13 @@ class ProcessSum {
   std::unique_ptr<Transfer> start_part(std::span<const float> in, std::span<const BlockPart> parts,
                                        std::span<float> out);
 
+  // Processes, and the slices that they exchange between; 1: all exchange with all.
+  struct Sharing {
+    std::size_t processes = 1, slices = 1;
+  };
   // What the buffers grow to for blocks of so many elements, of which each process owns `part`:
   // sums over a group, and gathers over all processes.
-  static std::size_t buffer_floats(std::size_t elements, std::size_t group, std::size_t processes,
+  static std::size_t buffer_floats(std::size_t elements, const Sharing& group, const Sharing& all,
                                    std::size_t part);
 
  private:
@@ -136,6 +114,7 @@ class ProcessSum {
   SumTree tree_;
   std::shared_ptr<ExchangeBuffers> buffers_;
   PartGather parts_;
+  std::shared_ptr<SliceSum> slices_;
 };
 
 }  // namespace detail

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,13 @@ class TRIVET_API MeshLayout {
     std::int64_t first = 0, count = 1;
     bool operator==(const Run&) const = default;
   };
+  std::int64_t slices() const { return slices_; }
+  // Those of the devices of a process. Throws Error as below.
+  Run slices_of(std::int64_t rank, std::int64_t processes) const;
+  // How many processes of each slice exchange within it before they exchange between slices, of
+  // these ranks, which are ascending. 1: all exchange with all, as they are in one slice, or are
+  // not as many in each, or a process spans several. Throws Error as below.
+  std::int64_t in_slice(std::span<const std::int64_t> ranks, std::int64_t processes) const;
   // The shards of the devices of a process, and their coordinates along an axis. Both throw Error
   // unless the processes can share the devices and 0 <= rank < processes.
   Run shards_of(std::int64_t rank, std::int64_t processes) const;
@@ -77,7 +85,7 @@ class TRIVET_API MeshLayout {
   };
 
   std::vector<Digit> digits_;  // the outermost first
-  std::int64_t devices_ = 1;
+  std::int64_t devices_ = 1, slices_ = 1;
   SumTree shard_tree_;
 };
 

@@ -25,6 +25,16 @@ class TRIVET_API Transfer {
   virtual ~Transfer();
   // Returns at its end. [run-thread]
   virtual void wait() = 0;
+  // Whether it is known that wait() would return at once. Does not wait. [run-thread]
+  virtual bool has_ended();
+};
+
+// What is to be done while data move, such as to send on what has come.
+class TRIVET_API Relay {
+ public:
+  virtual ~Relay();
+  // Does not wait. It may be called inside of any call of a group. [run-thread]
+  virtual void advance() = 0;
 };
 
 class TRIVET_API ProcessGroup {
@@ -62,6 +72,10 @@ class TRIVET_API ProcessGroup {
   virtual void receive(std::span<std::byte> data, int from) = 0;
   // Moves what is under way, without waiting. Returns whether some is left. [run-thread]
   virtual bool progress() = 0;
+  // As long as `relay` lives, progress() and all calls that wait, of this group, those of which it
+  // is a part, and their parts, call its advance() from time to time. By default nobody does: for
+  // groups whose transfers have ended when they start. [run-thread]
+  virtual void call_while_waiting(std::weak_ptr<Relay> relay);
 
   // The group of those that give the same color, which is at least 0, in the order of their ranks.
   // It ends before this one. [run-thread]
