@@ -98,15 +98,18 @@ StepPrediction row_of(std::int64_t devices, const MeshConfig& mesh, const Predic
 
 }  // namespace
 
-StepPrediction predict_step(const Inspection& seen, const Network& network, double flop_rate) {
+StepPrediction predict_step(const Inspection& seen, const Networks& networks, double flop_rate) {
   StepPrediction row{.devices = seen.mesh.devices(), .mesh = seen.mesh};
   const std::int64_t shards = MeshLayout(seen.mesh).shards_of(0, seen.mesh.processes).count;
   row.compute_seconds = static_cast<double>(shards) * flops_of_time(seen) / flop_rate;
-  row.exchange_seconds = seconds_of(seen.exchanges, network);
+  row.exchange_seconds = seconds_of(seen.exchanges, networks);
   row.exposed_seconds =
-      row.exchange_seconds - hidden_seconds(seen.exchanges, network, seen.exchanged,
+      row.exchange_seconds - hidden_seconds(seen.exchanges, networks, seen.exchanged,
                                             seen.mesh.overlap, row.compute_seconds);
-  for (const Exchange& one : seen.exchanges) row.sent_bytes += one.bytes;
+  for (const Exchange& one : seen.exchanges) {
+    row.sent_bytes += one.bytes;
+    row.between_bytes += one.between_bytes;
+  }
   for (const MemoryPart& part : seen.process_memory) row.memory_bytes += part.bytes;
   return row;
 }
@@ -139,7 +142,7 @@ MeshConfig scaled_mesh(const MeshConfig& mesh, std::int64_t devices) {
 std::vector<StepPrediction> predict_steps(const ConfigRequest& request, ConfigCatalog& catalog,
                                           const std::vector<Inspection>& own,
                                           std::span<const std::int64_t> devices,
-                                          const Network& network, double flop_rate) {
+                                          const Networks& networks, double flop_rate) {
   if (own.size() > 1 || !own.front().trained) {
     throw UsageError("--on-paper predicts the steps of a training of one stage");
   }
@@ -147,7 +150,7 @@ std::vector<StepPrediction> predict_steps(const ConfigRequest& request, ConfigCa
   const MeshConfig& mesh = config.experiment.mesh;
   std::vector<StepPrediction> rows = {row_of(mesh.devices(), mesh, [&](const StepPrediction&) {
     check_mesh(config);
-    return predict_step(own.front(), network, flop_rate);
+    return predict_step(own.front(), networks, flop_rate);
   })};
   const std::int64_t kept = kept_devices(mesh);
   std::set<std::int64_t> counts;
@@ -157,7 +160,7 @@ std::vector<StepPrediction> predict_steps(const ConfigRequest& request, ConfigCa
       row.mesh = scaled_mesh(mesh, count);
       const ResolvedConfig scaled = resolve_config(with_mesh(request, config, row.mesh), catalog);
       check_mesh(scaled);
-      return predict_step(inspect(scaled, {.abstract = true}).front(), network, flop_rate);
+      return predict_step(inspect(scaled, {.abstract = true}).front(), networks, flop_rate);
     }));
   }
   return rows;

@@ -2,6 +2,8 @@
 #include "cli/step_prediction_text.h"
 
 #include <array>
+#include <utility>
+#include <vector>
 
 #include <fmt/core.h>
 
@@ -9,6 +11,7 @@
 #include "cli/view/inspection_text.h"
 #include "cli/view/text_table.h"
 #include "device/step_exchanges.h"
+#include "trivet/backend/mesh_layout.h"
 
 namespace trivet {
 namespace {
@@ -29,6 +32,10 @@ std::string axes_text(const MeshConfig& mesh) {
   return text;
 }
 
+std::int64_t slices_of(const MeshConfig& mesh) {
+  return MeshLayout(mesh).slices();
+}
+
 std::string exposed_text(const StepPrediction& row) {
   const double part = row.step_seconds() > 0 ? row.exposed_seconds / row.step_seconds() : 0;
   return fmt::format("{} ({:.1f} %)", short_time(row.exposed_seconds), 100 * part);
@@ -38,17 +45,25 @@ std::string predictions_table(const std::vector<StepPrediction>& rows) {
   TextTable table;
   table.column("devices", TextTable::Align::right);
   table.column("mesh");
-  for (const char* head :
-       {"processes", "step", "compute", "exchange", "exposed", "sent", "memory"}) {
+  for (const char* head : {"processes", "step", "compute", "exchange", "exposed", "sent"}) {
     table.column(head, TextTable::Align::right);
   }
+  const bool has_slices = slices_of(rows.front().mesh) > 1;
+  if (has_slices) table.column("to other slices", TextTable::Align::right);
+  table.column("memory", TextTable::Align::right);
   for (const StepPrediction& row : rows) {
     if (!row.refused.empty()) continue;
-    table.row({format_count(static_cast<std::uint64_t>(row.devices)), axes_text(row.mesh),
-               format_count(static_cast<std::uint64_t>(row.mesh.processes)),
-               short_time(row.step_seconds()), short_time(row.compute_seconds),
-               short_time(row.exchange_seconds), exposed_text(row), format_bytes(row.sent_bytes),
-               format_bytes(row.memory_bytes)});
+    std::vector<std::string> cells = {format_count(static_cast<std::uint64_t>(row.devices)),
+                                      axes_text(row.mesh),
+                                      format_count(static_cast<std::uint64_t>(row.mesh.processes)),
+                                      short_time(row.step_seconds()),
+                                      short_time(row.compute_seconds),
+                                      short_time(row.exchange_seconds),
+                                      exposed_text(row),
+                                      format_bytes(row.sent_bytes)};
+    if (has_slices) cells.push_back(format_bytes(row.between_bytes));
+    cells.push_back(format_bytes(row.memory_bytes));
+    table.row(std::move(cells));
   }
   return table.text(0);
 }
@@ -65,13 +80,19 @@ std::string blocks_text(const MeshConfig& mesh) {
 }  // namespace
 
 std::string prediction_text(const PredictedSteps& steps) {
-  const auto& [network, flop_rate, rate_source, rows] = steps;
+  const auto& [networks, flop_rate, rate_source, rows] = steps;
+  const auto& [network, between] = networks;
   std::string text = fmt::format(
       "network {} a message, {}/s from each process; {}/s in each process ({})\n"
       "Exchanges of units of weights and gradients run beside the computation as far as it lasts; "
       "others are exposed.\n",
       short_time(network.latency), format_bytes(static_cast<std::uint64_t>(network.bandwidth)),
       format_flops(flop_rate), rate_source);
+  if (const std::int64_t slices = slices_of(rows.front().mesh); slices > 1) {
+    text += fmt::format("{} slices: {} a message, {}/s between them; other meshes are one slice.\n",
+                        slices, short_time(between.latency),
+                        format_bytes(static_cast<std::uint64_t>(between.bandwidth)));
+  }
   if (rows.front().mesh.extent("mdl") > 1) text += blocks_text(rows.front().mesh);
   text += "\n" + predictions_table(rows);
   for (const StepPrediction& row : rows) {
@@ -94,12 +115,15 @@ Value prediction_row(const PredictedSteps& steps) {
       entry.set("exchange_seconds", row.exchange_seconds);
       entry.set("exposed_seconds", row.exposed_seconds);
       entry.set("sent_bytes", row.sent_bytes);
+      entry.set("between_slices_bytes", row.between_bytes);
       entry.set("memory_bytes", row.memory_bytes);
     }
     rows.push_back(std::move(entry));
   }
-  return Value::table({{"latency_seconds", steps.network.latency},
-                       {"bandwidth", steps.network.bandwidth},
+  return Value::table({{"latency_seconds", steps.networks.within.latency},
+                       {"bandwidth", steps.networks.within.bandwidth},
+                       {"between_slices_latency_seconds", steps.networks.between.latency},
+                       {"between_slices_bandwidth", steps.networks.between.bandwidth},
                        {"device_flops", steps.flop_rate},
                        {"device_flops_from", steps.rate_source},
                        {"rows", std::move(rows)}});

@@ -12,7 +12,7 @@
 namespace trivet {
 
 struct PredictedSteps {
-  Network network;
+  Networks networks;
   double flop_rate = 0;       // of a process, per second
   std::string rate_source{};  // "--device-flops"
   std::vector<StepPrediction> rows{};

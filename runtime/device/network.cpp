@@ -18,28 +18,30 @@ namespace {
 constexpr std::string_view kPerSecond = "/s";
 constexpr std::string_view kFlopRate = "FLOP/s";
 
-[[noreturn]] void refuse_network(std::string_view part, std::string_view text,
-                                 std::string_view expected) {
-  throw UsageError(fmt::format("--network: the {} is '{}'; {}", part, text, expected),
-                   {.hint = "--network 5us,10GB/s is a latency and a bandwidth"});
+[[noreturn]] void refuse_network(std::string_view option, std::string_view part,
+                                 std::string_view text, std::string_view expected) {
+  throw UsageError(fmt::format("--{}: the {} is '{}'; {}", option, part, text, expected),
+                   {.hint = fmt::format("--{} 5us,10GB/s is a latency and a bandwidth", option)});
 }
 
-double latency_of(std::string_view text) {
+double latency_of(std::string_view option, std::string_view text) {
   const std::optional<Duration> latency = parse_duration(text);
   if (!latency || latency->seconds < 0 || text.starts_with('-')) {
-    refuse_network("latency", text, "it must be a duration such as 5us or 0.2ms");
+    refuse_network(option, "latency", text, "it must be a duration such as 5us or 0.2ms");
   }
   return latency->seconds;
 }
 
-double bandwidth_of(std::string_view text) {
+double bandwidth_of(std::string_view option, std::string_view text) {
   const std::string_view expected = "it must be an amount of bytes per second such as 10GB/s";
-  if (!text.ends_with(kPerSecond)) refuse_network("bandwidth", text, expected);
+  if (!text.ends_with(kPerSecond)) refuse_network(option, "bandwidth", text, expected);
   const std::string_view amount = text.substr(0, text.size() - kPerSecond.size());
   // parse_bytes takes blanks, numbers without a unit, and Slurm's units without a B.
   const std::optional<Bytes> bytes = parse_bytes(amount);
   const bool is_strict = amount.ends_with('B') && amount.find(' ') == std::string_view::npos;
-  if (!is_strict || !bytes || bytes->count <= 0) refuse_network("bandwidth", text, expected);
+  if (!is_strict || !bytes || bytes->count <= 0) {
+    refuse_network(option, "bandwidth", text, expected);
+  }
   return static_cast<double>(bytes->count);
 }
 
@@ -52,14 +54,14 @@ std::optional<double> factor_of(std::string_view prefix) {
 
 }  // namespace
 
-Network parse_network(std::string_view text) {
+Network parse_network(std::string_view option, std::string_view text) {
   const std::size_t comma = text.find(',');
   if (comma == std::string_view::npos || text.find(',', comma + 1) != std::string_view::npos) {
     throw UsageError(
-        fmt::format("--network takes LATENCY,BANDWIDTH such as 5us,10GB/s, not '{}'", text));
+        fmt::format("--{} takes LATENCY,BANDWIDTH such as 5us,10GB/s, not '{}'", option, text));
   }
-  return {.latency = latency_of(text.substr(0, comma)),
-          .bandwidth = bandwidth_of(text.substr(comma + 1))};
+  return {.latency = latency_of(option, text.substr(0, comma)),
+          .bandwidth = bandwidth_of(option, text.substr(comma + 1))};
 }
 
 std::string to_text(const Network& network) {

@@ -18,9 +18,14 @@ struct Network {
   }
 };
 
+// Within a slice of a mesh, and between slices.
+struct Networks {
+  Network within, between;
+};
+
 // "5us,10GB/s": a duration, and an amount of bytes with its unit per second. Throws UsageError that
-// names the part at fault and the form that it must have.
-Network parse_network(std::string_view text);
+// names `option`, the part at fault and the form that it must have.
+Network parse_network(std::string_view option, std::string_view text);
 // Such a text, in 1/100 us and 1/10 MB/s.
 std::string to_text(const Network& network);
 

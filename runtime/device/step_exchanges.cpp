@@ -2,20 +2,16 @@
 #include "device/step_exchanges.h"
 
 #include <algorithm>
-#include <bit>
 #include <map>
-#include <numeric>
 #include <string_view>
 #include <utility>
 
+#include "device/part_traffic.h"
 #include "trivet/backend/mesh_layout.h"
 #include "trivet/tensor/mesh_shards.h"
 
 namespace trivet {
 namespace {
-
-// From here on MPI's implementations send around a ring.
-constexpr std::uint64_t kLongGather = std::uint64_t{512} << 10;
 
 class Exchanges {
  public:
@@ -24,46 +20,74 @@ class Exchanges {
         shards_(mesh, nullptr),
         all_(mesh.processes),
         own_shards_(layout_.shards_of(0, all_).count),
-        own_pieces_(shards_.pieces() / all_),
-        sharing_shards_(layout_.shards() / own_shards_),
-        sharing_blocks_(sharing(mesh, MeshLayout::kBlockAxis)),
-        sharing_stages_(sharing(mesh, MeshLayout::kStageAxis)),
-        sharing_sequences_(sharing(mesh, MeshLayout::kSequenceAxis)) {}
+        own_pieces_(shards_.pieces() / all_) {
+    const auto work = [&](std::int64_t rank) { return layout_.work_of(rank, all_); };
+    all_group_ = group_of(ranks_as_first(all_, [](std::int64_t) { return 0; }));
+    sharing_shards_ = group_of(ranks_as_first(all_, work));
+    first_stage_ = group_of(ranks_as_first(all_, [&](std::int64_t rank) {
+      return layout_.coordinates_of(rank, all_, MeshLayout::kStageAxis).first;
+    }));
+    for (const std::string_view axis : MeshLayout::kInnerAxes) {
+      axes_[axis] = {ranks_as_first(all_, [&](std::int64_t rank) {
+        return std::pair(layout_.work_of(rank, all_, axis), layout_.shards_of(rank, all_).first);
+      })};
+    }
+  }
 
   std::int64_t own_shards() const { return own_shards_; }
   std::int64_t own_pieces() const { return own_pieces_; }
-  std::int64_t all() const { return all_; }
+  const TrafficGroup& all() const { return all_group_; }
   // The processes with the same work of each shard, which have all shards between them.
-  std::int64_t sharing_shards() const { return sharing_shards_; }
+  const TrafficGroup& sharing_shards() const { return sharing_shards_; }
   // The processes that have all blocks along mdl, all stages, or all positions of a shard between
   // them, and are alike else.
-  std::int64_t sharing_blocks() const { return sharing_blocks_; }
-  std::int64_t sharing_stages() const { return sharing_stages_; }
-  std::int64_t sharing_sequences() const { return sharing_sequences_; }
-
-  void gather(std::string_view name, std::uint64_t bytes, std::int64_t processes,
-              std::int64_t times = 1) {
-    if (processes == 1) return;
-    add(name, times, gather_messages(bytes, processes),
-        bytes * static_cast<std::uint64_t>(processes - 1));
+  const TrafficGroup& sharing(std::string_view axis) const { return axes_.at(axis); }
+  // So many processes that share an axis: where that may be several, those that send most to other
+  // slices.
+  const TrafficGroup& sharing(std::int64_t processes) const {
+    const TrafficGroup* found = nullptr;
+    for (const auto& [axis, group] : axes_) {
+      if (group.size() != processes) continue;
+      if (found == nullptr || others(group) > others(*found)) found = &group;
+    }
+    return found != nullptr ? *found : all_group_;
   }
-  // As ProcessSum::whole. The last process has the shortest parts, and so sends most.
-  void sum(std::string_view name, std::int64_t floats, std::int64_t processes,
+  // Those of the first stage.
+  const TrafficGroup& first_stage() const { return first_stage_; }
+
+  // As ProcessGroup::all_gather.
+  void gather(std::string_view name, std::uint64_t bytes, const TrafficGroup& group,
+              std::int64_t times = 1) {
+    if (group.size() == 1) return;
+    const std::int64_t messages = gather_messages(bytes, group.size());
+    add(name, times,
+        {.messages = messages,
+         .bytes = bytes * static_cast<std::uint64_t>(group.size() - 1),
+         .between_messages = std::min(messages, others(group)),
+         .between_bytes = bytes * static_cast<std::uint64_t>(others(group))});
+  }
+  // As ProcessSum::whole.
+  void sum(std::string_view name, std::int64_t floats, const TrafficGroup& group,
            std::int64_t times = 1) {
-    if (processes == 1) return;
-    if (!MeshShards::is_cut(floats)) return gather(name, bytes_of(floats), processes, times);
+    if (group.size() == 1) return;
+    if (!MeshShards::is_cut(floats)) return sum_short(name, bytes_of(floats), group, times);
+    PartTraffic& traffic = traffic_of(name);
+    const std::int64_t processes = group.size();
     const std::int64_t segment = MeshShards::segment(processes) * processes;
     for (std::int64_t begin = 0; begin < floats; begin += segment) {
       const std::int64_t count = std::min(segment, floats - begin);
-      const std::int64_t part = (count + processes - 1) / processes;
-      const std::int64_t last = std::max<std::int64_t>(0, count - part * (processes - 1));
-      add(name, times, processes - 1, bytes_of(count - last));
-      // Two processes send their parts as long as they are.
-      gather(name, bytes_of(processes > 2 ? part : last), processes, times);
+      const std::int64_t length = (count + processes - 1) / processes;
+      Parts parts;
+      for (std::int64_t i = 0; i < processes; ++i) {
+        parts.push_back(std::clamp<std::int64_t>(count - i * length, 0, length));
+      }
+      traffic.sum(group, parts, times, Cut::segments);
+      traffic.gather(group, parts, times, Cut::segments);
     }
   }
   // Elements of a block that each process owns, by rank.
-  using Parts = std::vector<std::int64_t>;
+  using Parts = PartTraffic::Parts;
+  using Cut = PartTraffic::Cut;
   Parts equal_parts(std::int64_t floats) const {
     Parts parts;
     for (std::int64_t rank = 0; rank < all_; ++rank) {
@@ -72,66 +96,24 @@ class Exchanges {
     }
     return parts;
   }
-  // In segments, or a unit at once: beside a computation (MeshShards::start_sum_to_part).
-  enum class Cut { segments, unit };
   bool overlaps() const { return shards_.overlap() > 0; }
   // As MeshShards::sum_to_part.
   void sum_to_part(std::string_view name, const Parts& parts, std::int64_t times, Cut cut) {
-    if (sharing_shards_ == 1) return;
+    if (sharing_shards_.size() == 1) return;
     std::map<std::int64_t, std::vector<std::int64_t>> groups;  // of ranks, by their work
     for (std::int64_t rank = 0; rank < all_; ++rank) {
       groups[layout_.work_of(rank, all_)].push_back(rank);
     }
-    const std::int64_t segment = MeshShards::segment(sharing_shards_);
-    std::vector<OfRank>& ranks = of_ranks(name);
-    for (const auto& [work, members] : groups) {
-      Parts owned;
-      for (const std::int64_t rank : members) owned.push_back(at(parts, rank));
-      const bool are_uneven = MeshShards::are_uneven(owned);
-      const std::int64_t all = std::accumulate(owned.begin(), owned.end(), std::int64_t{0});
-      const Parts summed = are_uneven ? even_parts(all, sharing_shards_) : owned;
-      const Parts moved = are_uneven ? floats_moved(summed, owned) : Parts(owned.size());
-      const std::int64_t longest = std::ranges::max(summed);
-      const bool at_once = cut == Cut::unit && !are_uneven;
-      const std::int64_t calls =
-          at_once ? std::min<std::int64_t>(longest, 1) : (longest + segment - 1) / segment;
-      for (std::size_t i = 0; i < members.size(); ++i) {
-        OfRank& sums = ranks[static_cast<std::size_t>(members[i])];
-        sums.floats += times * (all - summed[i] + moved[i]);
-        sums.calls += times * (calls + (are_uneven ? 1 : 0));
-      }
+    for (const auto& [work, ranks] : groups) {
+      traffic_of(name).sum(group_of(ranks), of(parts, ranks), times, cut);
     }
   }
   // As MeshShards::gather_parts of these ranks.
-  using Ranks = std::vector<std::int64_t>;
-  void gather_parts(std::string_view name, const Parts& parts, const Ranks& members,
+  void gather_parts(std::string_view name, const Parts& parts, const TrafficGroup& group,
                     std::int64_t times, Cut cut) {
-    if (members.size() == 1) return;
-    Parts owned;
-    for (const std::int64_t rank : members) owned.push_back(at(parts, rank));
-    if (!MeshShards::are_uneven(owned)) return gather_directly(name, owned, members, times, cut);
-    const std::int64_t all = std::accumulate(owned.begin(), owned.end(), std::int64_t{0});
-    const Parts even = even_parts(all, std::ssize(members)), moved = floats_moved(owned, even);
-    add(name, times, std::ssize(members) - 1, 0);
-    std::vector<OfRank>& ranks = of_ranks(name);
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      ranks[static_cast<std::size_t>(members[i])].floats += times * moved[i];
-    }
-    gather_directly(name, even, members, times, Cut::segments);
+    if (group.size() > 1) traffic_of(name).gather(group, of(parts, group.ranks), times, cut);
   }
-  Ranks all_ranks() const {
-    Ranks ranks(static_cast<std::size_t>(all_));
-    std::iota(ranks.begin(), ranks.end(), std::int64_t{0});
-    return ranks;
-  }
-  // Those of the first stage, and their parts of a block that they share.
-  Ranks first_stage() const {
-    Ranks ranks = all_ranks();
-    std::erase_if(ranks, [this](std::int64_t rank) {
-      return layout_.coordinates_of(rank, all_, MeshLayout::kStageAxis).first != 0;
-    });
-    return ranks;
-  }
+  // Of a block that the first stage shares.
   Parts parts_of_stage(std::int64_t floats) const {
     Parts parts(static_cast<std::size_t>(all_));
     for (std::int64_t i = 0; i < shards_.pieces(); ++i) {
@@ -140,99 +122,104 @@ class Exchanges {
     }
     return parts;
   }
-  void send(std::string_view name, std::uint64_t bytes, std::int64_t to, std::int64_t times) {
-    add(name, times, to, bytes * static_cast<std::uint64_t>(to));
+  // From a stage to the next one, or to all others. Some stage has the next one in another slice.
+  void send(std::string_view name, std::uint64_t bytes, std::int64_t times) {
+    const bool is_between = others(sharing(MeshLayout::kStageAxis)) > 0;
+    add(name, times,
+        {.messages = 1,
+         .bytes = bytes,
+         .between_messages = is_between ? 1 : 0,
+         .between_bytes = is_between ? bytes : 0});
+  }
+  void send_to_all(std::string_view name, std::uint64_t bytes, std::int64_t times) {
+    const TrafficGroup& stages = sharing(MeshLayout::kStageAxis);
+    send_each(name, bytes, stages, times);
   }
   // Of a tensor with as many rows for each process.
   void exchange_rows(std::string_view name, std::uint64_t bytes, std::int64_t times) {
-    const auto others = static_cast<std::uint64_t>(all_ - 1);
-    add(name, times, all_ - 1, bytes / static_cast<std::uint64_t>(all_) * others);
+    send_each(name, bytes / static_cast<std::uint64_t>(all_), all_group_, times);
   }
   std::vector<Exchange> take() {
-    for (const auto& [name, ranks] : of_ranks_) {
-      const std::int64_t calls = std::ranges::max(ranks, {}, &OfRank::calls).calls;
-      add(name, calls, sharing_shards_ - 1, 0);
-      named(name).bytes += bytes_of(std::ranges::max(ranks, {}, &OfRank::floats).floats);
+    for (const auto& [name, traffic] : traffic_) {
+      const PartTraffic::Sent sent = traffic.most();
+      Exchange& exchange = named(name);
+      exchange.calls += sent.calls;
+      exchange.messages += sent.messages;
+      exchange.bytes += bytes_of(sent.floats);
+      exchange.between_messages += sent.between_messages;
+      exchange.between_bytes += bytes_of(sent.between_floats);
     }
     return std::move(exchanges_);
   }
 
  private:
-  static Parts even_parts(std::int64_t all, std::int64_t processes) {
-    Parts parts;
-    for (const MeshShards::Range& part : MeshShards::even_parts(all, processes)) {
-      parts.push_back(part.size());
-    }
-    return parts;
+  TrafficGroup group_of(const std::vector<std::int64_t>& ranks) const {
+    return {ranks, layout_.in_slice(ranks, all_)};
   }
-  // The floats that each process sends to others where it has a part of a block, and gets another.
-  static Parts floats_moved(const Parts& had, const Parts& gets) {
-    Parts moved;
-    std::int64_t begin = 0, begin_then = 0;
-    for (std::size_t i = 0; i < had.size(); ++i) {
-      const std::int64_t end = begin + had[i], end_then = begin_then + gets[i];
-      const std::int64_t kept = std::min(end, end_then) - std::max(begin, begin_then);
-      moved.push_back(had[i] - std::max<std::int64_t>(kept, 0));
-      begin = end;
-      begin_then = end_then;
-    }
-    return moved;
+  std::int64_t others(const TrafficGroup& group) const {
+    return in_other_slices(layout_, group, all_);
   }
-  void gather_directly(std::string_view name, const Parts& parts, const Ranks& members,
-                       std::int64_t times, Cut cut) {
-    const std::int64_t count = std::ssize(members), longest = std::ranges::max(parts);
-    const bool at_once = cut == Cut::unit && MeshShards::sends_to_each(longest, count);
-    const std::int64_t step = at_once ? longest : std::min(longest, MeshShards::segment(count));
-    std::vector<OfRank>& ranks = of_ranks(name);
-    for (std::int64_t begin = 0; begin < longest; begin += step) {
-      const std::int64_t most = std::min(longest - begin, step);
-      add(name, times, gather_messages(bytes_of(most), count), 0);
-      for (std::size_t i = 0; i < members.size(); ++i) {
-        const std::int64_t own = std::clamp<std::int64_t>(parts[i] - begin, 0, most);
-        const std::int64_t sent = MeshShards::sends_to_each(step, count) ? own : most;
-        ranks[static_cast<std::size_t>(members[i])].floats += times * sent * (count - 1);
-      }
+  static Parts of(const Parts& parts, const std::vector<std::int64_t>& ranks) {
+    Parts owned;
+    for (const std::int64_t rank : ranks) owned.push_back(parts[static_cast<std::size_t>(rank)]);
+    return owned;
+  }
+  // Each process adds up all: what its slice has, and then what slices have.
+  void sum_short(std::string_view name, std::uint64_t bytes, const TrafficGroup& group,
+                 std::int64_t times) {
+    if (group.in_slice == 1) return gather(name, bytes, group, times);
+    TrafficGroup within, between;
+    for (std::int64_t i = 0; i < group.size(); ++i) {
+      const std::int64_t rank = group.ranks[static_cast<std::size_t>(i)];
+      if (i < group.in_slice) within.ranks.push_back(rank);
+      if (i % group.in_slice == 0) between.ranks.push_back(rank);
     }
+    gather(name, bytes, within, times);
+    gather(name, bytes, between, times);
   }
   static std::uint64_t bytes_of(std::int64_t floats) {
     return static_cast<std::uint64_t>(floats) * sizeof(float);
-  }
-  static std::int64_t sharing(const MeshConfig& mesh, std::string_view axis) {
-    return mesh.extent(axis) / MeshLayout(mesh).coordinates_of(0, mesh.processes, axis).count;
-  }
-  static std::int64_t at(const Parts& parts, std::int64_t rank) {
-    return parts[static_cast<std::size_t>(rank)];
   }
   Exchange& named(std::string_view name) {
     const auto found = std::ranges::find(exchanges_, name, &Exchange::name);
     if (found != exchanges_.end()) return *found;
     return exchanges_.emplace_back(Exchange{.name = std::string(name)});
   }
-  // So many calls, of so many messages and bytes each.
-  void add(std::string_view name, std::int64_t calls, std::int64_t messages, std::uint64_t bytes) {
+  struct Call {
+    std::int64_t messages = 0;
+    std::uint64_t bytes = 0;
+    std::int64_t between_messages = 0;
+    std::uint64_t between_bytes = 0;
+  };
+  void add(std::string_view name, std::int64_t calls, const Call& each) {
     Exchange& exchange = named(name);
     exchange.calls += calls;
-    exchange.messages += calls * messages;
-    exchange.bytes += static_cast<std::uint64_t>(calls) * bytes;
+    exchange.messages += calls * each.messages;
+    exchange.bytes += static_cast<std::uint64_t>(calls) * each.bytes;
+    exchange.between_messages += calls * each.between_messages;
+    exchange.between_bytes += static_cast<std::uint64_t>(calls) * each.between_bytes;
   }
-  // What one process sends in parts, and its exchanges with those that have the same blocks. The
-  // process that has most of each counts.
-  struct OfRank {
-    std::int64_t floats = 0, calls = 0;
-  };
-  std::vector<OfRank>& of_ranks(std::string_view name) {
+  void send_each(std::string_view name, std::uint64_t bytes, const TrafficGroup& group,
+                 std::int64_t times) {
+    const std::int64_t all = group.size() - 1;
+    add(name, times,
+        {.messages = all,
+         .bytes = bytes * static_cast<std::uint64_t>(all),
+         .between_messages = others(group),
+         .between_bytes = bytes * static_cast<std::uint64_t>(others(group))});
+  }
+  PartTraffic& traffic_of(std::string_view name) {
     named(name);
-    std::vector<OfRank>& all = of_ranks_[std::string(name)];
-    all.resize(static_cast<std::size_t>(all_));
-    return all;
+    return traffic_.try_emplace(std::string(name), layout_, all_).first->second;
   }
 
   MeshLayout layout_;
   MeshShards shards_;
-  std::int64_t all_, own_shards_, own_pieces_, sharing_shards_, sharing_blocks_, sharing_stages_,
-      sharing_sequences_;
+  std::int64_t all_, own_shards_, own_pieces_;
+  TrafficGroup all_group_, sharing_shards_, first_stage_;
+  std::map<std::string_view, TrafficGroup> axes_;
   std::vector<Exchange> exchanges_;
-  std::map<std::string, std::vector<OfRank>> of_ranks_;  // by name
+  std::map<std::string, PartTraffic> traffic_;  // by name
 };
 
 // What layers exchange inside of the steps of a process's shards.
@@ -249,10 +236,10 @@ void add_blocks(Exchanges& exchanges, const ExchangedTensors& tensors) {
     const auto floats = static_cast<std::int64_t>(one.bytes / sizeof(float));
     switch (one.kind) {
       case AxisExchange::Kind::sum:
-        exchanges.sum("block_sums", floats, one.sharing, times);
+        exchanges.sum("block_sums", floats, exchanges.sharing(one.sharing), times);
         break;
       case AxisExchange::Kind::gather:
-        exchanges.gather("block_gathers", one.bytes, one.sharing, times);
+        exchanges.gather("block_gathers", one.bytes, exchanges.sharing(one.sharing), times);
         break;
       case AxisExchange::Kind::sum_to_part:  // once for all shards of the process
       case AxisExchange::Kind::sum_to_stage_part:
@@ -266,10 +253,10 @@ void add_blocks(Exchanges& exchanges, const ExchangedTensors& tensors) {
                                tensors.units_remain ? one.calls : times, Exchanges::Cut::unit);
         break;
       case AxisExchange::Kind::send:
-        exchanges.send("stages", one.bytes, 1, times);
+        exchanges.send("stages", one.bytes, times);
         break;
       case AxisExchange::Kind::broadcast:
-        exchanges.send("stages", one.bytes, exchanges.sharing_stages() - 1, times);
+        exchanges.send_to_all("stages", one.bytes, times);
         break;
       case AxisExchange::Kind::exchange_rows:
         exchanges.exchange_rows("experts", one.bytes, times);
@@ -278,7 +265,7 @@ void add_blocks(Exchanges& exchanges, const ExchangedTensors& tensors) {
         exchanges.gather("numbers", one.bytes, exchanges.all(), times);
         break;
       case AxisExchange::Kind::gather_parts:
-        exchanges.gather_parts("weights", parts_of(one), exchanges.all_ranks(),
+        exchanges.gather_parts("weights", parts_of(one), exchanges.all(),
                                tensors.units_remain ? one.calls : times, Exchanges::Cut::unit);
         break;
     }
@@ -288,7 +275,7 @@ void add_blocks(Exchanges& exchanges, const ExchangedTensors& tensors) {
 // What DefaultTrainer and Learner exchange besides tensors.
 void add_numbers(Exchanges& exchanges, const ExchangedTensors& tensors) {
   constexpr std::string_view kName = "numbers";
-  const std::int64_t group = exchanges.sharing_shards();
+  const TrafficGroup& group = exchanges.sharing_shards();
   const auto of_shards = static_cast<std::uint64_t>(exchanges.own_shards()) * sizeof(double);
   const auto of_pieces = static_cast<std::uint64_t>(exchanges.own_pieces()) * sizeof(double);
   exchanges.gather(kName, kStepRecordBytes, exchanges.all());
@@ -299,7 +286,7 @@ void add_numbers(Exchanges& exchanges, const ExchangedTensors& tensors) {
   exchanges.gather(kName, static_cast<std::uint64_t>(tensors.variables + 1), group);
   exchanges.gather(kName, of_shards, group, 2);  // weights of the shards, and their losses
   exchanges.gather(kName, static_cast<std::uint64_t>(tensors.variables),
-                   exchanges.sharing_stages());
+                   exchanges.sharing(MeshLayout::kStageAxis));
   if (tensors.needs_norm && tensors.shares_updates) {
     // Of each unit; or of all variables of a device, before and after they are limited.
     const std::int64_t units = std::max<std::int64_t>(tensors.units, 1);
@@ -319,18 +306,16 @@ void add_numbers(Exchanges& exchanges, const ExchangedTensors& tensors) {
 }  // namespace
 
 std::int64_t processes_of_blocks(const MeshConfig& mesh) {
-  return Exchanges(mesh).sharing_blocks();
+  return Exchanges(mesh).sharing(MeshLayout::kBlockAxis).size();
 }
 
 std::int64_t processes_of_shard(const MeshConfig& mesh) {
   const Exchanges exchanges(mesh);
-  return exchanges.sharing_blocks() * exchanges.sharing_stages() * exchanges.sharing_sequences();
-}
-
-std::int64_t gather_messages(std::uint64_t bytes, std::int64_t processes) {
-  const auto all = static_cast<std::uint64_t>(processes);
-  if (bytes * all >= kLongGather) return processes - 1;
-  return static_cast<std::int64_t>(std::bit_width(all - 1));
+  std::int64_t processes = 1;
+  for (const std::string_view axis : MeshLayout::kInnerAxes) {
+    processes *= exchanges.sharing(axis).size();
+  }
+  return processes;
 }
 
 std::vector<Exchange> step_exchanges(const MeshConfig& mesh, const ExchangedTensors& tensors) {
@@ -342,7 +327,7 @@ std::vector<Exchange> step_exchanges(const MeshConfig& mesh, const ExchangedTens
     const Exchanges::Parts parts =
         tensors.parts.empty() ? exchanges.equal_parts(tensors.gradients) : tensors.parts.front();
     exchanges.sum_to_part("gradients", parts, 1, Exchanges::Cut::segments);
-    exchanges.gather_parts("weights", parts, exchanges.all_ranks(), 1, Exchanges::Cut::segments);
+    exchanges.gather_parts("weights", parts, exchanges.all(), 1, Exchanges::Cut::segments);
   } else {
     exchanges.sum("gradients", tensors.gradients, exchanges.sharing_shards());
   }
@@ -352,20 +337,26 @@ std::vector<Exchange> step_exchanges(const MeshConfig& mesh, const ExchangedTens
   return exchanges.take();
 }
 
-double seconds_of(const std::vector<Exchange>& exchanges, const Network& network) {
+double seconds_of(const Exchange& exchange, const Networks& networks) {
+  return networks.within.seconds(exchange.messages - exchange.between_messages,
+                                 exchange.bytes - exchange.between_bytes) +
+         networks.between.seconds(exchange.between_messages, exchange.between_bytes);
+}
+
+double seconds_of(const std::vector<Exchange>& exchanges, const Networks& networks) {
   double seconds = 0;
-  for (const Exchange& one : exchanges) seconds += network.seconds(one.messages, one.bytes);
+  for (const Exchange& one : exchanges) seconds += seconds_of(one, networks);
   return seconds;
 }
 
-double hidden_seconds(const std::vector<Exchange>& exchanges, const Network& network,
+double hidden_seconds(const std::vector<Exchange>& exchanges, const Networks& networks,
                       const ExchangedTensors& tensors, std::int64_t overlap,
                       double compute_seconds) {
   if (overlap == 0 || tensors.units == 0) return 0;
   const double others = 1 - 1 / static_cast<double>(tensors.units);
   const auto seconds_of_others = [&](std::string_view name) {
     const auto found = std::ranges::find(exchanges, name, &Exchange::name);
-    return found == exchanges.end() ? 0 : others * network.seconds(found->messages, found->bytes);
+    return found == exchanges.end() ? 0 : others * seconds_of(*found, networks);
   };
   const double weights = seconds_of_others("weights");
   const double gradients = tensors.sums_units ? seconds_of_others("gradients") : 0;

@@ -18,6 +18,10 @@
 // which that step counts, too. Of a process of several shards each one may find units that the one
 // before has gathered: then fewer are sent than counted, by at most those that are whole at once.
 //
+// On a mesh of several slices sums and gathers of parts go within slices and between them
+// (MeshLayout::in_slice): each of n processes of a slice sends 1/n of what it sends to other slices
+// otherwise.
+//
 // An exchange is a number of messages, one after the other: P - 1 with each other process in turn,
 // or ceil(log2 P) for a short gather, whose messages double (Thakur, Rabenseifner, Gropp 2005,
 // Optimization of collective communication operations in MPICH).
@@ -39,6 +43,9 @@ struct Exchange {
   std::int64_t calls = 0;     // of all processes together
   std::int64_t messages = 0;  // of a process, one after the other
   std::uint64_t bytes = 0;    // that a process sends to others: the one that sends most
+  // Of them to processes of other slices. An all_gather counts what each process has for those.
+  std::int64_t between_messages = 0;
+  std::uint64_t between_bytes = 0;
 };
 
 struct ExchangedTensors {
@@ -72,11 +79,9 @@ std::int64_t processes_of_shard(const MeshConfig& mesh);
 // Empty for one process. The mesh must be one that runs train (check_mesh).
 std::vector<Exchange> step_exchanges(const MeshConfig& mesh, const ExchangedTensors& tensors);
 
-// The messages of an all_gather of so many bytes of each of several processes.
-std::int64_t gather_messages(std::uint64_t bytes, std::int64_t processes);
-
+double seconds_of(const Exchange& exchange, const Networks& networks);
 // Of all of them, one after the other.
-double seconds_of(const std::vector<Exchange>& exchanges, const Network& network);
+double seconds_of(const std::vector<Exchange>& exchanges, const Networks& networks);
 
 // Of the time of a step's exchanges what is under way while it computes for so long
 // (MeshConfig::overlap): units of weights are gathered ahead, half of them in the forward pass
@@ -84,7 +89,7 @@ double seconds_of(const std::vector<Exchange>& exchanges, const Network& network
 // That takes twice the FLOPs of the forward pass, so two thirds of the time (Kaplan et al. 2020,
 // Scaling laws for neural language models, section 2.1). Nothing hides the first unit of weights
 // and the last one of gradients.
-double hidden_seconds(const std::vector<Exchange>& exchanges, const Network& network,
+double hidden_seconds(const std::vector<Exchange>& exchanges, const Networks& networks,
                       const ExchangedTensors& tensors, std::int64_t overlap,
                       double compute_seconds);
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "base/process_info.h"
-#include "device/step_exchanges.h"
+#include "device/part_traffic.h"
 
 namespace trivet {
 namespace {

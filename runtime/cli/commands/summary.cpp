@@ -30,6 +30,9 @@ constexpr OptionSpec kOwnSummaryOptions[] = {
     {.name = "network",
      .value = "L,B",
      .doc = "Latency and bandwidth for --on-paper, such as 5us,10GB/s"},
+    {.name = "dcn-network",
+     .value = "L,B",
+     .doc = "Those between slices, where --network is within them; default: the same"},
     {.name = "device-flops",
      .value = "RATE",
      .doc = "Speed of a process for --on-paper, such as 120TFLOP/s; default: the peak"},
@@ -96,15 +99,17 @@ std::string report(const std::string& source, const std::vector<Inspection>& sta
 
 // Network and speed that --on-paper has.
 struct OnPaper {
-  Network network;
+  Networks networks;
   double flop_rate = 0;  // 0: the peak of the device
 };
 
 std::optional<OnPaper> on_paper(const Arguments& arguments) {
   const std::string* network = arguments.last("network");
+  const std::string* between = arguments.last("dcn-network");
   const std::string* rate = arguments.last("device-flops");
   if (!arguments.has("on-paper")) {
     if (network != nullptr) throw UsageError("--network goes with --on-paper");
+    if (between != nullptr) throw UsageError("--dcn-network goes with --on-paper");
     if (rate != nullptr) throw UsageError("--device-flops goes with --on-paper");
     return std::nullopt;
   }
@@ -112,14 +117,17 @@ std::optional<OnPaper> on_paper(const Arguments& arguments) {
     throw UsageError("--on-paper needs --network",
                      {.hint = "--network 5us,10GB/s is a latency and a bandwidth"});
   }
-  return OnPaper{.network = parse_network(*network),
-                 .flop_rate = rate != nullptr ? parse_flop_rate("device-flops", *rate) : 0};
+  const Network within = parse_network("network", *network);
+  return OnPaper{
+      .networks = {.within = within,
+                   .between = between == nullptr ? within : parse_network("dcn-network", *between)},
+      .flop_rate = rate != nullptr ? parse_flop_rate("device-flops", *rate) : 0};
 }
 
 PredictedSteps predicted_steps(const OnPaper& paper, const ConfigRequest& request,
                                ConfigCatalog& catalog, const std::vector<Inspection>& stages) {
   const bool is_given = paper.flop_rate > 0;
-  PredictedSteps steps{.network = paper.network,
+  PredictedSteps steps{.networks = paper.networks,
                        .flop_rate = is_given ? paper.flop_rate : stages.front().peak_flops,
                        .rate_source = is_given ? "--device-flops" : "the peak of a device"};
   if (steps.flop_rate <= 0) {
@@ -127,7 +135,7 @@ PredictedSteps predicted_steps(const OnPaper& paper, const ConfigRequest& reques
                      {.hint = "or set runtime.peak_flops"});
   }
   steps.rows =
-      predict_steps(request, catalog, stages, kDevicesOnPaper, steps.network, steps.flop_rate);
+      predict_steps(request, catalog, stages, kDevicesOnPaper, steps.networks, steps.flop_rate);
   return steps;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "run/run_summary.h"
+#include "trivet/backend/mesh_layout.h"
 #include "trivet/backend/thread_pool.h"
 #include "trivet/text/strings.h"
 
@@ -63,12 +64,17 @@ std::vector<MemoryPart> device_memory(const Inspection& seen) {
   return parts;
 }
 
-Value exchange_row(const std::vector<Exchange>& exchanges) {
+Value exchange_row(const Inspection& seen) {
+  const bool has_slices = MeshLayout(seen.mesh).slices() > 1;
   Value row = Value::table();
-  for (const Exchange& one : exchanges) {
-    row.set(one.name, Value::table({{"calls", one.calls},
-                                    {"messages", one.messages},
-                                    {"bytes", static_cast<std::int64_t>(one.bytes)}}));
+  for (const Exchange& one : seen.exchanges) {
+    Value& entry =
+        row.set(one.name, Value::table({{"calls", one.calls},
+                                        {"messages", one.messages},
+                                        {"bytes", static_cast<std::int64_t>(one.bytes)}}));
+    if (!has_slices) continue;
+    entry.set("between_slices_messages", one.between_messages);
+    entry.set("between_slices_bytes", static_cast<std::int64_t>(one.between_bytes));
   }
   return row;
 }
@@ -125,7 +131,7 @@ void add_stage(Value& table, const Inspection& seen) {
     Value& row = table.set("process_memory", Value::table());
     for (const MemoryPart& part : seen.process_memory) row.set(part.name, part.bytes);
   }
-  if (!seen.exchanges.empty()) table.set("process_sends", exchange_row(seen.exchanges));
+  if (!seen.exchanges.empty()) table.set("process_sends", exchange_row(seen));
   if (!seen.why_rows_are_gathered.empty()) {
     table.set("experts_are_whole", seen.why_rows_are_gathered);
   }
@@ -242,17 +248,22 @@ std::string process_memory_text(const Inspection& seen) {
 }
 
 std::string exchanges_text(const Inspection& seen) {
-  std::uint64_t sum = 0;
+  std::uint64_t sum = 0, between = 0;
   std::string parts;
   for (const Exchange& one : seen.exchanges) {
     sum += one.bytes;
+    between += one.between_bytes;
     std::string name = one.name;
     std::ranges::replace(name, '_', ' ');
     parts += fmt::format("{}{} {} in {}", parts.empty() ? "" : ", ", name, format_bytes(one.bytes),
                          count_of(one.calls, "call"));
   }
-  return fmt::format("{} in a step from each of {} processes to the others: {}", format_bytes(sum),
-                     seen.mesh.processes, parts);
+  const std::int64_t slices = MeshLayout(seen.mesh).slices();
+  const std::string to_others =
+      slices == 1 ? std::string()
+                  : fmt::format(" ({} to others of the {} slices)", format_bytes(between), slices);
+  return fmt::format("{}{} in a step from each of {} processes to the others: {}",
+                     format_bytes(sum), to_others, seen.mesh.processes, parts);
 }
 
 std::string pipeline_text(const PipelineUse& use) {

@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "device/part_traffic.h"
 #include "device/process_memory.h"
 #include "runtime/train/train_parts.h"
 #include "support/thread_group.h"
@@ -24,8 +25,10 @@ namespace {
 
 using namespace trivet;
 
-MeshConfig mesh_of(std::vector<std::int64_t> ici, std::int64_t processes) {
+MeshConfig mesh_of(std::vector<std::int64_t> ici, std::int64_t processes,
+                   std::vector<std::int64_t> dcn = {}) {
   MeshConfig mesh;
+  mesh.dcn_mesh_shape = std::move(dcn);
   mesh.ici_mesh_shape = std::move(ici);
   mesh.processes = processes;
   return mesh;
@@ -34,26 +37,29 @@ MeshConfig mesh_of(std::vector<std::int64_t> ici, std::int64_t processes) {
 struct Sent {
   std::int64_t calls = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t between_bytes = 0;  // to ranks of other slices
 };
 
 // Counts what a rank sends to others, also in parts of the group.
 class CountingGroup final : public ProcessGroup {
  public:
-  CountingGroup(ProcessGroup& inner, Sent& sent) : inner_(inner), sent_(sent) {}
-  CountingGroup(std::unique_ptr<ProcessGroup> part, Sent& sent)
-      : part_(std::move(part)), inner_(*part_), sent_(sent) {}
+  // `slices` has that of each rank.
+  CountingGroup(ProcessGroup& inner, std::vector<std::int64_t> slices, Sent& sent)
+      : inner_(inner), slices_(std::move(slices)), sent_(sent) {}
+  CountingGroup(std::unique_ptr<ProcessGroup> part, std::vector<std::int64_t> slices, Sent& sent)
+      : part_(std::move(part)), inner_(*part_), slices_(std::move(slices)), sent_(sent) {}
 
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
     ++sent_.calls;
-    sent_.bytes += mine.size() * static_cast<std::size_t>(size() - 1);
+    for (int other = 0; other < size(); ++other) count(mine.size(), other);
     inner_.all_gather(mine, all);
   }
   void all_to_all(std::span<const std::byte> mine, std::span<const std::uint64_t> to,
                   std::span<std::byte> theirs, std::span<const std::uint64_t> from) override {
     ++sent_.calls;
-    sent_.bytes += mine.size() - to[static_cast<std::size_t>(rank())];
+    for (int other = 0; other < size(); ++other) count(to[static_cast<std::size_t>(other)], other);
     inner_.all_to_all(mine, to, theirs, from);
   }
   void broadcast(std::span<std::byte> data, int root) override {
@@ -62,34 +68,55 @@ class CountingGroup final : public ProcessGroup {
   }
   void send(std::vector<std::byte> data, int to) override {
     ++sent_.calls;
-    sent_.bytes += data.size();
+    count(data.size(), to);
     inner_.send(std::move(data), to);
   }
   void receive(std::span<std::byte> data, int from) override { inner_.receive(data, from); }
   bool progress() override { return inner_.progress(); }
   std::unique_ptr<ProcessGroup> split(int color) override {
-    return std::make_unique<CountingGroup>(inner_.split(color), sent_);
+    std::vector<int> colors(slices_.size());
+    inner_.all_gather(std::as_bytes(std::span(&color, 1)),
+                      std::as_writable_bytes(std::span(colors)));
+    std::vector<std::int64_t> slices;
+    for (std::size_t i = 0; i < colors.size(); ++i) {
+      if (colors[i] == color) slices.push_back(slices_[i]);
+    }
+    return std::make_unique<CountingGroup>(inner_.split(color), std::move(slices), sent_);
   }
   void reset() { sent_ = {}; }
 
  private:
+  void count(std::uint64_t bytes, int other) {
+    if (other == rank()) return;
+    sent_.bytes += bytes;
+    const auto slice_of = [&](int rank) { return slices_[static_cast<std::size_t>(rank)]; };
+    if (slice_of(other) != slice_of(rank())) sent_.between_bytes += bytes;
+  }
+
   std::unique_ptr<ProcessGroup> part_;
   ProcessGroup& inner_;
+  const std::vector<std::int64_t> slices_;
   Sent& sent_;
 };
 
 // Of the process that sends most.
 template <class Body>
-Sent most_sent(std::int64_t processes, const Body& body) {
+Sent most_sent(const MeshConfig& mesh, const Body& body) {
+  const MeshLayout layout(mesh);
+  std::vector<std::int64_t> slices;
+  for (std::int64_t rank = 0; rank < mesh.processes; ++rank) {
+    slices.push_back(layout.slices_of(rank, mesh.processes).first);
+  }
   std::mutex mutex;
   Sent most;
-  test::on_ranks(static_cast<int>(processes), [&](ProcessGroup& ranks) {
+  test::on_ranks(static_cast<int>(mesh.processes), [&](ProcessGroup& ranks) {
     Sent sent;
-    CountingGroup group(ranks, sent);
+    CountingGroup group(ranks, slices, sent);
     body(group);
     const std::scoped_lock lock(mutex);
     most.calls = std::max(most.calls, sent.calls);
     most.bytes = std::max(most.bytes, sent.bytes);
+    most.between_bytes = std::max(most.between_bytes, sent.between_bytes);
   });
   return most;
 }
@@ -105,6 +132,7 @@ Sent total(const std::vector<Exchange>& exchanges) {
   for (const Exchange& one : exchanges) {
     sum.calls += one.calls;
     sum.bytes += one.bytes;
+    sum.between_bytes += one.between_bytes;
   }
   return sum;
 }
@@ -141,7 +169,7 @@ void train(Device& device, const TrainerConfig& config, const MeshConfig& mesh,
 Sent step_of_trainer(const MeshConfig& mesh, const TrainerConfig& config, const Value& model,
                      std::int64_t hosts) {
   test::register_parts();
-  return most_sent(mesh.processes, [&](CountingGroup& group) {
+  return most_sent(mesh, [&](CountingGroup& group) {
     const std::unique_ptr<Device> device = test::open_tiny();
     const Value input = Value::table({{"batch_size", kBatch / hosts},
                                       {"num_infeed_hosts", hosts},
@@ -210,7 +238,10 @@ TEST_CASE("a step of processes that share blocks or weights sends what is counte
   const MeshConfig meshes[] = {mesh_of({1, 1, 4}, 2), mesh_of({1, 1, 4}, 4), mesh_of({2, 1, 2}, 2),
                                mesh_of({2, 1, 2}, 4), mesh_of({2, 1, 4}, 4), blocks_first,
                                // Weights over data, where there are enough of them.
-                               mesh_of({1, 4, 1}, 2), mesh_of({1, 4, 1}, 4), mesh_of({1, 2, 2}, 4)};
+                               mesh_of({1, 4, 1}, 2), mesh_of({1, 4, 1}, 4), mesh_of({1, 2, 2}, 4),
+                               // In two slices.
+                               mesh_of({2, 1, 1}, 4, {2, 1, 1}), mesh_of({1, 2, 1}, 4, {1, 2, 1}),
+                               mesh_of({1, 2, 2}, 8, {2, 1, 1}), mesh_of({1, 2, 1}, 2, {1, 2, 1})};
   // "w", "b", "up" and "down", of which the first two have 16 elements in the block: 64 n in all,
   // so that all processes send equal parts. Only the larger block is shared.
   for (const std::int64_t hidden : {48, 16'400}) {
@@ -239,6 +270,10 @@ TEST_CASE("a step of processes that share blocks or weights sends what is counte
         CHECK(counted.calls == sent.calls + 1);
         CHECK(counted.bytes ==
               sent.bytes + kStepRecordBytes * static_cast<std::uint64_t>(mesh.processes - 1));
+        const std::int64_t in_slice = mesh.processes / MeshLayout(mesh).slices();
+        CHECK(counted.between_bytes ==
+              sent.between_bytes +
+                  kStepRecordBytes * static_cast<std::uint64_t>(mesh.processes - in_slice));
       }
     }
   }
@@ -285,42 +320,49 @@ TEST_CASE("a step of processes that own whole variables sends what is counted wi
 TEST_CASE("the parts of a block that a step exchanges are those of its shards") {
   const MeshConfig meshes[] = {mesh_of({8, 1, 1}, 2), mesh_of({8, 1, 1}, 8), mesh_of({6, 1, 1}, 3),
                                mesh_of({6, 1, 1}, 6), mesh_of({2, 1, 2}, 4), mesh_of({4, 1, 2}, 4),
-                               mesh_of({3, 1, 4}, 6)};
+                               mesh_of({3, 1, 4}, 6),
+                               // In several slices.
+                               mesh_of({4, 1, 1}, 8, {2, 1, 1}), mesh_of({1, 2, 1}, 8, {4, 1, 1}),
+                               mesh_of({2, 1, 2}, 8, {2, 1, 1}), mesh_of({3, 1, 1}, 6, {2, 1, 1}),
+                               mesh_of({2, 1, 1}, 2, {2, 1, 1}), mesh_of({1, 2, 1}, 2, {4, 1, 1})};
   // The last two take several exchanges.
   for (const std::int64_t elements : {16'384, 16'385, 70'001, 600'001, 1'048'576}) {
     for (const MeshConfig& mesh : meshes) {
       CAPTURE(elements, mesh.shape(), mesh.processes);
       if (!MeshShards::is_cut(elements)) {
-        const Sent sent = most_sent(mesh.processes, [&](CountingGroup& group) {
+        const Sent sent = most_sent(mesh, [&](CountingGroup& group) {
           const auto device = test::open_tiny();
           Tensor block = Tensor::zeros(*device, {elements});
           MeshShards(mesh, &group).sum(block);
         });
         const auto all = step_exchanges(mesh, {.gradients = elements});
         CHECK(find(all, "gradients").bytes == sent.bytes);
+        CHECK(find(all, "gradients").between_bytes == sent.between_bytes);
         CHECK(find(all, "gradients").calls == sent.calls);
         continue;
       }
       const auto all = step_exchanges(mesh, {.gradients = elements, .shares_updates = true});
-      const Sent gradients = most_sent(mesh.processes, [&](CountingGroup& group) {
+      const Sent gradients = most_sent(mesh, [&](CountingGroup& group) {
         const auto device = test::open_tiny();
         Tensor block = Tensor::zeros(*device, {elements});
         const MeshShards shards(mesh, &group);
         Tensor part = Tensor::zeros(*device, {shards.own_part(elements).size()});
         shards.sum_to_part(block, shards.parts_of(elements), part);
       });
-      const Sent weights = most_sent(mesh.processes, [&](CountingGroup& group) {
+      const Sent weights = most_sent(mesh, [&](CountingGroup& group) {
         const auto device = test::open_tiny();
         Tensor block = Tensor::zeros(*device, {elements});
         const MeshShards shards(mesh, &group);
         shards.gather_parts(block, shards.parts_of(elements));
       });
       CHECK(find(all, "gradients").bytes == gradients.bytes);
+      CHECK(find(all, "gradients").between_bytes == gradients.between_bytes);
       CHECK(find(all, "weights").bytes == weights.bytes);
+      CHECK(find(all, "weights").between_bytes == weights.between_bytes);
       CHECK(find(all, "gradients").calls == gradients.calls);
       CHECK(find(all, "weights").calls == weights.calls);
       // Whole updates have the sums of gradients in each process.
-      const Sent sums = most_sent(mesh.processes, [&](CountingGroup& group) {
+      const Sent sums = most_sent(mesh, [&](CountingGroup& group) {
         const auto device = test::open_tiny();
         Tensor block = Tensor::zeros(*device, {elements});
         MeshShards(mesh, &group).sum(block);
@@ -328,6 +370,7 @@ TEST_CASE("the parts of a block that a step exchanges are those of its shards") 
       const auto whole = step_exchanges(mesh, {.gradients = elements});
       CHECK(find(whole, "gradients").calls == sums.calls);
       CHECK(find(whole, "gradients").bytes == sums.bytes);
+      CHECK(find(whole, "gradients").between_bytes == sums.between_bytes);
     }
   }
 }
@@ -343,7 +386,8 @@ TEST_CASE("whole variables that a step exchanges are those of its processes") {
   for (const std::vector<std::int64_t>& sizes : cuts) {
     const auto processes = static_cast<std::int64_t>(sizes.size());
     for (const MeshConfig& mesh :
-         {mesh_of({processes, 1, 1}, processes), mesh_of({processes / 2, 1, 2}, processes)}) {
+         {mesh_of({processes, 1, 1}, processes), mesh_of({processes / 2, 1, 2}, processes),
+          mesh_of({processes / 2, 1, 1}, processes, {2, 1, 1})}) {
       CAPTURE(sizes, mesh.shape());
       std::vector<MeshShards::Range> parts;
       std::int64_t all = 0;
@@ -354,7 +398,7 @@ TEST_CASE("whole variables that a step exchanges are those of its processes") {
       const auto counted =
           step_exchanges(mesh, {.gradients = all, .shares_updates = true, .parts = {sizes}});
       const auto sent_by = [&](const auto& exchange) {
-        return most_sent(mesh.processes, [&](CountingGroup& group) {
+        return most_sent(mesh, [&](CountingGroup& group) {
           const auto device = test::open_tiny();
           Tensor block = Tensor::zeros(*device, {all});
           exchange(MeshShards(mesh, &group), block, sizes[static_cast<std::size_t>(group.rank())]);
@@ -368,8 +412,10 @@ TEST_CASE("whole variables that a step exchanges are those of its processes") {
         shards.gather_parts(block, parts);
       });
       CHECK(find(counted, "gradients").bytes == gradients.bytes);
+      CHECK(find(counted, "gradients").between_bytes == gradients.between_bytes);
       CHECK(find(counted, "gradients").calls == gradients.calls);
       CHECK(find(counted, "weights").bytes == weights.bytes);
+      CHECK(find(counted, "weights").between_bytes == weights.between_bytes);
       CHECK(find(counted, "weights").calls == weights.calls);
     }
   }
@@ -377,7 +423,8 @@ TEST_CASE("whole variables that a step exchanges are those of its processes") {
 
 TEST_CASE("one process exchanges nothing") {
   CHECK(step_exchanges(mesh_of({4, 1, 1}, 1), {.gradients = 100}).empty());
-  CHECK(seconds_of({}, {.latency = 1, .bandwidth = 1}) == 0);
+  const std::vector<Exchange> none;
+  CHECK(seconds_of(none, {.within = {.latency = 1}, .between = {.latency = 1}}) == 0);
 }
 
 TEST_CASE("a short gather doubles its messages, a long one goes around the ring") {
@@ -386,10 +433,15 @@ TEST_CASE("a short gather doubles its messages, a long one goes around the ring"
   CHECK(gather_messages(8, 8) == 3);
   CHECK(gather_messages(128 << 10, 3) == 2);
   CHECK(gather_messages(128 << 10, 4) == 3);
-  const std::vector<Exchange> exchanges = {
+  std::vector<Exchange> exchanges = {
       {.name = "gradients", .calls = 1, .messages = 7, .bytes = 1000},
       {.name = "numbers", .calls = 2, .messages = 3, .bytes = 10}};
-  CHECK(seconds_of(exchanges, {.latency = 0.5, .bandwidth = 100}) == Approx(5 + 10.1));
+  const Networks networks{.within = {.latency = 0.5, .bandwidth = 100},
+                          .between = {.latency = 2, .bandwidth = 10}};
+  CHECK(seconds_of(exchanges, networks) == Approx(5 + 10.1));
+  exchanges[0].between_messages = 3;
+  exchanges[0].between_bytes = 200;
+  CHECK(seconds_of(exchanges, networks) == Approx(3.5 + 8.1 + 6 + 20));
 }
 
 }  // namespace step_exchanges_test
