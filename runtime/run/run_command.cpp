@@ -12,6 +12,7 @@
 #include "config/run_rules.h"
 #include "device/check_mesh.h"
 #include "processes/follower.h"
+#include "processes/slice_hosts.h"
 #include "run/continuous_train.h"
 #include "run/run_session.h"
 #include "run/run_start.h"
@@ -105,6 +106,7 @@ int run_command(const RunRequest& request, RunView& view) {
   const std::unique_ptr<Device> device = many ? nullptr : open_device(request);
   if (request.world != nullptr) {
     check_same(request.config, *device, *request.world);
+    check_slices(request.config, *request.world);
     if (request.world->rank() > 0) {
       return follow_run(request.config, fields, *device, signals, *request.world);
     }

@@ -83,6 +83,9 @@ void check_batch(const MeshConfig& mesh, Diagnostics& diagnostics) {
 
 void MeshConfig::validate(Diagnostics& diagnostics) const {
   check_axes(mesh_axis_names, diagnostics);
+  if (!slice_of.empty() && slice_of != "host") {
+    diagnostics.add("slice_of", "is \"" + slice_of + "\"; it must be \"host\" or empty");
+  }
   const bool ici = fits("ici_mesh_shape", ici_mesh_shape, *this, diagnostics);
   const bool dcn = fits("dcn_mesh_shape", dcn_mesh_shape, *this, diagnostics);
   if (!ici || !dcn) return;

@@ -34,11 +34,12 @@ struct MeshConfig {
   Duration timeout = 600;
   std::int64_t check_interval = 1000;
   std::int64_t overlap = 2;
+  std::string slice_of;
   double percore_batch_size = 0;
 
   // Shapes have an extent of at least 1 for each axis, axes differ and are known, processes can
-  // share the devices (MeshLayout::can_share), and percore_batch_size times all devices is an
-  // integer.
+  // share the devices (MeshLayout::can_share), slice_of is one of its values, and
+  // percore_batch_size times all devices is an integer.
   TRIVET_API void validate(Diagnostics& diagnostics) const;
 
   // Extents over all slices: the product of both shapes, axis by axis. One device where no shape is
@@ -74,6 +75,10 @@ TRIVET_CONFIG(
      "computes, "
      "each of a unit; 0: a step waits for each.",
      between(0, 16), adjustable),
+    (slice_of,
+     "With \"host\" a run does not start where a slice has processes on more machines than it "
+     "needs. Empty: the machines of slices are not looked at.",
+     adjustable),
     (percore_batch_size,
      "Examples of a global batch per device, also below 1; 0: the inputs' batch_size "
      "says.",
