@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 
+#include "exchange/exchange_buffers.h"
 #include "exchange/float_rows.h"
 #include "exchange/slice_groups.h"
 

@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "exchange/exchange_buffers.h"
 #include "exchange/float_rows.h"
 #include "exchange/slice_groups.h"
 #include "trivet/backend/sum_tree.h"

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "exchange/exchange_buffers.h"
 #include "exchange/float_rows.h"
 #include "trivet/backend/sum_tree.h"
 
