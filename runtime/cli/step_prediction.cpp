@@ -105,7 +105,7 @@ StepPrediction predict_step(const Inspection& seen, const Networks& networks, do
   row.exchange_seconds = seconds_of(seen.exchanges, networks);
   row.exposed_seconds =
       row.exchange_seconds - hidden_seconds(seen.exchanges, networks, seen.exchanged,
-                                            seen.mesh.overlap, row.compute_seconds);
+                                            seen.mesh.assumed_overlap(), row.compute_seconds);
   for (const Exchange& one : seen.exchanges) {
     row.sent_bytes += one.bytes;
     row.between_bytes += one.between_bytes;

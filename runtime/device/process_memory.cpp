@@ -103,7 +103,7 @@ std::uint64_t bytes_under_way(const WeightShare& weights, const MeshConfig& mesh
   const MeshLayout layout(mesh);
   const std::int64_t group = layout.shards() / layout.shards_of(0, mesh.processes).count;
   const std::int64_t part = own_elements(weights.largest, mesh);
-  const std::int64_t count = std::min(mesh.overlap, weights.units);
+  const std::int64_t count = std::min(mesh.assumed_overlap(), weights.units);
   return static_cast<std::uint64_t>(count * part * (group - 1)) * sizeof(float);
 }
 

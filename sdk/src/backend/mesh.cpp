@@ -102,6 +102,10 @@ void MeshConfig::validate(Diagnostics& diagnostics) const {
                                      listed(layout.process_counts()));
     return;
   }
+  if (overlap && !profile.empty()) {
+    diagnostics.add("profile", "is set, and overlap, too: a profile is what overlap is chosen from",
+                    "leave one of them out");
+  }
   if (percore_batch_size > 0) check_batch(*this, diagnostics);
 }
 

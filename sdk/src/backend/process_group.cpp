@@ -22,6 +22,10 @@ bool Transfer::has_ended() {
 Relay::~Relay() = default;
 ProcessGroup::~ProcessGroup() = default;
 
+ExchangeLog* ProcessGroup::exchange_log() {
+  return nullptr;
+}
+
 // For groups that move only what lies together.
 void ProcessGroup::exchange(std::span<const std::span<const std::byte>> mine,
                             std::span<const std::span<std::byte>> theirs) {

@@ -10,10 +10,12 @@
 #include "ops/op_support.h"
 #include "tensor/axis_processes.h"
 #include "tensor/packing.h"
+#include "tensor/profile_table.h"
 #include "trivet/backend/process_group.h"
 #include "trivet/backend/sum_tree.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
+#include "trivet/tensor/exchange_log.h"
 #include "trivet/tensor/profile.h"
 
 namespace trivet::detail {
@@ -256,9 +258,22 @@ void GradientParts::finish(float factor) {
 void GradientParts::start_sum(const Tensor& gradients, std::span<const MeshShards::Range> parts,
                               Tensor& own) {
   const std::int64_t most = shards_.overlap();
-  if (most == 0) return shards_.sum_to_part(gradients, parts, own);
-  end_sums(most - 1);
+  const ExchangeLog* const log = shards_.exchange_log();
+  // A profile measures what would be under way, and sums in segments are not.
+  const bool is_measured = log != nullptr && log->is_listening();
+  if (most == 0 && !is_measured) {
+    const double begin = exchange_seconds();
+    shards_.sum_to_part(gradients, parts, own);
+    if (shards_.all() == nullptr) return;
+    return profile_exchange({.kind = UnitExchange::Kind::sum,
+                             .bytes = gradients.bytes(),
+                             .begin = begin,
+                             .wait = begin,
+                             .end = exchange_seconds()});
+  }
+  end_sums(std::max<std::int64_t>(most - 1, 0));
   under_way_.push_back(shards_.start_sum_to_part(gradients, parts, own));
+  if (most == 0) end_sums(0);
 }
 
 void GradientParts::end_sums(std::int64_t left) {

@@ -24,7 +24,7 @@ struct AtOnce {
 template <class IsRead>
 AtOnce at_once_of(const detail::BlockUnits& units, const MeshConfig& mesh, const IsRead& is_read) {
   const std::int64_t whole = WeightParts::most_elements(units, is_read);
-  return {whole, WeightParts::most_elements(units, is_read, mesh.overlap) - whole};
+  return {whole, WeightParts::most_elements(units, is_read, mesh.assumed_overlap()) - whole};
 }
 
 // Of the process that has most. Units that a process has alone are not gathered, nor are those

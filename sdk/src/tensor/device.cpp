@@ -12,6 +12,7 @@
 #include "trivet/error.h"
 #include "trivet/plugin/plugin_call.h"
 #include "trivet/plugin/registry.h"
+#include "trivet/tensor/step_plans.h"
 
 namespace trivet {
 namespace {
@@ -188,6 +189,10 @@ void Device::sync() {
 void Device::begin_step() {
   impl_->memory->begin_step();
 }
+void forget_step_plans(Device& device) {
+  device.impl().memory->forget_plans();
+}
+
 void Device::end_step() {
   impl_->memory->end_step();
 }

@@ -183,6 +183,17 @@ void DeviceMemory::end_step() {
   if (phase == Phase::recording) finish_recording();
 }
 
+void DeviceMemory::forget_plans() {
+  std::lock_guard lock(mutex_);
+  plans_.clear();
+  plan_ = nullptr;
+  records_in_a_row_ = 0;
+  if (arena_ == nullptr) return;
+  if (arena_->alive > 0) return leave_arena();
+  release_arena(std::exchange(arena_, nullptr));
+  report_.arena_bytes = 0;
+}
+
 void DeviceMemory::choose_plan(std::uint64_t bytes) {
   for (StepPlan& plan : plans_) {
     if (plan.record.sizes.front() != bytes) continue;

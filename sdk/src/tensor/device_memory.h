@@ -47,6 +47,8 @@ class DeviceMemory {
 
   void begin_step();
   void end_step();
+  // Between steps: the next one is recorded as the first one was.
+  void forget_plans();
 
   MemoryReport report() const;
 

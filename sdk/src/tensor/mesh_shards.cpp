@@ -12,12 +12,14 @@
 #include "tensor/host_block.h"
 #include "tensor/packing.h"
 #include "tensor/process_sum.h"
+#include "tensor/profile_table.h"
 #include "tensor/tensor_impl.h"
 #include "trivet/backend/mesh.h"
 #include "trivet/backend/mesh_layout.h"
 #include "trivet/backend/process_group.h"
 #include "trivet/error.h"
 #include "trivet/tensor/device.h"
+#include "trivet/tensor/exchange_log.h"
 
 namespace trivet {
 namespace {
@@ -79,11 +81,40 @@ detail::ProcessSum::Sharing sharing_of(const MeshLayout& layout,
           .slices = in_slice == 1 ? 1 : ranks.size() / static_cast<std::size_t>(in_slice)};
 }
 
+// Tells listeners of an exchange when it began and ended.
+class WatchedExchange {
+ public:
+  WatchedExchange(ExchangeLog* log, UnitExchange::Kind kind, const Tensor& unit) : log_(log) {
+    is_watched_ = (log != nullptr && log->is_listening()) || detail::profiles_exchanges();
+    if (!is_watched_) return;
+    exchange_.kind = kind;
+    exchange_.bytes = unit.bytes();
+    exchange_.begin = exchange_.wait = detail::exchange_seconds();
+  }
+  void begin_wait() {
+    if (!is_watched_) return;
+    exchange_.is_beside = true;
+    exchange_.wait = detail::exchange_seconds();
+  }
+  void end() {
+    if (!std::exchange(is_watched_, false)) return;
+    exchange_.end = detail::exchange_seconds();
+    if (log_ != nullptr) log_->note(exchange_);
+    detail::profile_exchange(exchange_);
+  }
+
+ private:
+  ExchangeLog* log_;
+  UnitExchange exchange_;
+  bool is_watched_ = false;
+};
+
 // That of a device, with its tensors; null: it has ended.
 class TensorTransfer final : public Transfer {
  public:
-  TensorTransfer(std::unique_ptr<Transfer> transfer, std::vector<Tensor> tensors)
-      : tensors_(std::move(tensors)), transfer_(std::move(transfer)) {}
+  TensorTransfer(std::unique_ptr<Transfer> transfer, std::vector<Tensor> tensors,
+                 const WatchedExchange& watched)
+      : tensors_(std::move(tensors)), transfer_(std::move(transfer)), watched_(watched) {}
   ~TensorTransfer() override {
     if (transfer_ != nullptr) detail::keep_to_the_end(std::move(tensors_));
   }
@@ -91,13 +122,17 @@ class TensorTransfer final : public Transfer {
   TensorTransfer& operator=(const TensorTransfer&) = delete;
 
   void wait() override {
-    if (transfer_ != nullptr) transfer_->wait();
+    if (transfer_ == nullptr) return;
+    watched_.begin_wait();
+    transfer_->wait();
+    watched_.end();
     transfer_ = nullptr;
   }
 
  private:
   std::vector<Tensor> tensors_;
   std::unique_ptr<Transfer> transfer_;
+  WatchedExchange watched_;
 };
 
 [[noreturn]] void throw_wrong_count(std::int64_t expected, const char* of, std::size_t given) {
@@ -111,7 +146,7 @@ MeshShards::MeshShards(const MeshConfig& mesh, ProcessGroup* group) {
   const MeshLayout layout(mesh);
   tree_ = own_tree_ = layout.shard_tree();
   pieces_ = piece_count_ = layout.devices();
-  overlap_ = mesh.overlap;
+  overlap_ = mesh.assumed_overlap();
   const bool is_alone = group == nullptr || group->size() == 1;
   const std::int64_t processes = is_alone ? 1 : group->size();
   const std::int64_t rank = is_alone ? 0 : group->rank();
@@ -221,6 +256,25 @@ MeshShards::Range MeshShards::own_of(std::span<const Range> parts) const {
   return parts[static_cast<std::size_t>(own_rank())];
 }
 
+void ExchangeLog::listen() {
+  noted_.clear();
+  is_listening_ = true;
+}
+
+std::vector<UnitExchange> ExchangeLog::take() {
+  is_listening_ = false;
+  return std::exchange(noted_, {});
+}
+
+ExchangeLog* MeshShards::exchange_log() const {
+  return all_ != nullptr ? all_->exchange_log() : nullptr;
+}
+
+std::int64_t MeshShards::overlap() const {
+  const ExchangeLog* const log = exchange_log();
+  return log != nullptr ? log->overlap().value_or(overlap_) : overlap_;
+}
+
 bool MeshShards::is_cut(std::int64_t elements) {
   return detail::ProcessSum::is_cut(elements);
 }
@@ -262,6 +316,7 @@ std::unique_ptr<Transfer> MeshShards::start_sum_to_part(const Tensor& own,
                                                         std::span<const Range> parts,
                                                         Tensor& part) const {
   std::unique_ptr<Transfer> transfer;
+  WatchedExchange watched(exchange_log(), UnitExchange::Kind::sum, own);
   Device& device = own.device();
   if (group_ != nullptr && device.host_visible()) {
     transfer = sums_->start_part(own.span<float>(), block_parts(of_group(parts)),
@@ -271,8 +326,9 @@ std::unique_ptr<Transfer> MeshShards::start_sum_to_part(const Tensor& own,
     device.impl().sending = parts_->group();
   } else {
     sum_to_part(own, parts, part);
+    if (group_ != nullptr) watched.end();
   }
-  return std::make_unique<TensorTransfer>(std::move(transfer), std::vector{own, part});
+  return std::make_unique<TensorTransfer>(std::move(transfer), std::vector{own, part}, watched);
 }
 
 void MeshShards::gather_parts(Tensor& block, std::span<const Range> parts) const {
@@ -310,6 +366,9 @@ std::unique_ptr<Transfer> MeshShards::start_gather_parts(const Tensor& own,
                                                          std::span<const Range> parts,
                                                          Tensor& block, Among among) const {
   std::unique_ptr<Transfer> transfer;
+  const auto kind =
+      among == Among::all ? UnitExchange::Kind::gather : UnitExchange::Kind::gather_of_stages;
+  WatchedExchange watched(exchange_log(), kind, block);
   Device& device = block.device();
   const bool is_alone = (among == Among::all ? all_ : stage_group_.get()) == nullptr;
   if (!is_alone && device.host_visible()) {
@@ -322,8 +381,9 @@ std::unique_ptr<Transfer> MeshShards::start_gather_parts(const Tensor& own,
     device.impl().sending = parts_->group();
   } else {
     gather_parts(own, parts, block, among);
+    if (!is_alone) watched.end();
   }
-  return std::make_unique<TensorTransfer>(std::move(transfer), std::vector{own, block});
+  return std::make_unique<TensorTransfer>(std::move(transfer), std::vector{own, block}, watched);
 }
 
 std::int64_t MeshShards::segment(std::int64_t processes) {

@@ -75,6 +75,7 @@ struct Profile::State final : detail::KernelListener {
   std::vector<std::pair<std::string, const void*>> extensions;  // the backend's own, untimed
   std::int64_t begin = detail::profile_clock();
   std::vector<Kernel> kernels;
+  std::vector<UnitExchange> exchanges;
   std::vector<std::thread::id> threads{std::this_thread::get_id()};
   std::vector<Span> spans;
 };
@@ -107,6 +108,10 @@ const std::vector<Profile::Kernel>& Profile::kernels() const {
   return state_->kernels;
 }
 
+const std::vector<UnitExchange>& Profile::exchanges() const {
+  return state_->exchanges;
+}
+
 std::vector<Profile::Span> Profile::spans() const {
   const std::lock_guard lock(span_mutex);
   return state_->spans;
@@ -129,6 +134,25 @@ ProfileSpan::~ProfileSpan() {
 }
 
 namespace detail {
+
+double exchange_seconds() {
+  return static_cast<double>(profile_clock()) * kNanosecond;
+}
+
+bool profiles_exchanges() {
+  return current_state.load(std::memory_order_relaxed) != nullptr;
+}
+
+void profile_exchange(const UnitExchange& exchange) {
+  Profile::State* const state = current_state;
+  if (state == nullptr) return;
+  UnitExchange& noted = state->exchanges.emplace_back(exchange);
+  const double begin = static_cast<double>(state->begin) * kNanosecond;
+  // One that was under way when the profile began counts from there.
+  for (double* time : {&noted.begin, &noted.wait, &noted.end}) {
+    *time = std::max(*time - begin, 0.0);
+  }
+}
 
 ProfileScope& profile_scope() noexcept {
   thread_local ProfileScope scope;

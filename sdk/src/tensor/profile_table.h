@@ -7,6 +7,7 @@
 
 #include "tensor/kernel_cost.h"
 #include "trivet/backend/backend.h"
+#include "trivet/tensor/exchange_log.h"
 
 namespace trivet::detail {
 
@@ -21,6 +22,13 @@ class KernelListener {
 };
 
 std::int64_t profile_clock();
+
+// The same clock, for UnitExchange.
+double exchange_seconds();
+// Whether there is a profile now. [any-thread]
+bool profiles_exchanges();
+// Adds an exchange to it, unless there is none. [run-thread]
+void profile_exchange(const UnitExchange& exchange);
 
 // One at a time. `original` must outlive it.
 class ProfileTable {

@@ -13,6 +13,7 @@
 #include "trivet/error.h"
 #include "trivet/ops.h"
 #include "trivet/tape.h"
+#include "trivet/tensor/step_plans.h"
 
 namespace trivet::test {
 namespace {
@@ -175,6 +176,30 @@ TEST_CASE("steps of a few shapes have a plan each", "[memory]") {
   }
   CHECK(device->memory().backend_allocations == warm.backend_allocations);
   CHECK(device->memory().planned_steps == warm.planned_steps + 10);
+}
+
+TEST_CASE("steps are recorded again after their plans are forgotten", "[memory]") {
+  for (const NamedBackend& backend : named_backends()) {
+    CAPTURE(backend.name);
+    const auto device = open(backend);
+    Mlp mlp(*device);
+    const float before = [&] {
+      for (int i = 0; i < 3; ++i) mlp.step(32);
+      return mlp.step(32);
+    }();
+    const MemoryReport first = device->memory();
+    CHECK(first.planned_steps >= 2);
+    CHECK(first.arena_bytes > 0);
+    forget_step_plans(*device);
+    CHECK(device->memory().arena_bytes == 0);
+    CHECK(mlp.step(32) == before);
+    CHECK(mlp.step(32) == before);
+    const MemoryReport again = device->memory();
+    CHECK(again.recorded_steps == first.recorded_steps + 1);
+    CHECK(again.planned_steps == first.planned_steps + 1);
+    // No arena lay beside the recorded step.
+    CHECK(again.peak_bytes == first.peak_bytes);
+  }
 }
 
 TEST_CASE("a step that leaves its plan half-way is computed rightly", "[memory]") {

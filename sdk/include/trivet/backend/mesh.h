@@ -16,12 +16,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "trivet/base/export.h"
 #include "trivet/config.h"
+#include "trivet/config/path.h"
 
 namespace trivet {
 
@@ -33,13 +35,20 @@ struct MeshConfig {
   std::string collective;
   Duration timeout = 600;
   std::int64_t check_interval = 1000;
-  std::int64_t overlap = 2;
+  std::optional<std::int64_t> overlap;
+  Path profile;
   std::string slice_of;
   double percore_batch_size = 0;
 
+  // The overlap that a run begins with, where it is not set: what predictions assume.
+  static constexpr std::int64_t kFirstOverlap = 2;
+  static constexpr std::int64_t kMostOverlap = 16;
+  std::int64_t assumed_overlap() const { return overlap.value_or(kFirstOverlap); }
+
   // Shapes have an extent of at least 1 for each axis, axes differ and are known, processes can
-  // share the devices (MeshLayout::can_share), slice_of is one of its values, and
-  // percore_batch_size times all devices is an integer.
+  // share the devices (MeshLayout::can_share), slice_of is one of its values,
+  // percore_batch_size times all devices is an integer, and a profile is given only where it
+  // chooses the overlap.
   TRIVET_API void validate(Diagnostics& diagnostics) const;
 
   // Extents over all slices: the product of both shapes, axis by axis. One device where no shape is
@@ -73,8 +82,14 @@ TRIVET_CONFIG(
     (overlap,
      "Gathers of weights, and sums of their gradients, that may be under way while a step "
      "computes, "
-     "each of a unit; 0: a step waits for each.",
+     "each of a unit; 0: a step waits for each. Default: 2 at first, then chosen from a profile of "
+     "the first steps.",
      between(0, 16), adjustable),
+    (profile,
+     "Profile of exchanges to choose overlap from, instead of measuring one: the "
+     "communication.json "
+     "of a run, or its directory. Empty: that of the run itself, if it has one.",
+     adjustable),
     (slice_of,
      "With \"host\" a run does not start where a slice has processes on more machines than it "
      "needs. Empty: the machines of slices are not looked at.",

@@ -18,6 +18,8 @@
 
 namespace trivet {
 
+class ExchangeLog;  // trivet/tensor/exchange_log.h
+
 // Data under way (ProcessGroup::start_exchange).
 class TRIVET_API Transfer {
  public:
@@ -80,6 +82,10 @@ class TRIVET_API ProcessGroup {
   // The group of those that give the same color, which is at least 0, in the order of their ranks.
   // It ends before this one. [run-thread]
   virtual std::unique_ptr<ProcessGroup> split(int color) = 0;
+
+  // Of the exchanges of units between these processes; null: nobody listens, and MeshConfig says
+  // how many are under way. Default: null. [run-thread]
+  virtual ExchangeLog* exchange_log();
 };
 
 // The text of each process, in the order of ranks. [run-thread]

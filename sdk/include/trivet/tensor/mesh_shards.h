@@ -22,6 +22,7 @@ namespace trivet {
 
 struct MeshConfig;   // trivet/backend/mesh.h
 class MeshLayout;    // trivet/backend/mesh_layout.h
+class ExchangeLog;   // trivet/tensor/exchange_log.h
 class ProcessGroup;  // trivet/backend/process_group.h
 class Transfer;
 
@@ -116,8 +117,10 @@ class TRIVET_API MeshShards {
                                               Tensor& part) const;
   std::unique_ptr<Transfer> start_gather_parts(const Tensor& own, std::span<const Range> parts,
                                                Tensor& block, Among among = Among::all) const;
-  // Of them so many may be under way at once while a step computes (MeshConfig::overlap).
-  std::int64_t overlap() const { return overlap_; }
+  // Of them so many may be under way at once while a step computes (MeshConfig::overlap), now.
+  std::int64_t overlap() const;
+  // That of all(), which notes these exchanges; null: none does.
+  ExchangeLog* exchange_log() const;
   // From a number for each shard of this process those of all shards, in their order.
   // [run-thread]
   std::vector<double> gather(std::span<const double> own) const;

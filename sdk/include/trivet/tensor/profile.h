@@ -21,6 +21,7 @@
 
 #include "trivet/base/export.h"
 #include "trivet/tensor/device.h"
+#include "trivet/tensor/exchange_log.h"
 
 namespace trivet {
 
@@ -52,6 +53,8 @@ class TRIVET_API Profile {
   double seconds() const;  // since the start
   const std::vector<Kernel>& kernels() const;
   std::vector<Span> spans() const;
+  // Of units of weights and gradients between processes; times are seconds after the start.
+  const std::vector<UnitExchange>& exchanges() const;
   // "" and the paths of layers, as LayerTrace has them. Layers have one only if a LayerTrace lived
   // when the model was made.
   static std::vector<std::string> scopes();
