@@ -137,6 +137,32 @@ std::string span_table(const ProfiledSteps& steps, double step_seconds) {
   return table(cells);
 }
 
+// Each step, and their mean.
+std::string exchange_table(const ProfiledSteps& steps, std::size_t most) {
+  std::vector<std::vector<std::string>> cells{
+      {"exchanges of units", "calls", "under way ms", "waited ms", "hidden"}};
+  const std::vector<StepExchanges> all = exchanges_by_step(steps);
+  const auto add = [&](const std::string& name, double count, const StepExchanges& row) {
+    const double hidden = 1 - ratio(row.waited_seconds, row.under_way_seconds);
+    cells.push_back({name, fmt::format("{:.1f}", count), milliseconds(row.under_way_seconds),
+                     milliseconds(row.waited_seconds),
+                     row.under_way_seconds > 0 ? percent(hidden) : ""});
+  };
+  StepExchanges sum;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    sum.count += all[i].count;
+    sum.under_way_seconds += all[i].under_way_seconds;
+    sum.waited_seconds += all[i].waited_seconds;
+    if (most > 0 && i >= most) continue;
+    add(fmt::format("step {}", all[i].step), static_cast<double>(all[i].count), all[i]);
+  }
+  const auto count = static_cast<double>(all.size());
+  sum.under_way_seconds /= count;
+  sum.waited_seconds /= count;
+  add("mean", static_cast<double>(sum.count) / count, sum);
+  return table(cells);
+}
+
 Value event(std::string_view name, std::int64_t thread, double begin, double seconds,
             Value arguments) {
   return Value::table({{"name", std::string(name)},
@@ -183,6 +209,26 @@ std::vector<ProfileRow> rows_by_span(const ProfiledSteps& steps) {
   return rows;
 }
 
+std::vector<StepExchanges> exchanges_by_step(const ProfiledSteps& steps) {
+  std::vector<StepExchanges> all;
+  for (std::int64_t step = steps.first; step <= steps.last; ++step) all.push_back({.step = step});
+  std::vector<UnitExchange> sorted = steps.exchanges;
+  std::ranges::sort(sorted, {}, &UnitExchange::begin);
+  std::vector<double> covered(all.size());  // the end of what has been counted
+  for (const UnitExchange& one : sorted) {
+    const auto end = std::ranges::lower_bound(steps.ends, one.end);
+    const auto index = static_cast<std::size_t>(end - steps.ends.begin());
+    if (index >= all.size()) continue;
+    StepExchanges& row = all[index];
+    ++row.count;
+    row.waited_seconds += one.end - one.wait;
+    const double begin = std::max(one.begin, covered[index]);
+    row.under_way_seconds += std::max(0.0, one.end - begin);
+    covered[index] = std::max(covered[index], one.end);
+  }
+  return all;
+}
+
 std::string profile_text(const ProfiledSteps& steps, std::size_t most_rows) {
   double in_kernels = 0;
   for (const Profile::Kernel& kernel : steps.kernels) in_kernels += kernel.seconds;
@@ -190,8 +236,10 @@ std::string profile_text(const ProfiledSteps& steps, std::size_t most_rows) {
   std::string text = fmt::format("profile of steps {} to {}: {} ms a step, {} of it in kernels\n",
                                  steps.first, steps.last, milliseconds(step_seconds),
                                  percent(ratio(in_kernels, steps.seconds())));
-  text += span_table(steps, step_seconds) + "\n" + kernel_table(steps, most_rows, step_seconds) +
-          "\n" + layer_table(steps, most_rows, step_seconds);
+  text += span_table(steps, step_seconds) + "\n";
+  if (!steps.exchanges.empty()) text += exchange_table(steps, most_rows) + "\n";
+  text += kernel_table(steps, most_rows, step_seconds) + "\n" +
+          layer_table(steps, most_rows, step_seconds);
   if (steps.peak_flops > 0) {
     text += fmt::format("peak {:.4g} FLOP/s\n", steps.peak_flops);
   } else {

@@ -18,6 +18,7 @@ struct ProfiledSteps {
   std::vector<double> ends{};  // of each step, seconds after the start of the profile
   std::vector<Profile::Kernel> kernels{};
   std::vector<Profile::Span> spans{};
+  std::vector<UnitExchange> exchanges{};  // with other processes
   std::vector<std::string> scopes{};
   double peak_flops = 0;  // of the device, per second; 0: unknown
 
@@ -35,6 +36,14 @@ std::vector<ProfileRow> rows_by_kernel(const ProfiledSteps& steps);
 std::vector<ProfileRow> rows_by_layer(const ProfiledSteps& steps);
 // Spans by name, those of the first thread before those of others, whose names end in " (thread)".
 std::vector<ProfileRow> rows_by_span(const ProfiledSteps& steps);
+
+// The exchanges of units that ended in a step.
+struct StepExchanges {
+  std::int64_t step = 0, count = 0;
+  double under_way_seconds = 0;  // at least one was, until the process had waited for it
+  double waited_seconds = 0;     // of these; it computed in the others
+};
+std::vector<StepExchanges> exchanges_by_step(const ProfiledSteps& steps);
 
 // The tables, with at most this many rows each. 0: all.
 std::string profile_text(const ProfiledSteps& steps, std::size_t most_rows);

@@ -66,6 +66,7 @@ void StepProfile::write() {
                       .ends = std::move(ends_),
                       .kernels = profile_->kernels(),
                       .spans = profile_->spans(),
+                      .exchanges = profile_->exchanges(),
                       .scopes = Profile::scopes(),
                       .peak_flops = parts_.peak_flops()};
   profile_.reset();

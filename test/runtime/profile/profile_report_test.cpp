@@ -99,4 +99,26 @@ TEST_CASE("a trace has steps, spans and kernels in microseconds") {
   CHECK(kernels == 6);
 }
 
+TEST_CASE("exchanges of units: under way in a step, and waited for") {
+  ProfiledSteps steps = two_steps();
+  CHECK_THAT(profile_text(steps, 0), !Contains("exchanges of units"));
+  // Two at a time, and one that the step before has started.
+  steps.exchanges = {{.begin = 0.001, .wait = 0.004, .end = 0.005},
+                     {.begin = 0.003, .wait = 0.006, .end = 0.008},
+                     {.begin = 0.009, .wait = 0.012, .end = 0.013}};
+  const std::vector<StepExchanges> rows = exchanges_by_step(steps);
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].step == 7);
+  CHECK(rows[0].count == 2);
+  CHECK(rows[0].under_way_seconds == Approx(0.007));
+  CHECK(rows[0].waited_seconds == Approx(0.003));
+  CHECK(rows[1].count == 1);
+  CHECK(rows[1].under_way_seconds == Approx(0.004));
+  CHECK(rows[1].waited_seconds == Approx(0.001));
+  const std::string text = profile_text(steps, 1);
+  CHECK_THAT(text, Contains("step 7") && Contains("57.1 %") && !Contains("step 8"));
+  CHECK_THAT(text,
+             Contains("mean") && Contains("5.500") && Contains("2.000") && Contains("63.6 %"));
+}
+
 }  // namespace profile_report_test
