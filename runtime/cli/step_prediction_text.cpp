@@ -82,13 +82,15 @@ std::string blocks_text(const MeshConfig& mesh) {
 std::string prediction_text(const PredictedSteps& steps) {
   const auto& [networks, flop_rate, rate_source, rows] = steps;
   const auto& [network, between] = networks;
+  const MeshConfig& mesh = rows.front().mesh;
   std::string text = fmt::format(
       "network {} a message, {}/s from each process; {}/s in each process ({})\n"
       "Exchanges of units of weights and gradients run beside the computation as far as it lasts; "
-      "others are exposed.\n",
+      "others are exposed.\nmesh.overlap = {}{}.\n",
       short_time(network.latency), format_bytes(static_cast<std::uint64_t>(network.bandwidth)),
-      format_flops(flop_rate), rate_source);
-  if (const std::int64_t slices = slices_of(rows.front().mesh); slices > 1) {
+      format_flops(flop_rate), rate_source, mesh.assumed_overlap(),
+      mesh.overlap ? "" : ", with which a run begins before it chooses");
+  if (const std::int64_t slices = slices_of(mesh); slices > 1) {
     text += fmt::format("{} slices: {} a message, {}/s between them; other meshes are one slice.\n",
                         slices, short_time(between.latency),
                         format_bytes(static_cast<std::uint64_t>(between.bandwidth)));
@@ -126,6 +128,7 @@ Value prediction_row(const PredictedSteps& steps) {
                        {"between_slices_bandwidth", steps.networks.between.bandwidth},
                        {"device_flops", steps.flop_rate},
                        {"device_flops_from", steps.rate_source},
+                       {"overlap", steps.rows.front().mesh.assumed_overlap()},
                        {"rows", std::move(rows)}});
 }
 

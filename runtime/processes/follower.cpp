@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "evaluation/eval_plan.h"
 #include "host/loaded_plugins.h"
 #include "processes/lead_trainer.h"
+#include "processes/overlap_tuner.h"
 #include "processes/own_directory.h"
 #include "processes/part_saver.h"
 #include "processes/process_task.h"
@@ -29,17 +31,23 @@ namespace {
 // Rank 0 reports for all.
 class FollowerObserver final : public TrainerObserver {
  public:
-  FollowerObserver(World& world, const StopSignals& signals, PartSaver& saver)
-      : world_(world), signals_(signals), saver_(saver) {}
+  // A tuner, unless the config says the overlap.
+  FollowerObserver(World& world, const StopSignals& signals, PartSaver& saver, OverlapTuner* tuner)
+      : world_(world), signals_(signals), saver_(saver), tuner_(tuner) {}
 
   bool wants_loss() const override { return false; }
-  void on_train_step(std::int64_t, double, std::int64_t) override {}
+  void on_train_step(std::int64_t, double, std::int64_t) override {
+    if (tuner_ != nullptr) tuner_->after_step();
+  }
   void on_eval_step(std::int64_t, std::int64_t) override {}
   bool stop_requested() const override {
-    return any_stops(exchange_records(world_, {.stops = signals_.requested() ? 1 : 0,
-                                               .cpu_seconds = process_usage().cpu_seconds,
-                                               .waited_seconds = world_.waited_seconds(),
-                                               .report_bytes = saver_.send_report()}));
+    const bool stops =
+        any_stops(exchange_records(world_, {.stops = signals_.requested() ? 1 : 0,
+                                            .cpu_seconds = process_usage().cpu_seconds,
+                                            .waited_seconds = world_.waited_seconds(),
+                                            .report_bytes = saver_.send_report()}));
+    if (tuner_ != nullptr) tuner_->before_step();
+    return stops;
   }
   void note(const std::string&) override {}
   void warn(const std::string&) override {}
@@ -48,6 +56,7 @@ class FollowerObserver final : public TrainerObserver {
   World& world_;
   const StopSignals& signals_;
   PartSaver& saver_;
+  OverlapTuner* tuner_;
 };
 
 void follow_run_in(const ResolvedConfig& config, const TrainerConfig& fields, Device& device,
@@ -58,7 +67,12 @@ void follow_run_in(const ResolvedConfig& config, const TrainerConfig& fields, De
   TaskContext task_context{device, directory.path(), continued};
   const std::unique_ptr<Task> task = make(task_of_process(experiment, world.rank()), task_context);
   PartSaver saver(world);
-  FollowerObserver observer(world, signals, saver);
+  std::optional<OverlapTuner> tuner;
+  if (!experiment.mesh.overlap) {
+    tuner.emplace(world, device, static_cast<std::uint64_t>(experiment.runtime.memory_limit.count),
+                  OverlapTuner::Lead{});
+  }
+  FollowerObserver observer(world, signals, saver, tuner ? &*tuner : nullptr);
   TrainerContext context{.task = *task,
                          .device = device,
                          .key = RngKey(static_cast<std::uint64_t>(experiment.seed)),

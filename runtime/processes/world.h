@@ -18,6 +18,7 @@
 #include "trivet/backend/collective.h"
 #include "trivet/backend/process_group.h"
 #include "trivet/error.h"
+#include "trivet/tensor/exchange_log.h"
 
 namespace trivet {
 
@@ -38,6 +39,8 @@ class World final : public ProcessGroup {
   int size() const override { return about_.size; }
   // Of the processes of this machine.
   int local_size() const { return about_.local_size; }
+  // The key of the engine, and what it calls itself.
+  const std::string& key() const { return key_; }
   std::string name() const { return static_cast<const char*>(about_.name); }
 
   // Whether a call has failed: another process may be gone.
@@ -66,6 +69,7 @@ class World final : public ProcessGroup {
   bool progress() override;
   void call_while_waiting(std::weak_ptr<Relay> relay) override;
   std::unique_ptr<ProcessGroup> split(int color) override;
+  ExchangeLog* exchange_log() override { return &exchange_log_; }
 
   struct Failure {
     std::string text;
@@ -140,6 +144,7 @@ class World final : public ProcessGroup {
   std::vector<tv_request*> notice_requests_{};  // null: it has come
   std::vector<tv_request*> abandoned_{};        // whose waits have failed
   std::list<Sent> sent_{}, inbox_{};
+  ExchangeLog exchange_log_{};
   int exchanges_ = 0;  // that nobody has waited for yet
   std::vector<std::weak_ptr<Relay>> relays_{};
 };

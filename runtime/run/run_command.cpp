@@ -12,6 +12,7 @@
 #include "config/run_rules.h"
 #include "device/check_mesh.h"
 #include "processes/follower.h"
+#include "processes/run_communication.h"
 #include "processes/slice_hosts.h"
 #include "run/continuous_train.h"
 #include "run/run_session.h"
@@ -84,6 +85,7 @@ void check_config(const ResolvedConfig& config) {
   check_run(config);
   check_before_start(config, trainer_fields(config.experiment.trainer));
   check_mesh(config);
+  check_communication(config);
   if (traits_of(config.experiment.mode).target != ModeTarget::restarts) return;
   check_continuous_train(config);
   if (config.experiment.mesh.processes == 1) return;

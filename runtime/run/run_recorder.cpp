@@ -70,6 +70,7 @@ void RunRecorder::on_train_step(std::int64_t step, double loss, std::int64_t exa
   if (first) parts_.status.start_heartbeat();
   if (first || parts_.view.is_due(step)) show(step, loss);
   if (at_step_) at_step_(step);
+  if (after_step_) after_step_();
 }
 
 void RunRecorder::show(std::int64_t step, double loss) {
@@ -199,12 +200,26 @@ Logs RunRecorder::rates_of_loop() {
     const double peak = parts_.stats.peak_flops();
     if (peak > 0) rates.set("mfu", tokens / seconds * flops_per_token / peak);
   }
+  add_waiting(rates);
   loop_seconds_ = parts_.stats.training_seconds();
   loop_steps_ = parts_.stats.steps();
   loop_examples_ = parts_.stats.examples();
   loop_tokens_ = parts_.stats.tokens();
   loop_flops_ = parts_.stats.model_flops();
   return rates;
+}
+
+// How long a process has waited for others in a step; the mean of several processes.
+void RunRecorder::add_waiting(Logs& rates) {
+  const TrainingCost cost = parts_.stats.cost();
+  if (cost.waited_seconds.empty() || cost.steps == loop_measured_) return;
+  double waited = 0;
+  for (const double of_process : cost.waited_seconds) waited += of_process;
+  waited /= static_cast<double>(cost.waited_seconds.size());
+  rates.set("communication",
+            (waited - loop_waited_) / static_cast<double>(cost.steps - loop_measured_));
+  loop_waited_ = waited;
+  loop_measured_ = cost.steps;
 }
 
 // metrics.jsonl last: a step that it contains has all its other records.

@@ -68,6 +68,9 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   // Called with the step after every training step, and when training begins.
   void set_at_step(std::function<void(std::int64_t)> at_step) { at_step_ = std::move(at_step); }
 
+  // Called at the end of every training step.
+  void set_after_step(std::function<void()> act) { after_step_ = std::move(act); }
+
   // TrainerObserver
   bool wants_loss() const override;
   void on_train_step(std::int64_t step, double loss, std::int64_t examples) override;
@@ -108,6 +111,7 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   void record(RecordKind kind, std::int64_t step, const Logs& values, Logs rates);
   void show(std::int64_t step, double loss);
   Logs rates_of_loop();
+  void add_waiting(Logs& rates);
 
   Parts parts_;
   const std::int64_t target_;
@@ -116,6 +120,7 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   std::function<bool(bool)> agree_;
   std::function<void(std::int64_t)> at_step_;
   std::function<void()> before_first_result_;
+  std::function<void()> after_step_;
   bool training_ = false;
   Logs train_logs_, eval_logs_;
   std::string metric_;  // metric of train_logs_ for the progress line
@@ -127,7 +132,9 @@ class RunRecorder final : public TrainerObserver, public ControllerEvents {
   double loop_seconds_ = 0;
   std::int64_t loop_steps_ = 0, loop_examples_ = 0, loop_tokens_ = 0;
   double loop_flops_ = 0;
-  std::int64_t step_tokens_ = 0;  // of the step that is reported next
+  double loop_waited_ = 0;          // seconds of a process, in measured steps
+  std::int64_t loop_measured_ = 0;  // these steps
+  std::int64_t step_tokens_ = 0;    // of the step that is reported next
 };
 
 }  // namespace trivet

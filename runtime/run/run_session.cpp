@@ -20,6 +20,7 @@
 #include "host/loaded_plugins.h"
 #include "processes/lead_trainer.h"
 #include "processes/process_task.h"
+#include "processes/run_communication.h"
 #include "run/continuous_eval.h"
 #include "run/inspection.h"
 #include "run/recorded_config.h"
@@ -47,6 +48,12 @@ std::string config_id(const std::string& text) {
 // Continuous evaluation keeps only the checkpoint that it evaluates.
 std::int64_t kept_by(Mode mode, const TrainerConfig& fields) {
   return follows(mode) ? 1 : fields.max_to_keep;
+}
+
+// How many exchanges are under way at the end; empty for one process.
+std::optional<std::int64_t> overlap_of(World* world, const MeshConfig& mesh) {
+  if (world == nullptr) return std::nullopt;
+  return world->exchange_log()->overlap().value_or(mesh.assumed_overlap());
 }
 
 // They compare the metrics of evaluations.
@@ -213,6 +220,14 @@ void RunSession::make_parts() {
 void RunSession::lead_processes() {
   World& world = *request_.world;
   world.set_timeout(experiment_.mesh.timeout.seconds);
+  overlap_ =
+      make_overlap_tuner({.config = request_.config,
+                          .directory = directory_.path(),
+                          .world = world,
+                          .device = device_,
+                          .trainer = *trainer_,
+                          .note = [this](const std::string& text) { recorder_.note(text); },
+                          .warn = [this](const std::string& text) { recorder_.warn(text); }});
   trainer_ = std::make_unique<LeadTrainer>(std::move(trainer_), world);
   FollowerWriters& writers = writers_of_others_.emplace(world);
   checkpoints_.share(writers);
@@ -229,7 +244,11 @@ void RunSession::lead_processes() {
       seen.waited_seconds.push_back(record.waited_seconds);
     }
     stats_.set_processes(std::move(seen));
+    if (overlap_) overlap_->before_step();
     return any_stops(all);
+  });
+  recorder_.set_after_step([this] {
+    if (overlap_) overlap_->after_step();
   });
 }
 
@@ -354,6 +373,10 @@ Controller::Outcome RunSession::work() {
                                       [&] { return schedule_warning(*rate, fields_.train_steps); });
     if (!odd.empty()) recorder_.warn(odd);
   }
+  if (trains(experiment_.mode)) {
+    const std::string unused = unused_overlap(experiment_.mesh, request_.world, *trainer_);
+    if (!unused.empty()) recorder_.warn(unused);
+  }
   if (follows(experiment_.mode)) return follow();
   show_config();
   report_init();
@@ -472,6 +495,7 @@ void RunSession::finish(const std::string& state) {
                            .eval_step = recorder_.last_eval_step(),
                            .threads = device_.pool().threads(),
                            .wall_seconds = seconds_since_process_start(),
+                           .overlap = overlap_of(request_.world, experiment_.mesh),
                            .train = recorder_.last_train_logs(),
                            .eval = recorder_.last_eval_logs()};
   keep_summary(summary);

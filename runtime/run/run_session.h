@@ -15,6 +15,7 @@
 #include "checkpoint/best_checkpoints.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "processes/follower_writers.h"
+#include "processes/overlap_tuner.h"
 #include "profile/step_profile.h"
 #include "run/run_command.h"
 #include "run/run_recorder.h"
@@ -92,6 +93,7 @@ class RunSession {
   CheckpointManager checkpoints_;
   BestCheckpoints best_;
   std::optional<FollowerWriters> writers_of_others_;  // ends before those that wait for it
+  std::unique_ptr<OverlapTuner> overlap_;
   std::unique_ptr<StepProfile> profile_;  // before the layers, which it must see being made
   std::unique_ptr<Task> task_;
   std::unique_ptr<Trainer> trainer_;

@@ -109,6 +109,7 @@ Value summary_value(const RunSummary& summary, const RunStats& stats, const Devi
                        {"measured_seconds", cost.seconds},
                        {"waited_seconds", Value::array_of(cost.waited_seconds)},
                        {"exchange_seconds", cost.exchange_seconds},
+                       {"overlap", summary.overlap ? Value(*summary.overlap) : Value()},
                        {"peak_rss_bytes", process_usage().peak_resident_bytes},
                        {"persistent_bytes", memory.persistent_bytes},
                        {"arena_bytes", memory.arena_bytes},

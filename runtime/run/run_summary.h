@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,8 +21,9 @@ struct RunSummary {
   std::int64_t seed = 0, step = 0, target = 0, parameters = 0;
   std::int64_t eval_step = -1;  // of `eval`
   int threads = 0;
-  double wall_seconds = 0;  // seconds since the process started
-  Logs train, eval;         // the last of each
+  double wall_seconds = 0;                // seconds since the process started
+  std::optional<std::int64_t> overlap{};  // of several processes: exchanges under way, at the end
+  Logs train, eval;                       // the last of each
 };
 
 // Rates and costs are of this process, from its third step on. JSON keys: examples_per_second,

@@ -24,8 +24,9 @@ namespace {
 
 constexpr const char* kLockFile = ".lock";
 // The temporary file of replace_file; a kill leaves NAME.tmp.
-constexpr const char* kReplaced[] = {"config.toml", "metrics.jsonl", "samples.jsonl",
-                                     "status.json", "summary.json",  "best/best.json"};
+constexpr const char* kReplaced[] = {"config.toml",   "metrics.jsonl", "samples.jsonl",
+                                     "status.json",   "summary.json",  "communication.json",
+                                     "best/best.json"};
 
 // N of "N-NAME", or of "N" if runs have no names. 0 for other names.
 std::int64_t run_number(const std::string& name, bool named) {

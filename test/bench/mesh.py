@@ -73,11 +73,11 @@ def ways(options):
     slow = {}
     if options.network_plugins:
         distant = ["--plugin-dir", options.network_plugins, "mesh.collective=distant/Network"]
-        slow = {WAITING: [*over_data, *distant, "mesh.overlap=0"], BESIDE: [*over_data, *distant]}
+        slow = {WAITING: [*over_data, *distant, "mesh.overlap=0"], BESIDE: [*over_data, *distant, "mesh.overlap=2"]}
     return {NO_MESH: ["runtime.threads=2"],
             ONE: [MESH, "runtime.threads=2"],
             TWO: [MESH, "runtime.threads=1", "mesh.processes=2", *engine],
-            PARTS: [*over_data, *engine],
+            PARTS: [*over_data, *engine, "mesh.overlap=2"],
             **slow,
             WHOLE: ["runtime.threads=1"],
             IN_SHARDS: [f"mesh.ici_mesh_shape=[{SHARDS},1,1]", "runtime.threads=1"]}

@@ -51,6 +51,11 @@ Value weight_rows(const Inspection& seen) {
   return rows;
 }
 
+// Whether exchanges of units move while a step computes, and take memory.
+bool has_overlap(const Inspection& seen) {
+  return seen.mesh.processes > 1 && seen.exchanged.units > 0 && !seen.process_memory.empty();
+}
+
 Value memory_row(const MemoryReport& memory) {
   return Value::table({{"persistent_bytes", memory.persistent_bytes},
                        {"step_bytes", memory.arena_bytes},
@@ -130,6 +135,10 @@ void add_stage(Value& table, const Inspection& seen) {
   if (!seen.process_memory.empty()) {
     Value& row = table.set("process_memory", Value::table());
     for (const MemoryPart& part : seen.process_memory) row.set(part.name, part.bytes);
+  }
+  if (has_overlap(seen)) {
+    table.set("overlap", Value::table({{"assumed", seen.mesh.assumed_overlap()},
+                                       {"is_chosen_in_run", !seen.mesh.overlap.has_value()}}));
   }
   if (!seen.exchanges.empty()) table.set("process_sends", exchange_row(seen));
   if (!seen.why_rows_are_gathered.empty()) {
@@ -247,6 +256,14 @@ std::string process_memory_text(const Inspection& seen) {
       seen.examples);
 }
 
+std::string overlap_text(const MeshConfig& mesh) {
+  const std::int64_t assumed = mesh.assumed_overlap();
+  if (mesh.overlap) return fmt::format("{} exchanges of units of each kind", assumed);
+  return fmt::format(
+      "{} exchanges of units of each kind, as a run begins; then it chooses 0 to {} (mesh.overlap)",
+      assumed, MeshConfig::kMostOverlap);
+}
+
 std::string exchanges_text(const Inspection& seen) {
   std::uint64_t sum = 0, between = 0;
   std::string parts;
@@ -310,6 +327,7 @@ std::vector<NamedText> work_lines(const Inspection& seen) {
 std::vector<NamedText> memory_lines(const Inspection& seen) {
   std::vector<NamedText> lines;
   if (!seen.process_memory.empty()) lines.push_back({"memory", process_memory_text(seen)});
+  if (has_overlap(seen)) lines.push_back({"overlap", overlap_text(seen.mesh)});
   const std::vector<MemoryPart> shares = device_memory(seen);
   const bool is_split = std::ranges::any_of(
       shares, [](const MemoryPart& part) { return part.device_bytes != part.bytes; });
