@@ -238,7 +238,8 @@ std::string unused_overlap(const MeshConfig& mesh, const World* world, Trainer& 
   if (!mesh.overlap && mesh.profile.empty()) return {};
   const char* field = mesh.overlap ? "mesh.overlap" : "mesh.profile";
   if (world == nullptr) return fmt::format("{} has no effect: the run is one process", field);
-  if (trainer.parameters().is_in_parts()) return {};
+  const ParameterStore& store = trainer.parameters();
+  if (store.is_in_parts() || store.keeps_all()) return {};
   return fmt::format(
       "{} has no effect: each process has whole weights, and exchanges at the end of a step",
       field);
