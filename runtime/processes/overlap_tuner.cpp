@@ -24,6 +24,13 @@ std::int64_t broadcast_number(World& world, std::int64_t number) {
   return number;
 }
 
+bool any_has(World& world, bool mine) {
+  const std::uint8_t own = mine ? 1 : 0;
+  std::vector<std::uint8_t> all(static_cast<std::size_t>(world.size()));
+  world.all_gather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
+  return std::ranges::find(all, 1) != all.end();
+}
+
 // A process that has taken its peak with the first overlap has so many bytes left for others.
 std::int64_t bytes_left(const Device& device, std::uint64_t limit) {
   if (limit == 0) return std::numeric_limits<std::int64_t>::max();
@@ -54,7 +61,8 @@ void OverlapTuner::set_overlap(std::int64_t count) {
 }
 
 void OverlapTuner::before_step() {
-  if (!is_measuring_) return;
+  const bool looks_for_units = !is_done_ && steps_ == kPlanningSteps - 1;
+  if (!is_measuring_ && !looks_for_units) return;
   world_.exchange_log()->listen();
   step_begin_ = steady_seconds();
 }
@@ -68,6 +76,12 @@ void OverlapTuner::after_step() {
                          .exchanges = world_.exchange_log()->take()});
     if (std::ssize(measured_) == kMeasuredSteps) decide();
   } else if (steps_ == kPlanningSteps) {
+    const bool has_units = !world_.exchange_log()->take().empty();
+    // A process that has a stage for itself exchanges none.
+    if (!any_has(world_, has_units)) {
+      is_done_ = true;
+      return;
+    }
     const bool is_known = broadcast_number(world_, lead_.known ? 1 : 0) != 0;
     if (is_known) return decide();
     set_overlap(0);
