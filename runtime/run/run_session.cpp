@@ -20,7 +20,7 @@
 #include "host/loaded_plugins.h"
 #include "processes/lead_trainer.h"
 #include "processes/process_task.h"
-#include "processes/run_communication.h"
+#include "profile/run_communication.h"
 #include "run/continuous_eval.h"
 #include "run/inspection.h"
 #include "run/recorded_config.h"

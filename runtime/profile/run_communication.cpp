@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "processes/run_communication.h"
+#include "profile/run_communication.h"
 
 #include <thread>
 #include <utility>
