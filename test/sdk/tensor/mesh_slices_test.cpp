@@ -67,7 +67,7 @@ class LateTransfer final : public Transfer {
     const auto start = Clock::now();
     while (!take()) {
       rank_.advance();
-      std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
       if (Clock::now() - start > std::chrono::seconds(60)) throw Error("waited for too long");
     }
   }
@@ -256,12 +256,12 @@ Ranges random_parts(std::mt19937& random, std::int64_t processes) {
 TEST_CASE("sums and gathers between slices have the bits of one process, in any order of waits") {
   for (const MeshConfig& mesh : kMeshes) {
     const MeshLayout layout(mesh);
-    for (const std::int64_t count : {2, 3, 4, 6, 8, 16}) {
+    for (const std::int64_t count : {2, 3, 4, 6, 8}) {
       if (!layout.can_share(count)) continue;
       std::mt19937 random(7);
       for (int round = 0; round < 4; ++round) {
         CAPTURE(mesh.ici_mesh_shape, mesh.dcn_mesh_shape, count, round);
-        const std::int64_t equal = std::array{1, 16'384, 16'385, 300'001}[round];
+        const std::int64_t equal = std::array{1, 16'384, 16'385, 140'001}[round];
         const Ranges uneven = random_parts(random, count);
         const std::int64_t length = uneven.back().end;
         const auto device = test::open_device("tiny/Backend");
