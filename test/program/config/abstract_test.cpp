@@ -140,9 +140,11 @@ TEST_CASE("a summary tells what each process of a run on a mesh has in memory") 
     INFO(config << " " << more);
     const nlohmann::json parts = figures(lm(config) + " " + more).at("process_memory");
     const std::filesystem::path workdir = dir.path() / name;
-    const ShellResult ran = trivet::test::trivet(
-        "run " + lm(config) + " --workdir " + workdir.string() + " " + more +
-        " trainer.train_steps=3 trainer.validation_interval=0 trainer.validation_steps=1");
+    const ShellResult ran =
+        trivet::test::trivet("run " + lm(config) + " --workdir " + workdir.string() + " " + more +
+                             // That which a summary assumes: a run chooses another.
+                             " mesh.overlap=2 trainer.train_steps=3 trainer.validation_interval=0 "
+                             "trainer.validation_steps=1");
     INFO(ran.output);
     REQUIRE(ran.exit_code == 0);
     const nlohmann::json seen = json_of(workdir / "summary.json");
@@ -170,17 +172,24 @@ TEST_CASE("a summary tells what each process of a run on a mesh has in memory") 
   const nlohmann::json two = check_run(
       "local", one_thread + "mesh.ici_mesh_shape=[4,1,1] mesh.processes=2 trainer.ema.decay=0.9",
       "two");
-  CHECK(two.at("sums") == 2 * two.at("gradients").get<std::int64_t>());
-  // Each process has half of the slots and averages; 124,672 is a multiple of 4 * 16.
-  for (const char* part : {"m", "v", "averages"}) {
-    CHECK(2 * two.at(part).get<std::int64_t>() == two.at("weights").get<std::int64_t>());
+  // Each process has all weights, and its half of what it updates; 124,672 is a multiple of 4 * 16.
+  const auto all_weights = two.at("gathered").get<std::int64_t>();
+  CHECK(all_weights == four.at("weights"));
+  CHECK(two.at("sums") == 2 * all_weights);
+  for (const char* part : {"weights", "m", "v", "averages"}) {
+    CHECK(2 * two.at(part).get<std::int64_t>() == all_weights);
   }
+  // Of two shards a process adds up whole gradients, and has its part of the sum.
+  CHECK(2 * two.at("gradients").get<std::int64_t>() == 3 * all_weights);
   // 124,672 floats of two processes make two equal parts, of which each receives one.
-  CHECK(2 * two.at("exchange").get<std::int64_t>() == two.at("weights").get<std::int64_t>());
+  CHECK(2 * two.at("exchange").get<std::int64_t>() == all_weights);
   const nlohmann::json each =
       check_run("local", one_thread + "mesh.ici_mesh_shape=[4,1,1] mesh.processes=4", "each");
   CHECK_FALSE(each.contains("sums"));
-  CHECK(4 * each.at("m").get<std::int64_t>() == each.at("weights").get<std::int64_t>());
+  CHECK(each.at("gathered") == all_weights);
+  for (const char* part : {"weights", "gradients", "m"}) {
+    CHECK(4 * each.at(part).get<std::int64_t>() == all_weights);
+  }
   // Weights over data: a process has a fourth of all that one process has.
   const nlohmann::json one =
       check_run("local", one_thread + wide + "mesh.ici_mesh_shape=[1,4,1]", "one");
@@ -222,7 +231,7 @@ TEST_CASE("a summary tells what each process of a run on a mesh has in memory") 
   CHECK(4 * blocks.at("m").get<std::int64_t>() == blocks.at("weights").get<std::int64_t>());
   const nlohmann::json all =
       check_run("local", one_thread + "mesh.ici_mesh_shape=[2,1,2] mesh.processes=4", "shared_all");
-  CHECK(4 * all.at("m").get<std::int64_t>() == all.at("weights").get<std::int64_t>());
+  CHECK(4 * all.at("m").get<std::int64_t>() == all.at("gathered").get<std::int64_t>());
   const nlohmann::json stages =
       check_run("local",
                 one_thread +

@@ -177,7 +177,8 @@ TEST_CASE("a given overlap is not changed, and says where it does nothing") {
   CHECK_FALSE(fs::exists(runs.profile("given")));
   const json summary = json::parse(read_file(runs.directory("given") / "summary.json"));
   CHECK(summary.at("overlap") == 5);
-  const std::string whole = std::string(kSmall) + "mesh.ici_mesh_shape=[2,1,1] ";
+  const std::string whole =
+      std::string(kSmall) + "mesh.ici_mesh_shape=[2,1,1] trainer.gradient_accumulation=2 ";
   CHECK_THAT(runs.train("whole", whole + "--processes 2 mesh.overlap=5", 1),
              Contains("mesh.overlap has no effect: each process has whole weights"));
   CHECK_THAT(runs.train("one", whole + "mesh.overlap=5", 1),
