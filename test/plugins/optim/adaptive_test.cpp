@@ -262,7 +262,10 @@ TEST_CASE("Adafactor factors the largest axes, the others number matrices") {
   for (std::size_t b = 0; b < 30; ++b) {
     expected[(b / 5 % 3 * 2 + b / 15) * 5 + b % 5] = static_cast<double>(wanted[b]);
   }
-  check(got, expected);
+  // Means along other strides are rounded otherwise, on some processors, and so are weights of 4.
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    CHECK(static_cast<double>(got[i]) == Approx(expected[i]).epsilon(1e-6).margin(5e-7));
+  }
   // With the last axes 2 < 3 rows are too few, and there are squares for each number.
   Variable small(backend, {3, 2, 5}, turned, "Adafactor", fields);
   REQUIRE(small.learner->slots().size() == 1);
