@@ -36,11 +36,11 @@ PartTraffic::Parts step_of(const PartTraffic::Parts& parts, std::int64_t begin,
   return step;
 }
 
-// What all processes with the same place in their slices have.
-PartTraffic::Parts by_place(const TrafficGroup& group, const PartTraffic::Parts& parts) {
-  PartTraffic::Parts places(static_cast<std::size_t>(group.in_slice));
-  for (std::size_t i = 0; i < parts.size(); ++i) places[i % places.size()] += parts[i];
-  return places;
+// What all processes with the same position in their slices have.
+PartTraffic::Parts by_position(const TrafficGroup& group, const PartTraffic::Parts& parts) {
+  PartTraffic::Parts positions(static_cast<std::size_t>(group.in_slice));
+  for (std::size_t i = 0; i < parts.size(); ++i) positions[i % positions.size()] += parts[i];
+  return positions;
 }
 
 constexpr std::array kFigures = {&PartTraffic::Sent::calls, &PartTraffic::Sent::messages,
@@ -175,7 +175,7 @@ void PartTraffic::gather_evenly(const TrafficGroup& group, const Parts& parts, s
 void PartTraffic::sum_step(const TrafficGroup& group, const Parts& parts, std::int64_t times) {
   const std::int64_t all = sum_of(parts);
   const std::vector<Slice> slices = by_slice(group, parts);
-  const Parts places = by_place(group, parts);
+  const Parts positions = by_position(group, parts);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Slice& own = slices[slice_of(group, i)];
     Sent each{.calls = 1,
@@ -186,7 +186,7 @@ void PartTraffic::sum_step(const TrafficGroup& group, const Parts& parts, std::i
     if (group.in_slice > 1) {
       each.calls = group.slices() + 1;
       each.between_messages = group.slices() - 1;
-      each.between_floats = places[i % places.size()] - parts[i];
+      each.between_floats = positions[i % positions.size()] - parts[i];
     }
     add(of(group, i), times, each);
   }
@@ -194,7 +194,7 @@ void PartTraffic::sum_step(const TrafficGroup& group, const Parts& parts, std::i
 
 void PartTraffic::gather_step(const TrafficGroup& group, const Parts& parts, std::int64_t times) {
   const std::vector<Slice> slices = by_slice(group, parts);
-  const Parts places = by_place(group, parts);
+  const Parts positions = by_position(group, parts);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::int64_t others = group.size() - slices[slice_of(group, i)].processes;
     Sent each{.calls = 1,
@@ -206,8 +206,8 @@ void PartTraffic::gather_step(const TrafficGroup& group, const Parts& parts, std
       each.calls = group.slices() + 1;
       each.between_messages = group.slices() - 1;
       each.between_floats = parts[i] * (group.slices() - 1);
-      // Within its slice a process also sends the parts of its place in other slices.
-      each.floats = each.between_floats + places[i % places.size()] * (group.in_slice - 1);
+      // Within its slice a process also sends the parts of its position in other slices.
+      each.floats = each.between_floats + positions[i % positions.size()] * (group.in_slice - 1);
     }
     add(of(group, i), times, each);
   }
@@ -227,10 +227,10 @@ void PartTraffic::gather_together(const TrafficGroup& group, std::int64_t longes
               .between_messages = std::min(messages, others),
               .between_floats = longest * others};
     if (group.in_slice > 1) {
-      const auto of_place = bytes * static_cast<std::uint64_t>(group.slices());
+      const auto of_position = bytes * static_cast<std::uint64_t>(group.slices());
       each.calls = 2;
       each.between_messages = gather_messages(bytes, group.slices());
-      each.messages = each.between_messages + gather_messages(of_place, group.in_slice);
+      each.messages = each.between_messages + gather_messages(of_position, group.in_slice);
       each.between_floats = longest * (group.slices() - 1);
     }
     add(of(group, i), times, each);

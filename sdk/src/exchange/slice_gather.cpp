@@ -18,7 +18,7 @@ class SliceGather::Exchange final : public RelayedExchange {
     const std::vector<std::span<const std::byte>> mine(of.slices(), std::as_bytes(own));
     std::vector<std::span<std::byte>> theirs;
     for (std::size_t slice = 0; slice < of.slices(); ++slice) {
-      theirs.push_back(std::as_writable_bytes(ranges_[of.rank_of(slice, of.place())]));
+      theirs.push_back(std::as_writable_bytes(ranges_[of.rank_of(slice, of.position())]));
     }
     first_ = of.between().start_exchange(mine, theirs);
   }
@@ -29,11 +29,11 @@ class SliceGather::Exchange final : public RelayedExchange {
     const SliceGroups& of = *groups_;
     for (std::size_t slice = 0; slice < of.slices(); ++slice) {
       const std::span<const float> sent =
-          slice == of.slice() ? own_ : ranges_[of.rank_of(slice, of.place())];
+          slice == of.slice() ? own_ : ranges_[of.rank_of(slice, of.position())];
       const std::vector<std::span<const std::byte>> mine(of.in_slice(), std::as_bytes(sent));
       std::vector<std::span<std::byte>> theirs;
-      for (std::size_t place = 0; place < of.in_slice(); ++place) {
-        theirs.push_back(std::as_writable_bytes(ranges_[of.rank_of(slice, place)]));
+      for (std::size_t position = 0; position < of.in_slice(); ++position) {
+        theirs.push_back(std::as_writable_bytes(ranges_[of.rank_of(slice, position)]));
       }
       second_.push_back(of.within().start_exchange(mine, theirs));
     }
@@ -93,7 +93,7 @@ void SliceGather::gather(std::span<const float> own, std::span<const BlockPart> 
       together(mine, std::min(step, longest - begin), of_step, all);
     }
   }
-  const BlockPart& part = parts[groups_->rank_of(groups_->slice(), groups_->place())];
+  const BlockPart& part = parts[groups_->rank_of(groups_->slice(), groups_->position())];
   const std::span<float> own_part = all.subspan(part.begin, part.size);
   if (own_part.data() != own.data()) std::ranges::copy(own, own_part.begin());
 }
@@ -101,7 +101,7 @@ void SliceGather::gather(std::span<const float> own, std::span<const BlockPart> 
 std::unique_ptr<Transfer> SliceGather::start(std::span<const float> own,
                                              std::span<const BlockPart> parts,
                                              std::span<float> all) {
-  const BlockPart& part = parts[groups_->rank_of(groups_->slice(), groups_->place())];
+  const BlockPart& part = parts[groups_->rank_of(groups_->slice(), groups_->position())];
   std::ranges::copy(own, all.subspan(part.begin, part.size).begin());
   return std::make_unique<Started>(groups_, own, parts, all);
 }
@@ -113,16 +113,16 @@ void SliceGather::together(std::span<const float> mine, std::size_t count,
   const std::span<float> sent = first_of(buffers_->packed, count * of.slices());
   const std::span<float> rows = first_of(buffers_->rows, count * parts.size());
   std::ranges::copy(mine, sent.begin());
-  const std::span<float> of_place = rows.first(sent.size());
-  of.between().all_gather(std::as_bytes(sent.first(count)), std::as_writable_bytes(of_place));
-  std::ranges::copy(of_place, sent.begin());
+  const std::span<float> of_position = rows.first(sent.size());
+  of.between().all_gather(std::as_bytes(sent.first(count)), std::as_writable_bytes(of_position));
+  std::ranges::copy(of_position, sent.begin());
   groups_->queue().send_on_all();
   of.within().all_gather(std::as_bytes(sent), std::as_writable_bytes(rows));
   for (std::size_t slice = 0; slice < of.slices(); ++slice) {
-    for (std::size_t place = 0; place < of.in_slice(); ++place) {
-      if (slice == of.slice() && place == of.place()) continue;
-      const BlockPart& part = parts[of.rank_of(slice, place)];
-      const auto theirs = rows.subspan((place * of.slices() + slice) * count, part.size);
+    for (std::size_t position = 0; position < of.in_slice(); ++position) {
+      if (slice == of.slice() && position == of.position()) continue;
+      const BlockPart& part = parts[of.rank_of(slice, position)];
+      const auto theirs = rows.subspan((position * of.slices() + slice) * count, part.size);
       std::ranges::copy(theirs, all.subspan(part.begin).begin());
     }
   }

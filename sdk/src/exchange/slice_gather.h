@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How parts of processes in several slices come together: between slices among processes with the
-// same place in them, then within each slice. Of n processes in a slice each sends 1/n of what it
-// would send to other slices if all exchanged with all, in as many messages.
+// same position in them, then within each slice. Of n processes in a slice each sends 1/n of what
+// it would send to other slices if all exchanged with all, in as many messages.
 #pragma once
 
 #include <cstddef>

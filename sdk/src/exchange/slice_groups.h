@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes of a group by their slices: those within one, and those with the same place in each
-// of them. The network within a slice is fast, and that between slices is slow.
+// The processes of a group by their slices: those within one, and those with the same position in
+// each. The network within a slice is fast, and that between slices is slow.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +23,9 @@ class SliceGroups {
   std::size_t in_slice() const { return static_cast<std::size_t>(within_->size()); }
   // Of this process.
   std::size_t slice() const { return static_cast<std::size_t>(between_->rank()); }
-  std::size_t place() const { return static_cast<std::size_t>(within_->rank()); }
-  std::size_t rank_of(std::size_t slice, std::size_t place) const {
-    return slice * in_slice() + place;
+  std::size_t position() const { return static_cast<std::size_t>(within_->rank()); }
+  std::size_t rank_of(std::size_t slice, std::size_t position) const {
+    return slice * in_slice() + position;
   }
   // The second phases of exchanges over these groups.
   RelayQueue& queue() const { return *queue_; }

@@ -16,19 +16,19 @@ class SliceSum::Exchange final : public RelayedExchange {
       : groups_(std::move(groups)), trees_(std::move(trees)), out_(out) {
     const SliceGroups& all = *groups_;
     for (std::size_t slice = 0; slice < all.slices(); ++slice) {
-      const BlockPart& own = parts[all.rank_of(slice, all.place())];
+      const BlockPart& own = parts[all.rank_of(slice, all.position())];
       Term& term = terms_.emplace_back();
       term.own = in.subspan(own.begin, own.size);
       std::vector<std::span<const std::byte>> mine(all.in_slice());
       std::vector<std::span<std::byte>> theirs(all.in_slice());
-      for (std::size_t place = 0; place < all.in_slice(); ++place) {
+      for (std::size_t position = 0; position < all.in_slice(); ++position) {
         std::span<float>& row = term.rows.emplace_back();
-        if (place == all.place()) continue;
-        const BlockPart& part = parts[all.rank_of(slice, place)];
-        mine[place] = std::as_bytes(in.subspan(part.begin, part.size));
+        if (position == all.position()) continue;
+        const BlockPart& part = parts[all.rank_of(slice, position)];
+        mine[position] = std::as_bytes(in.subspan(part.begin, part.size));
         row = memory.first(own.size);
         memory = memory.subspan(own.size);
-        theirs[place] = std::as_writable_bytes(row);
+        theirs[position] = std::as_writable_bytes(row);
       }
       first_.push_back(all.within().start_exchange(mine, theirs));
     }
@@ -53,9 +53,9 @@ class SliceSum::Exchange final : public RelayedExchange {
     for (std::size_t slice = 0; slice < all.slices(); ++slice) {
       const Term& term = terms_[slice];
       // The memory of a row that this spends, where the part is that of another slice.
-      const std::span<float> spent = term.rows[all.place() == 0 ? 1 : 0];
+      const std::span<float> spent = term.rows[all.position() == 0 ? 1 : 0];
       const std::span<float> sum = slice == all.slice() ? out_ : spent;
-      if (!sum.empty()) add_rows(trees_->within, term.rows, all.place(), term.own, sum);
+      if (!sum.empty()) add_rows(trees_->within, term.rows, all.position(), term.own, sum);
       mine[slice] = std::as_bytes(sum);
       theirs[slice] = std::as_writable_bytes(rows_[slice]);
     }
@@ -69,10 +69,10 @@ class SliceSum::Exchange final : public RelayedExchange {
   }
 
  private:
-  // Of a slice the part of this process's place.
+  // Of a slice the part of this process's position.
   struct Term {
     std::span<const float> own;
-    std::vector<std::span<float>> rows;  // by place
+    std::vector<std::span<float>> rows;  // by position
   };
 
   const std::shared_ptr<SliceGroups> groups_;
@@ -126,9 +126,9 @@ SliceSum::SliceSum(ProcessGroup& group, std::int64_t in_slice, SumTree within, S
 
 std::size_t SliceSum::received_floats(std::span<const BlockPart> parts) const {
   const SliceGroups& all = *groups_;
-  std::size_t floats = parts[all.rank_of(all.slice(), all.place())].size * (all.slices() - 1);
+  std::size_t floats = parts[all.rank_of(all.slice(), all.position())].size * (all.slices() - 1);
   for (std::size_t slice = 0; slice < all.slices(); ++slice) {
-    floats += parts[all.rank_of(slice, all.place())].size * (all.in_slice() - 1);
+    floats += parts[all.rank_of(slice, all.position())].size * (all.in_slice() - 1);
   }
   return floats;
 }
@@ -142,7 +142,7 @@ void SliceSum::whole(std::span<const float> in, std::span<float> out) {
   all.within().all_gather(std::as_bytes(in), std::as_writable_bytes(within));
   const std::vector<std::span<float>> rows = rows_of(within, in.size());
   const std::span<float> sum = within.first(in.size());
-  if (!in.empty()) add_rows(trees_->within, rows, all.place(), in, sum);
+  if (!in.empty()) add_rows(trees_->within, rows, all.position(), in, sum);
   groups_->queue().send_on_all();
   all.between().all_gather(std::as_bytes(sum), std::as_writable_bytes(between));
   if (!in.empty()) {
@@ -153,7 +153,7 @@ void SliceSum::whole(std::span<const float> in, std::span<float> out) {
 void SliceSum::part(std::span<const float> in, std::span<const BlockPart> parts,
                     std::span<float> out) {
   const std::size_t step = segment_of(parts.size()), longest = longest_of(parts);
-  const std::size_t rank = groups_->rank_of(groups_->slice(), groups_->place());
+  const std::size_t rank = groups_->rank_of(groups_->slice(), groups_->position());
   for (std::size_t begin = 0; begin < longest; begin += step) {
     std::vector<BlockPart> of_step;
     for (const BlockPart& part : parts) of_step.push_back(cut(part, begin, step));

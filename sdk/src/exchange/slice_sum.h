@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums over processes in several slices: each slice adds its own first, and processes with the same
-// place in their slices add what the slices give. Of n processes in a slice each sends 1/n of what
-// it would send to other slices if all exchanged with all.
+// position in their slices add what the slices give. Of n processes in a slice each sends 1/n of
+// what it would send to other slices if all exchanged with all.
 //
-// Within its slice a process adds its own part and those of its place in other slices, so that its
-// second phase needs no other process of its slice. It sends and receives as much in all as if all
-// exchanged with all, in as many messages.
+// Within its slice a process adds its own part and those of its position in other slices, so that
+// its second phase needs no other process of its slice. It sends and receives as much in all as if
+// all exchanged with all, in as many messages.
 #pragma once
 
 #include <cstddef>

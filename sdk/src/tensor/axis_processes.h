@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "tensor/process_sum.h"
+#include "exchange/process_sum.h"
 #include "trivet/tensor.h"
 #include "trivet/tensor/axis_exchange.h"
 

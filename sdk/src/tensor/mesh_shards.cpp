@@ -6,14 +6,13 @@
 #include <string>
 #include <utility>
 
-#include "exchange/slice_gather.h"
-#include "exchange/slice_sum.h"
+#include "exchange/process_sum.h"
+#include "exchange/slice_choice.h"
 #include "tensor/device_impl.h"
 #include "tensor/host_block.h"
 #include "tensor/packing.h"
-#include "tensor/process_sum.h"
-#include "tensor/profile_table.h"
 #include "tensor/tensor_impl.h"
+#include "tensor/unit_transfer.h"
 #include "trivet/backend/mesh.h"
 #include "trivet/backend/mesh_layout.h"
 #include "trivet/backend/process_group.h"
@@ -48,24 +47,6 @@ std::vector<double> gathered(std::span<const double> own, ProcessGroup* group) {
   return values;
 }
 
-// Of the processes with these ranks, where they exchange within slices first.
-struct InSlices {
-  std::int64_t in_slice = 1;
-  std::shared_ptr<detail::ExchangeBuffers> buffers;
-
-  std::shared_ptr<detail::SliceGather> gather(ProcessGroup& group) const {
-    if (in_slice == 1) return nullptr;
-    return std::make_shared<detail::SliceGather>(group, in_slice, buffers);
-  }
-  // Null where the slices are no part of the tree, too.
-  std::shared_ptr<detail::SliceSum> sum(ProcessGroup& group, const SumTree& tree) const {
-    const auto parts = tree.split(in_slice);
-    if (in_slice == 1 || !parts) return nullptr;
-    return std::make_shared<detail::SliceSum>(group, in_slice, parts->first, parts->second,
-                                              buffers);
-  }
-};
-
 std::vector<std::int64_t> ranks_below(std::int64_t processes) {
   std::vector<std::int64_t> ranks(static_cast<std::size_t>(processes));
   std::iota(ranks.begin(), ranks.end(), std::int64_t{0});
@@ -80,60 +61,6 @@ detail::ProcessSum::Sharing sharing_of(const MeshLayout& layout,
   return {.processes = ranks.size(),
           .slices = in_slice == 1 ? 1 : ranks.size() / static_cast<std::size_t>(in_slice)};
 }
-
-// Tells listeners of an exchange when it began and ended.
-class WatchedExchange {
- public:
-  WatchedExchange(ExchangeLog* log, UnitExchange::Kind kind, const Tensor& unit) : log_(log) {
-    is_watched_ = (log != nullptr && log->is_listening()) || detail::profiles_exchanges();
-    if (!is_watched_) return;
-    exchange_.kind = kind;
-    exchange_.bytes = unit.bytes();
-    exchange_.begin = exchange_.wait = detail::exchange_seconds();
-  }
-  void begin_wait() {
-    if (!is_watched_) return;
-    exchange_.is_beside = true;
-    exchange_.wait = detail::exchange_seconds();
-  }
-  void end() {
-    if (!std::exchange(is_watched_, false)) return;
-    exchange_.end = detail::exchange_seconds();
-    if (log_ != nullptr) log_->note(exchange_);
-    detail::profile_exchange(exchange_);
-  }
-
- private:
-  ExchangeLog* log_;
-  UnitExchange exchange_;
-  bool is_watched_ = false;
-};
-
-// That of a device, with its tensors; null: it has ended.
-class TensorTransfer final : public Transfer {
- public:
-  TensorTransfer(std::unique_ptr<Transfer> transfer, std::vector<Tensor> tensors,
-                 const WatchedExchange& watched)
-      : tensors_(std::move(tensors)), transfer_(std::move(transfer)), watched_(watched) {}
-  ~TensorTransfer() override {
-    if (transfer_ != nullptr) detail::keep_to_the_end(std::move(tensors_));
-  }
-  TensorTransfer(const TensorTransfer&) = delete;
-  TensorTransfer& operator=(const TensorTransfer&) = delete;
-
-  void wait() override {
-    if (transfer_ == nullptr) return;
-    watched_.begin_wait();
-    transfer_->wait();
-    watched_.end();
-    transfer_ = nullptr;
-  }
-
- private:
-  std::vector<Tensor> tensors_;
-  std::unique_ptr<Transfer> transfer_;
-  WatchedExchange watched_;
-};
 
 [[noreturn]] void throw_wrong_count(std::int64_t expected, const char* of, std::size_t given) {
   throw Error("this process has " + std::to_string(expected) + " " + of + ", and gives " +
@@ -156,7 +83,7 @@ MeshShards::MeshShards(const MeshConfig& mesh, ProcessGroup* group) {
   all_ = group;
   const auto buffers = std::make_shared<detail::ExchangeBuffers>();
   const auto slices_of = [&](std::span<const std::int64_t> ranks) {
-    return InSlices{layout.in_slice(ranks, processes), buffers};
+    return detail::SliceChoice{layout.in_slice(ranks, processes), buffers};
   };
   const std::shared_ptr<detail::SliceGather> gather =
       slices_of(ranks_below(processes)).gather(*group);
@@ -193,7 +120,7 @@ MeshShards::MeshShards(const MeshConfig& mesh, ProcessGroup* group) {
   own_tree_ = parts->first;
   first_ = own.first;
   if (own.count == 1 && std::ssize(group_ranks_) == processes) peers_ = processes;
-  const InSlices slices = slices_of(group_ranks_);
+  const detail::SliceChoice slices = slices_of(group_ranks_);
   const bool is_all = std::ssize(group_ranks_) == processes;
   sums_ = std::make_shared<detail::ProcessSum>(*group_, parts->second, buffers,
                                                slices.sum(*group_, parts->second),
@@ -256,16 +183,6 @@ MeshShards::Range MeshShards::own_of(std::span<const Range> parts) const {
   return parts[static_cast<std::size_t>(own_rank())];
 }
 
-void ExchangeLog::listen() {
-  noted_.clear();
-  is_listening_ = true;
-}
-
-std::vector<UnitExchange> ExchangeLog::take() {
-  is_listening_ = false;
-  return std::exchange(noted_, {});
-}
-
 ExchangeLog* MeshShards::exchange_log() const {
   return all_ != nullptr ? all_->exchange_log() : nullptr;
 }
@@ -316,7 +233,7 @@ std::unique_ptr<Transfer> MeshShards::start_sum_to_part(const Tensor& own,
                                                         std::span<const Range> parts,
                                                         Tensor& part) const {
   std::unique_ptr<Transfer> transfer;
-  WatchedExchange watched(exchange_log(), UnitExchange::Kind::sum, own);
+  detail::WatchedExchange watched(exchange_log(), UnitExchange::Kind::sum, own);
   Device& device = own.device();
   if (group_ != nullptr && device.host_visible()) {
     transfer = sums_->start_part(own.span<float>(), block_parts(of_group(parts)),
@@ -328,7 +245,8 @@ std::unique_ptr<Transfer> MeshShards::start_sum_to_part(const Tensor& own,
     sum_to_part(own, parts, part);
     if (group_ != nullptr) watched.end();
   }
-  return std::make_unique<TensorTransfer>(std::move(transfer), std::vector{own, part}, watched);
+  return std::make_unique<detail::UnitTransfer>(std::move(transfer), std::vector{own, part},
+                                                watched);
 }
 
 void MeshShards::gather_parts(Tensor& block, std::span<const Range> parts) const {
@@ -368,7 +286,7 @@ std::unique_ptr<Transfer> MeshShards::start_gather_parts(const Tensor& own,
   std::unique_ptr<Transfer> transfer;
   const auto kind =
       among == Among::all ? UnitExchange::Kind::gather : UnitExchange::Kind::gather_of_stages;
-  WatchedExchange watched(exchange_log(), kind, block);
+  detail::WatchedExchange watched(exchange_log(), kind, block);
   Device& device = block.device();
   const bool is_alone = (among == Among::all ? all_ : stage_group_.get()) == nullptr;
   if (!is_alone && device.host_visible()) {
@@ -383,7 +301,8 @@ std::unique_ptr<Transfer> MeshShards::start_gather_parts(const Tensor& own,
     gather_parts(own, parts, block, among);
     if (!is_alone) watched.end();
   }
-  return std::make_unique<TensorTransfer>(std::move(transfer), std::vector{own, block}, watched);
+  return std::make_unique<detail::UnitTransfer>(std::move(transfer), std::vector{own, block},
+                                                watched);
 }
 
 std::int64_t MeshShards::segment(std::int64_t processes) {

@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "trivet/base/export.h"
-
 namespace trivet {
 
 struct UnitExchange {
@@ -25,7 +23,7 @@ struct UnitExchange {
   double begin = 0, wait = 0, end = 0;
 };
 
-class TRIVET_API ExchangeLog {
+class ExchangeLog {
  public:
   // So many of each kind may be under way. Empty: MeshConfig::overlap says it. All processes change
   // it between the same two steps, of which the second plans its memory again. [run-thread]
@@ -33,10 +31,16 @@ class TRIVET_API ExchangeLog {
   std::optional<std::int64_t> overlap() const { return overlap_; }
 
   // Notes what follows, and forgets what was noted before. [run-thread]
-  void listen();
+  void listen() {
+    noted_.clear();
+    is_listening_ = true;
+  }
   bool is_listening() const { return is_listening_; }
   // What was noted, in the order of ends. Listens no more. [run-thread]
-  std::vector<UnitExchange> take();
+  std::vector<UnitExchange> take() {
+    is_listening_ = false;
+    return std::exchange(noted_, {});
+  }
   // Unless nobody listens. [run-thread]
   void note(const UnitExchange& exchange) {
     if (is_listening_) noted_.push_back(exchange);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tensor/process_sum.h"
+#include "exchange/process_sum.h"
 
 #include <algorithm>
 #include <cstddef>
