@@ -21,10 +21,9 @@ namespace {
 // A transfer inside a machine takes microseconds. A longer wait leaves the core to others.
 constexpr double kSpinningSeconds = 50e-6, kYieldingSeconds = 5e-3;
 constexpr unsigned kBusyMicroseconds = 50, kIdleMicroseconds = 1000;
-constexpr std::int32_t kNoticeTag = 32'767, kExchangeTag = 32'766, kSentTag = 32'765;
+constexpr std::int32_t kExchangeTag = 32'766, kSentTag = 32'765;
 // Rank 0 reports a failure of all processes best, and has this time to come to it itself.
 constexpr double kNoticeSeconds = 1;
-constexpr double kLeavingSeconds = 10;
 
 }  // namespace
 
@@ -105,28 +104,6 @@ void World::check(tv_status status, const char* function) {
   throw_failure(RunError(key_ + " (" + function + "): " + text, of_engine()));
 }
 
-// Calls after it throw the same: who waited for an exchange beside others may have caught it.
-void World::throw_failure(RunError failure) {
-  if (!failure_) failure_ = std::move(failure);
-  throw RunError(*failure_);
-}
-
-// The engine uses the memory of what is under way whenever it runs, and the exception that follows
-// gives that back: so it runs no more behind this. Another process than rank 0 first waits some
-// seconds until rank 0, which reports the failure, is gone: a launcher ends all with the first.
-void World::fail() {
-  if (std::exchange(failed_, true) || comm_ == nullptr || rank() == 0) return;
-  static std::byte never{};  // the request outlives this call
-  tv_request* request = nullptr;
-  if (engine_.receive(comm_, &never, 1, 0, kNoticeTag, &request) != TV_OK) return;
-  tv_request*& waited = abandoned_.emplace_back(request);
-  const double end = steady_seconds() + kLeavingSeconds;
-  std::int32_t done = 0;
-  while (steady_seconds() < end && engine_.progress(&waited, &done) == TV_OK && done == 0) {
-    ::usleep(kIdleMicroseconds);
-  }
-}
-
 // A call may come from a plugin, which is not at fault.
 ErrorDetails World::of_engine(std::string hint) const {
   return {.plugin = key_.substr(0, key_.find('/')), .key = key_, .hint = std::move(hint)};
@@ -171,62 +148,6 @@ void World::poll(tv_request*& request, const char* function, double start) {
       }
     }
     ::usleep(timeout_ == kNoLimit ? kIdleMicroseconds : kBusyMicroseconds);
-  }
-}
-
-void World::expect_notice(int rank) {
-  const auto index = static_cast<std::size_t>(rank);
-  check(engine_.receive(comm_, &notices_[index], sizeof(Notice), rank, kNoticeTag,
-                        &notice_requests_[index]),
-        "receive");
-}
-
-void World::tell(const Failure& failure) {
-  Notice notice{};
-  failure.text.copy(notice.text, sizeof(notice.text) - 1);
-  failure.plugin.copy(notice.plugin, sizeof(notice.plugin) - 1);
-  failure.key.copy(notice.key, sizeof(notice.key) - 1);
-  tv_request* request = nullptr;
-  check(engine_.send(comm_, &notice, sizeof(notice), 0, kNoticeTag, &request), "send");
-  wait(request, "send");
-}
-
-void World::check_notices() {
-  for (int other = 1; other < size(); ++other) {
-    const auto index = static_cast<std::size_t>(other);
-    std::int32_t done = 0;
-    tv_request*& request = notice_requests_[index];
-    if (request == nullptr || engine_.progress(&request, &done) != TV_OK || done == 0) continue;
-    const Notice& notice = notices_[index];
-    const std::string text = static_cast<const char*>(notice.text);
-    if (text.empty()) continue;
-    failed_ = true;
-    ErrorDetails details = of_engine();
-    if (notice.plugin[0] != '\0') {
-      details = {.plugin = static_cast<const char*>(notice.plugin),
-                 .key = static_cast<const char*>(notice.key)};
-    }
-    throw_failure(
-        RunError("process " + std::to_string(other) + " of " + std::to_string(size()) + ": " + text,
-                 details));
-  }
-}
-
-void World::leave(const Failure& failure) noexcept {
-  if (failed_) return;
-  try {
-    tell(failure);
-    fail();
-  } catch (const std::exception&) {
-    // Rank 0 is gone.
-  }
-}
-
-void World::take_failures() {
-  for (int other = 1; other < size(); ++other) {
-    tv_request*& request = notice_requests_[static_cast<std::size_t>(other)];
-    wait(std::exchange(request, nullptr), "receive");
-    expect_notice(other);
   }
 }
 

@@ -34,8 +34,6 @@ namespace {
 constexpr std::int64_t kSteps = 2;
 // A task that trains parts of a model in turn needs more steps to reach all of them.
 constexpr std::int64_t kMostSteps = 32;
-// The number of names in a message; the others are counted.
-constexpr std::size_t kMostNames = 8;
 
 class FirstStep final : public TrainerObserver {
  public:
@@ -344,15 +342,6 @@ ExchangedTensors Inspector::exchanged_tensors() {
           .blocks = std::move(result_.exchanged.blocks)};
 }
 
-std::string names_of(const std::vector<std::string>& paths) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(paths.size(), kMostNames); ++i) {
-    text += (i > 0 ? ", " : "") + paths[i];
-  }
-  if (paths.size() > kMostNames) text += fmt::format(" and {} more", paths.size() - kMostNames);
-  return text;
-}
-
 RowUse row_use(const Inspection& seen, const TrainerConfig& fields, std::int64_t shards) {
   RowUse use{.has_parts = seen.weight_share && !seen.weight_share->keeps_all,
              .has_whole_variables = seen.weight_share && !seen.weight_share->parts.empty(),
@@ -459,53 +448,6 @@ std::string check_launched_metrics(const ResolvedConfig& config, const MetricUse
   }
   check_metric_names(uses, stages);
   return stages.front().abstract ? "its mesh has more devices than this machine" : "";
-}
-
-TokenFigures token_figures(const Inspection& seen) {
-  TokenFigures figures;
-  if (!seen.trained || seen.tokens == 0 || seen.examples == 0) return figures;
-  const auto tokens = static_cast<double>(seen.tokens);
-  const std::int64_t examples = seen.global_batch > 0 ? seen.global_batch : seen.examples;
-  figures.tokens = seen.tokens / seen.examples * examples;
-  figures.flops_per_token = seen.flops.model_flops / tokens;
-  if (seen.trainable_count == seen.count) {
-    figures.closed_form = 6 * static_cast<double>(seen.count) + seen.flops.attention_flops / tokens;
-  }
-  figures.step_flops = figures.flops_per_token * static_cast<double>(figures.tokens);
-  if (seen.peak_flops > 0) {
-    figures.ideal_seconds =
-        figures.step_flops / (seen.peak_flops * static_cast<double>(seen.mesh.devices()));
-  }
-  return figures;
-}
-
-std::string stage_title(const Inspection& inspection) {
-  if (inspection.stages == 1) return "";
-  const std::string& name = inspection.stage_name;
-  return fmt::format("stage {} of {}{}", inspection.stage + 1, inspection.stages,
-                     name.empty() ? "" : " (" + name + ")");
-}
-
-std::vector<std::string> faults(const Inspection& inspection) {
-  std::vector<std::string> found;
-  std::vector<std::string> dead;
-  for (const Inspection::Weights& weights : inspection.weights) {
-    if (!weights.has_gradient) dead.push_back(weights.path);
-  }
-  if (!dead.empty()) {
-    found.push_back(fmt::format("no gradient reaches {}: training leaves {} as {}", names_of(dead),
-                                dead.size() == 1 ? "it" : "them",
-                                dead.size() == 1 ? "it is" : "they are"));
-  }
-  if (!inspection.trained || !inspection.expected_loss) return found;
-  const ExpectedInitialLoss::Range& range = *inspection.expected_loss;
-  if (!(inspection.initial_loss >= range.low && inspection.initial_loss <= range.high)) {
-    found.push_back(fmt::format(
-        "the initial loss {:.4g} is not between {:.2f} and {:.2f}, the range expected for "
-        "untrained weights ({})",
-        inspection.initial_loss, range.low, range.high, range.reason));
-  }
-  return found;
 }
 
 }  // namespace trivet

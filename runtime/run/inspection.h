@@ -81,17 +81,6 @@ struct Inspection {
   std::string why_rows_are_gathered;  // such as experts; empty: they are not
 };
 
-// A training step of all devices. Zero if the task counts no tokens or nothing was trained.
-struct TokenFigures {
-  std::int64_t tokens = 0;
-  double flops_per_token = 0;  // per op, with all pairs of attention
-  // 6 N + 12 L H Q T, N: all parameters. 0 if some are not trained, since they have no gradients.
-  double closed_form = 0;
-  double step_flops = 0;     // of all tokens
-  double ideal_seconds = 0;  // at the peak of all devices; 0: peak unknown
-};
-TokenFigures token_figures(const Inspection& inspection);
-
 // Also uses a meta device if the mesh has devices that this machine lacks.
 struct InspectOptions {
   bool abstract = false;
@@ -113,11 +102,5 @@ void check_metric_names(const ResolvedConfig& config, Task& task, const TrainerC
 // The same for the objective of a search, at its launch: on a machine that may lack the devices and
 // the data of the runs. Returns why the names cannot be compared here; empty: they are right.
 std::string check_launched_metrics(const ResolvedConfig& config, const MetricUses& uses);
-
-// "stage 2 of 3 (deep)". Empty if training has one stage.
-std::string stage_title(const Inspection& inspection);
-
-// The faults of the config, one line each.
-std::vector<std::string> faults(const Inspection& inspection);
 
 }  // namespace trivet

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // trivet check CONFIG [K=V ...]
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -63,6 +65,41 @@ std::string checked_stage_text(const Inspection& seen) {
   if (seen.evaluated) text += named_line("eval", eval_text(seen));
   for (const NamedText& entry : memory_lines(seen)) text += named_line(entry.name, entry.text);
   return text;
+}
+
+// The number of names in a message; the others are counted.
+constexpr std::size_t kMostNames = 8;
+
+std::string names_of(const std::vector<std::string>& paths) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(paths.size(), kMostNames); ++i) {
+    text += (i > 0 ? ", " : "") + paths[i];
+  }
+  if (paths.size() > kMostNames) text += fmt::format(" and {} more", paths.size() - kMostNames);
+  return text;
+}
+
+// One line each.
+std::vector<std::string> faults(const Inspection& inspection) {
+  std::vector<std::string> found;
+  std::vector<std::string> dead;
+  for (const Inspection::Weights& weights : inspection.weights) {
+    if (!weights.has_gradient) dead.push_back(weights.path);
+  }
+  if (!dead.empty()) {
+    found.push_back(fmt::format("no gradient reaches {}: training leaves {} as {}", names_of(dead),
+                                dead.size() == 1 ? "it" : "them",
+                                dead.size() == 1 ? "it is" : "they are"));
+  }
+  if (!inspection.trained || !inspection.expected_loss) return found;
+  const ExpectedInitialLoss::Range& range = *inspection.expected_loss;
+  if (!(inspection.initial_loss >= range.low && inspection.initial_loss <= range.high)) {
+    found.push_back(fmt::format(
+        "the initial loss {:.4g} is not between {:.2f} and {:.2f}, the range expected for "
+        "untrained weights ({})",
+        inspection.initial_loss, range.low, range.high, range.reason));
+  }
+  return found;
 }
 
 // The faults of all stages, each prefixed with the name of its stage.

@@ -84,6 +84,33 @@ Value exchange_row(const Inspection& seen) {
   return row;
 }
 
+// A training step of all devices. Zero if the task counts no tokens or nothing was trained.
+struct TokenFigures {
+  std::int64_t tokens = 0;
+  double flops_per_token = 0;  // per op, with all pairs of attention
+  // 6 N + 12 L H Q T, N: all parameters. 0 if some are not trained, since they have no gradients.
+  double closed_form = 0;
+  double step_flops = 0;     // of all tokens
+  double ideal_seconds = 0;  // at the peak of all devices; 0: peak unknown
+};
+TokenFigures token_figures(const Inspection& seen) {
+  TokenFigures figures;
+  if (!seen.trained || seen.tokens == 0 || seen.examples == 0) return figures;
+  const auto tokens = static_cast<double>(seen.tokens);
+  const std::int64_t examples = seen.global_batch > 0 ? seen.global_batch : seen.examples;
+  figures.tokens = seen.tokens / seen.examples * examples;
+  figures.flops_per_token = seen.flops.model_flops / tokens;
+  if (seen.trainable_count == seen.count) {
+    figures.closed_form = 6 * static_cast<double>(seen.count) + seen.flops.attention_flops / tokens;
+  }
+  figures.step_flops = figures.flops_per_token * static_cast<double>(figures.tokens);
+  if (seen.peak_flops > 0) {
+    figures.ideal_seconds =
+        figures.step_flops / (seen.peak_flops * static_cast<double>(seen.mesh.devices()));
+  }
+  return figures;
+}
+
 Value token_row(const TokenFigures& figures) {
   return Value::table({{"step_tokens", figures.tokens},
                        {"flops_per_token", figures.flops_per_token},
@@ -163,6 +190,13 @@ std::string format_flops(double flops) {
     if (flops >= unit) return fmt::format("{:.3g} {}", flops / unit, name);
   }
   return flops > 0 ? fmt::format("{:.3g} FLOP", flops) : "0";
+}
+
+std::string stage_title(const Inspection& inspection) {
+  if (inspection.stages == 1) return "";
+  const std::string& name = inspection.stage_name;
+  return fmt::format("stage {} of {}{}", inspection.stage + 1, inspection.stages,
+                     name.empty() ? "" : " (" + name + ")");
 }
 
 std::string model_text(const Inspection& seen) {

@@ -18,6 +18,9 @@ inline constexpr const char* kAbstractDoc =
 
 std::string format_flops(double flops);  // "1.23 MFLOP"
 
+// "stage 2 of 3 (deep)". Empty if training has one stage.
+std::string stage_title(const Inspection& inspection);
+
 std::string model_text(const Inspection& seen);  // one line, without its end
 
 // A line of the text: "step", "50 MFLOP for 8 examples".
