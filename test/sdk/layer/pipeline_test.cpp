@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 
 #include "sdk/backend/backends.h"
+#include "sdk/tensor/tensor_bits.h"
 #include "support/plugins.h"
 #include "support/thread_group.h"
 #include "trivet/backend/mesh.h"
@@ -23,8 +24,9 @@ namespace pipeline_test {
 namespace {
 
 using namespace trivet;
+using trivet::test::Bits;
+using trivet::test::bits_of;
 using trivet::test::on_ranks;
-using Bits = std::vector<std::uint32_t>;
 
 constexpr std::int64_t kBatch = 8, kDepth = 5;
 
@@ -34,12 +36,6 @@ Tensor values_of(Device& device, const Shape& shape, int seed) {
     values.push_back(static_cast<float>(std::sin(static_cast<double>(i * 31 + seed * 7 + 1))));
   }
   return Tensor::from(device, std::span<const float>(values), shape);
-}
-
-Bits bits_of(const Tensor& x) {
-  Bits bits;
-  for (const float value : x.to_host<float>()) bits.push_back(std::bit_cast<std::uint32_t>(value));
-  return bits;
 }
 
 MeshConfig mesh_of(std::int64_t stages, std::int64_t processes) {

@@ -2,13 +2,13 @@
 // Ops over blocks of which each process has some; threads act as the processes.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <functional>
 
 #include <catch2/catch.hpp>
 
 #include "sdk/backend/backends.h"
+#include "sdk/tensor/tensor_bits.h"
 #include "support/plugins.h"
 #include "support/thread_group.h"
 #include "trivet/error.h"
@@ -21,9 +21,10 @@ namespace ops_mesh_processes_test {
 namespace {
 
 using namespace trivet;
+using trivet::test::Bits;
+using trivet::test::bits_of;
 using trivet::test::on_ranks;
 using Tensors = std::vector<Tensor>;
-using Bits = std::vector<std::uint32_t>;
 
 // Of all sizes, so that each order of a sum has other bits.
 Tensor values_of(Device& device, const Shape& shape, int seed) {
@@ -33,12 +34,6 @@ Tensor values_of(Device& device, const Shape& shape, int seed) {
     values.push_back(std::ldexp(wave, static_cast<int>((i + 3 * seed) % 9) - 4));
   }
   return Tensor::from(device, std::span<const float>(values), shape);
-}
-
-Bits bits_of(const Tensor& x) {
-  Bits bits;
-  for (const float value : x.to_host<float>()) bits.push_back(std::bit_cast<std::uint32_t>(value));
-  return bits;
 }
 
 struct Case {

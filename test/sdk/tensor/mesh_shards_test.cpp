@@ -2,64 +2,37 @@
 // Sums over processes against the sum of one process; threads act as the processes.
 #include "trivet/tensor/mesh_shards.h"
 
-#include <bit>
-#include <cmath>
+#include <cstdint>
 #include <utility>
 
 #include <catch2/catch.hpp>
 
+#include "sdk/tensor/shard_sums.h"
+#include "sdk/tensor/tensor_bits.h"
 #include "support/plugins.h"
 #include "support/thread_group.h"
 #include "trivet/backend/mesh.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
-#include "trivet/tensor/canonical_sum.h"
 
 namespace mesh_shards_test {
 namespace {
 
-using trivet::CanonicalSum;
 using trivet::MeshConfig;
 using trivet::MeshShards;
 using trivet::ProcessGroup;
 using trivet::Tensor;
+using trivet::test::Bits;
+using trivet::test::bits_of;
 using trivet::test::on_ranks;
 using trivet::test::SharedRanks;
+using trivet::test::sum_of_own;
 using trivet::test::ThreadGroup;
-
-// Values of all sizes, so that each order of a sum has other bits.
-std::vector<float> values_of(std::int64_t shard, std::int64_t count) {
-  std::vector<float> values;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto wave = static_cast<float>(std::sin(static_cast<double>(i * 31 + shard * 7 + 1)));
-    values.push_back(std::ldexp(wave, static_cast<int>((i + shard) % 40)));
-  }
-  return values;
-}
-
-// The sum of the shards [first, first + count).
-Tensor sum_of(trivet::Device& device, const MeshShards& shards, std::int64_t length) {
-  CanonicalSum sum(device, {length}, shards.own_tree());
-  for (std::int64_t i = 0; i < shards.count(); ++i) {
-    const std::vector<float> values = values_of(shards.first() + i, length);
-    sum.next().assign_bytes(std::as_bytes(std::span(values)));
-    sum.add();
-  }
-  return sum.total();
-}
 
 MeshConfig mesh_of(std::vector<std::int64_t> ici) {
   MeshConfig mesh;
   mesh.ici_mesh_shape = std::move(ici);
   return mesh;
-}
-
-std::vector<std::uint32_t> bits_of(const Tensor& tensor) {
-  std::vector<std::uint32_t> bits;
-  for (const float value : tensor.to_host<float>()) {
-    bits.push_back(std::bit_cast<std::uint32_t>(value));
-  }
-  return bits;
 }
 
 }  // namespace
@@ -74,14 +47,15 @@ TEST_CASE("a sum over processes has the bits of one process, for lengths of all 
     // The last one is exchanged in several segments.
     for (const std::int64_t length : {1, 7, 16'384, 16'385, 40'003, 600'001}) {
       const auto device = trivet::test::open_device("tiny/Backend");
-      const auto expected = bits_of(sum_of(*device, MeshShards(mesh_of(mesh), nullptr), length));
+      const auto expected =
+          bits_of(sum_of_own(*device, MeshShards(mesh_of(mesh), nullptr), length));
       for (const int count : counts) {
-        std::vector<std::vector<std::uint32_t>> found(static_cast<std::size_t>(count));
+        std::vector<Bits> found(static_cast<std::size_t>(count));
         on_ranks(count, [&, &mesh = mesh](ProcessGroup& group) {
           const auto own_device = trivet::test::open_device("tiny/Backend");
           const MeshShards shards(mesh_of(mesh), &group);
           for (int round = 0; round < 2; ++round) {
-            Tensor own = sum_of(*own_device, shards, length);
+            Tensor own = sum_of_own(*own_device, shards, length);
             shards.sum(own);
             found[static_cast<std::size_t>(group.rank())] = bits_of(own);
           }
@@ -145,13 +119,13 @@ TEST_CASE("parts of a sum are those of the sum, and come together again") {
                         {mesh_of({2, 2, 2}), 1'200'001}};
   for (const auto& [mesh, length] : cases) {
     const auto device = trivet::test::open_device("tiny/Backend");
-    const auto expected = bits_of(sum_of(*device, MeshShards(mesh, nullptr), length));
+    const auto expected = bits_of(sum_of_own(*device, MeshShards(mesh, nullptr), length));
     for (const int count : {2, 4, 8}) {
-      std::vector<std::vector<std::uint32_t>> parts(static_cast<std::size_t>(count)), all(parts);
+      std::vector<Bits> parts(static_cast<std::size_t>(count)), all(parts);
       on_ranks(count, [&, &mesh = mesh, length = length](ProcessGroup& group) {
         const auto own_device = trivet::test::open_device("tiny/Backend");
         const MeshShards shards(mesh, &group);
-        const Tensor own = sum_of(*own_device, shards, length);
+        const Tensor own = sum_of_own(*own_device, shards, length);
         Tensor block = Tensor::zeros(*own_device, {length});
         const auto cut = shards.parts_of(length);
         const MeshShards::Range mine = shards.own_part(length);
@@ -163,7 +137,7 @@ TEST_CASE("parts of a sum are those of the sum, and come together again") {
         all[rank] = bits_of(block);
       });
       CAPTURE(mesh.ici_mesh_shape, length, count);
-      std::vector<std::uint32_t> joined(static_cast<std::size_t>(length));
+      Bits joined(static_cast<std::size_t>(length));
       for (std::size_t rank = 0; rank < parts.size(); ++rank) {
         CHECK((all[rank] == expected));
         for (std::size_t i = 0; i < joined.size(); ++i) joined[i] |= parts[rank][i];
@@ -193,12 +167,12 @@ TEST_CASE("parts of a sum may have any lengths") {
     for (const MeshConfig& mesh : {mesh_of({processes, 1, 1}), mesh_of({processes / 2, 1, 2})}) {
       const std::int64_t length = cut.back().end;
       const auto device = trivet::test::open_device("tiny/Backend");
-      const auto expected = bits_of(sum_of(*device, MeshShards(mesh, nullptr), length));
-      std::vector<std::vector<std::uint32_t>> of_block(cut.size()), of_part(cut.size());
+      const auto expected = bits_of(sum_of_own(*device, MeshShards(mesh, nullptr), length));
+      std::vector<Bits> of_block(cut.size()), of_part(cut.size());
       on_ranks(static_cast<int>(cut.size()), [&](ProcessGroup& group) {
         const auto own_device = trivet::test::open_device("tiny/Backend");
         const MeshShards shards(mesh, &group);
-        const Tensor own = sum_of(*own_device, shards, length);
+        const Tensor own = sum_of_own(*own_device, shards, length);
         const auto rank = static_cast<std::size_t>(group.rank());
         Tensor part = Tensor::zeros(*own_device, {cut[rank].size()});
         shards.sum_to_part(own, cut, part);

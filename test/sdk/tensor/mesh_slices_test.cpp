@@ -16,8 +16,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "sdk/tensor/late_group.h"
+#include "sdk/tensor/shard_sums.h"
+#include "sdk/tensor/tensor_bits.h"
 #include "support/plugins.h"
-#include "support/thread_group.h"
 #include "trivet/backend/mesh.h"
 #include "trivet/backend/mesh_layout.h"
 #include "trivet/error.h"
@@ -29,198 +31,12 @@ namespace mesh_slices_test {
 namespace {
 
 using namespace trivet;
-using Clock = std::chrono::steady_clock;
-
-// What is on its way between all ranks: group, from, to, and the number of the exchange.
-struct Mail {
-  using Key = std::tuple<std::string, int, int, std::int64_t>;
-  std::mutex mutex;
-  std::map<Key, std::vector<std::byte>> messages;
-};
-
-// What the groups of one rank have in common.
-struct LateRank {
-  Mail& mail;
-  int rank = 0;      // of all
-  int in_slice = 1;  // ranks, for the count
-  std::mt19937 random;
-  std::vector<std::weak_ptr<Relay>> relays{};
-  std::int64_t between = 0;  // bytes sent to ranks of other slices
-
-  void advance() {
-    for (const std::weak_ptr<Relay>& one : relays) {
-      if (const auto relay = one.lock()) relay->advance();
-    }
-  }
-};
-
-class LateTransfer final : public Transfer {
- public:
-  struct Part {
-    Mail::Key key;
-    std::span<std::byte> memory;
-  };
-  LateTransfer(LateRank& rank, std::vector<Part> parts) : rank_(rank), parts_(std::move(parts)) {}
-
-  bool has_ended() override { return rank_.random() % 3 == 0 && take(); }
-  void wait() override {
-    const auto start = Clock::now();
-    while (!take()) {
-      rank_.advance();
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-      if (Clock::now() - start > std::chrono::seconds(60)) throw Error("waited for too long");
-    }
-  }
-
- private:
-  bool take() {
-    const std::scoped_lock lock(rank_.mail.mutex);
-    std::erase_if(parts_, [&](const Part& part) {
-      const auto found = rank_.mail.messages.find(part.key);
-      if (found == rank_.mail.messages.end()) return false;
-      if (found->second.size() != part.memory.size()) throw Error("messages do not match");
-      std::ranges::copy(found->second, part.memory.begin());
-      rank_.mail.messages.erase(found);
-      return true;
-    });
-    return parts_.empty();
-  }
-
-  LateRank& rank_;
-  std::vector<Part> parts_;
-};
-
-class LateGroup final : public ProcessGroup {
- public:
-  LateGroup(LateRank& own, std::string name, std::vector<int> ranks)
-      : own_(own), name_(std::move(name)), ranks_(std::move(ranks)) {}
-
-  int rank() const override {
-    return static_cast<int>(std::ranges::find(ranks_, own_.rank) - ranks_.begin());
-  }
-  int size() const override { return static_cast<int>(ranks_.size()); }
-  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
-    std::vector<std::span<const std::byte>> sent(ranks_.size(), mine);
-    std::vector<std::span<std::byte>> received;
-    for (std::size_t i = 0; i < ranks_.size(); ++i) {
-      received.push_back(all.subspan(i * mine.size(), mine.size()));
-    }
-    std::ranges::copy(mine, received[static_cast<std::size_t>(rank())].begin());
-    exchange(sent, received);
-  }
-  void exchange(std::span<const std::span<const std::byte>> mine,
-                std::span<const std::span<std::byte>> theirs) override {
-    start_exchange(mine, theirs)->wait();
-  }
-  std::unique_ptr<Transfer> start_exchange(std::span<const std::span<const std::byte>> mine,
-                                           std::span<const std::span<std::byte>> theirs) override {
-    const std::int64_t number = exchanges_++;
-    std::vector<LateTransfer::Part> parts;
-    for (std::size_t i = 0; i < ranks_.size(); ++i) {
-      const int other = ranks_[i];
-      if (other == own_.rank) continue;
-      parts.push_back({{name_, other, own_.rank, number}, theirs[i]});
-      if (other / own_.in_slice != own_.rank / own_.in_slice) {
-        own_.between += std::ssize(mine[i]);
-      }
-      const std::scoped_lock lock(own_.mail.mutex);
-      own_.mail.messages[{name_, own_.rank, other, number}].assign(mine[i].begin(), mine[i].end());
-    }
-    return std::make_unique<LateTransfer>(own_, std::move(parts));
-  }
-  bool progress() override {
-    own_.advance();
-    return true;
-  }
-  void call_while_waiting(std::weak_ptr<Relay> relay) override { own_.relays.push_back(relay); }
-  std::unique_ptr<ProcessGroup> split(int color) override {
-    std::vector<int> colors(ranks_.size());
-    all_gather(std::as_bytes(std::span(&color, 1)), std::as_writable_bytes(std::span(colors)));
-    std::vector<int> ranks;
-    for (std::size_t i = 0; i < ranks_.size(); ++i) {
-      if (colors[i] == color) ranks.push_back(ranks_[i]);
-    }
-    const std::string name = name_ + "/" + std::to_string(splits_++) + "." + std::to_string(color);
-    return std::make_unique<LateGroup>(own_, name, ranks);
-  }
-
-  void all_to_all(std::span<const std::byte>, std::span<const std::uint64_t>, std::span<std::byte>,
-                  std::span<const std::uint64_t>) override {
-    throw Error("not expected");
-  }
-  void broadcast(std::span<std::byte>, int) override { throw Error("not expected"); }
-  void send(std::vector<std::byte>, int) override { throw Error("not expected"); }
-  void receive(std::span<std::byte>, int) override { throw Error("not expected"); }
-
- private:
-  LateRank& own_;
-  const std::string name_;
-  const std::vector<int> ranks_;
-  std::int64_t exchanges_ = 0, splits_ = 0;
-};
-
-struct LateRun {
-  std::vector<std::int64_t> between;  // bytes, by rank
-  std::vector<std::string> errors;
-};
-
-// Runs this on each of several ranks at once.
-template <class Body>
-LateRun on_late_ranks(int count, int in_slice, const Body& body) {
-  LateRun run;
-  run.between.resize(static_cast<std::size_t>(count));
-  Mail mail;
-  std::mutex mutex;
-  std::vector<int> ranks;
-  for (int rank = 0; rank < count; ++rank) ranks.push_back(rank);
-  std::vector<std::thread> threads;
-  for (const int rank : ranks) {
-    threads.emplace_back([&, rank] {
-      LateRank own{.mail = mail,
-                   .rank = rank,
-                   .in_slice = in_slice,
-                   .random = std::mt19937(static_cast<unsigned>(rank))};
-      LateGroup group(own, "all", ranks);
-      try {
-        body(group, own);
-      } catch (const std::exception& failure) {
-        const std::scoped_lock lock(mutex);
-        run.errors.push_back(failure.what());
-      }
-      run.between[static_cast<std::size_t>(rank)] = own.between;
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return run;
-}
-
-// Values of all sizes, so that each order of a sum has other bits.
-std::vector<float> values_of(std::int64_t shard, std::int64_t count) {
-  std::vector<float> values;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto wave = static_cast<float>(std::sin(static_cast<double>(i * 29 + shard * 11 + 3)));
-    values.push_back(std::ldexp(wave, static_cast<int>((i + shard) % 37)));
-  }
-  return values;
-}
-
-Tensor sum_of(Device& device, const MeshShards& shards, std::int64_t length) {
-  CanonicalSum sum(device, {length}, shards.own_tree());
-  for (std::int64_t i = 0; i < shards.count(); ++i) {
-    const std::vector<float> values = values_of(shards.first() + i, length);
-    sum.next().assign_bytes(std::as_bytes(std::span(values)));
-    sum.add();
-  }
-  return sum.total();
-}
-
-std::vector<std::uint32_t> bits_of(const Tensor& tensor) {
-  std::vector<std::uint32_t> bits;
-  for (const float value : tensor.to_host<float>()) {
-    bits.push_back(std::bit_cast<std::uint32_t>(value));
-  }
-  return bits;
-}
+using test::Bits;
+using test::bits_of;
+using test::LateRank;
+using test::LateRun;
+using test::on_late_ranks;
+using test::sum_of_own;
 
 using Extents = std::vector<std::int64_t>;
 using Ranges = std::vector<MeshShards::Range>;
@@ -266,8 +82,8 @@ TEST_CASE("sums and gathers between slices have the bits of one process, in any 
         const std::int64_t length = uneven.back().end;
         const auto device = test::open_device("tiny/Backend");
         const MeshShards one(mesh, nullptr);
-        const auto expected = bits_of(sum_of(*device, one, equal));
-        const auto of_uneven = bits_of(sum_of(*device, one, length));
+        const auto expected = bits_of(sum_of_own(*device, one, equal));
+        const auto of_uneven = bits_of(sum_of_own(*device, one, length));
         std::mutex mutex;
         std::vector<std::string> wrong;
         const LateRun run =
@@ -275,8 +91,8 @@ TEST_CASE("sums and gathers between slices have the bits of one process, in any 
               const auto own_device = test::open_device("tiny/Backend");
               const MeshShards shards(mesh, &group);
               const auto rank = static_cast<std::size_t>(group.rank());
-              const Tensor values = sum_of(*own_device, shards, equal);
-              const Tensor other = sum_of(*own_device, shards, length);
+              const Tensor values = sum_of_own(*own_device, shards, equal);
+              const Tensor other = sum_of_own(*own_device, shards, length);
               const Ranges parts = shards.parts_of(equal);
               const auto part_of = [&](const Ranges& of) {
                 return Tensor::zeros(*own_device, {of[rank].size()});
@@ -304,7 +120,7 @@ TEST_CASE("sums and gathers between slices have the bits of one process, in any 
               Tensor again = part_of(parts);
               shards.sum_to_part(values, parts, again);
               started.push_back(shards.start_sum_to_part(values, parts, d));
-              Tensor whole = sum_of(*own_device, shards, equal);
+              Tensor whole = sum_of_own(*own_device, shards, equal);
               shards.sum(whole);
               wait_all(std::move(started));
               Tensor all_again = Tensor::zeros(*own_device, {equal});
