@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <set>
+#include <utility>
 
 #include <catch2/catch.hpp>
 
@@ -60,33 +62,31 @@ class Givens {
 
 }  // namespace
 
-TEST_CASE("every shipped config passes the check", "[slow]") {
-  const auto files = shipped();
-  CHECK(files.size() >= 3);
-  const Givens givens;
-  for (const fs::path& file : files) {
-    const ShellResult result =
-        check(quoted(file.string()) + givens.option_of(file.stem().string()));
-    INFO(result.output);
-    CHECK(result.exit_code == 0);
-    CHECK_THAT(result.output, EndsWith("\nok\n"));
-  }
-}
-
-TEST_CASE("every experiment passes the check, and its resolved config reads back equal", "[slow]") {
+TEST_CASE("every shipped config and experiment passes the check, and reads back equal", "[slow]") {
   const TempDir dir;
   const auto list = nlohmann::json::parse(trivet::test::trivet("experiments --json").output);
   CHECK(list.size() >= 3);
-  const Givens givens;
+  const std::vector<fs::path> files = shipped();
+  CHECK(files.size() >= 3);
+  std::vector<std::pair<std::string, std::string>> all;  // how to name it, and its own name
+  for (const fs::path& file : files) all.emplace_back(quoted(file.string()), file.stem().string());
   for (const auto& experiment : list) {
     const auto key = experiment.at("key").get<std::string>();
-    const std::string name = "--experiment " + key;
-    const ShellResult result = check(name + givens.option_of(key.substr(key.find('/') + 1)));
+    all.emplace_back("--experiment " + key, key.substr(key.find('/') + 1));
+  }
+  const Givens givens;
+  std::set<std::string> seen;
+  for (const auto& [given, name] : all) {
+    INFO(given);
+    const std::string shown = trivet::test::trivet("config show " + given).output;
+    // Most shipped files say what a registered experiment does.
+    if (!seen.insert(shown).second) continue;
+    const ShellResult result = check(given + givens.option_of(name));
     INFO(result.output);
     CHECK(result.exit_code == 0);
-    const ShellResult shown = trivet::test::trivet("config show " + name);
-    const fs::path file = dir.write("shown.toml", shown.output);
-    CHECK(trivet::test::trivet("config show " + quoted(file.string())).output == shown.output);
+    CHECK_THAT(result.output, EndsWith("\nok\n"));
+    const fs::path file = dir.write("shown.toml", shown);
+    CHECK(trivet::test::trivet("config show " + quoted(file.string())).output == shown);
   }
 }
 
