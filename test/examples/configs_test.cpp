@@ -34,7 +34,7 @@ std::string program_with(const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("every config resolves, and the shown config resolves to the same") {
+TEST_CASE("every config resolves, and the shown config resolves to the same", "[slow]") {
   const auto files = configs();
   CHECK(files.size() >= 4);
   const TempDir dir;
@@ -90,7 +90,7 @@ nlohmann::json evaluation_of(const std::string& config) {
 
 }  // namespace
 
-TEST_CASE("the small configs for images reach what their comments say") {
+TEST_CASE("the small configs for images reach what their comments say", "[slow]") {
   CHECK(evaluation_of("vision/rand_augment.toml").at("accuracy") > 0.95);
   CHECK(evaluation_of("vision/records.toml").at("accuracy") > 0.955);
   CHECK(evaluation_of("vision/mobilenet.toml").at("accuracy") > 0.95);

@@ -52,7 +52,7 @@ TEST_CASE("the masked config learns more of a license than how often each letter
   CHECK(evaluated(temp / "run", "masked_lm_accuracy") > 0.35);
 }
 
-TEST_CASE("a sequence model learns to reverse words and generates them") {
+TEST_CASE("a sequence model learns to reverse words and generates them", "[slow]") {
   const TempDir temp;
   std::string lines;
   unsigned state = 7;
@@ -228,7 +228,7 @@ TEST_CASE("an encoder learns a property of the second of two texts, starting fro
   CHECK_THAT(tuned.output, Contains("4 missing"));
 }
 
-TEST_CASE("an encoder learns a number of a text") {
+TEST_CASE("an encoder learns a number of a text", "[slow]") {
   const TempDir temp;
   const std::string input =
       "type = \"data/SentencePairs\"\ntext_a = \"{text_a}{text_b}\"\nlabel = \"{share}\"\n"
@@ -246,7 +246,7 @@ TEST_CASE("an encoder learns a number of a text") {
         Approx(evaluated(temp / "run", "mean_squared_error")).epsilon(1e-3));
 }
 
-TEST_CASE("an encoder learns to tag words by those before them") {
+TEST_CASE("an encoder learns to tag words by those before them", "[slow]") {
   // A word with an "a" starts an entity; the following words with a "b" and no "a" belong to it.
   const TempDir temp;
   Words words(9);

@@ -132,7 +132,7 @@ TEST_CASE("a device of a mesh has its share of weights, gradients, slots and ste
   CHECK(split.at("step").get<double>() > 0.9 * four.at("step").get<double>());
 }
 
-TEST_CASE("a summary tells what each process of a run on a mesh has in memory") {
+TEST_CASE("a summary tells what each process of a run on a mesh has in memory", "[slow]") {
   const TempDir dir;
   // Of a run: weights, gradients, slots, averages and sums; and its step.
   const auto check_run = [&](const std::string& config, const std::string& more,
@@ -280,7 +280,7 @@ TEST_CASE(
   CHECK(kept.at("device_memory").at("step") > step);
 }
 
-TEST_CASE("slices add replicas, which multiply the batch and do not divide weights") {
+TEST_CASE("slices add replicas, which multiply the batch and do not divide weights", "[slow]") {
   const nlohmann::json one = figures(lm("c4_22b_1xv4_128"));
   const nlohmann::json four =
       figures(lm("c4_22b_1xv4_128") + " mesh.dcn_mesh_shape=[4,1,1] mesh.processes=64");

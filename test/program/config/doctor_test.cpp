@@ -43,7 +43,7 @@ ShellResult language_run(const TempDir& cache, const fs::path& workdir,
 
 }  // namespace
 
-TEST_CASE("the doctor measures a peak and stores it by backend and threads") {
+TEST_CASE("the doctor measures a peak and stores it by backend and threads", "[slow]") {
   const TempDir cache;
   CHECK(doctor("--threads 1", cache).at("peak_flops").is_null());
   CHECK_THAT(trivet::test::trivet("doctor", cache_in(cache)).output,
@@ -62,7 +62,7 @@ TEST_CASE("the doctor measures a peak and stores it by backend and threads") {
   CHECK(json_of(peaks_of(cache)).at("peaks").size() == 2);  // a new peak replaces the old one
 }
 
-TEST_CASE("MFU is tokens per second times FLOPs per token over the measured peak") {
+TEST_CASE("MFU is tokens per second times FLOPs per token over the measured peak", "[slow]") {
   const TempDir cache, dir;
   const double peak = doctor("--peak --threads 1", cache).at("peak_flops");
   const fs::path workdir = dir.path() / "run";
@@ -144,7 +144,7 @@ TEST_CASE("a damaged file of peaks is an error of the doctor and a warning of a 
   CHECK(doctor("--threads 1", cache).at("peak_flops").is_null());
 }
 
-TEST_CASE("the doctor reports wrong requests") {
+TEST_CASE("the doctor reports wrong requests", "[slow]") {
   const TempDir cache;
   const auto fails = [&](const std::string& words, const std::string& text) {
     const ShellResult result = trivet::test::trivet("doctor " + words, cache_in(cache));
@@ -159,7 +159,7 @@ TEST_CASE("the doctor reports wrong requests") {
   fails("--peak --threads 1", "cannot create");
 }
 
-TEST_CASE("the doctor times the exchange of a sum between processes that it starts") {
+TEST_CASE("the doctor times the exchange of a sum between processes that it starts", "[slow]") {
   const TempDir cache;
   for (const int processes : {1, 2, 3}) {
     const auto seen =

@@ -118,7 +118,7 @@ TEST_CASE("a mesh of other sizes is that of a run with its devices") {
   CHECK_FALSE(scaled.at(3).contains("step_seconds"));
 }
 
-TEST_CASE("a batch for each device grows with the mesh") {
+TEST_CASE("a batch for each device grows with the mesh", "[slow]") {
   const nlohmann::json seen = rows(lm("c4_16b_32") + "--on-paper --network 5us,10GB/s");
   REQUIRE(seen.size() == 5);
   for (const auto& row : seen) {

@@ -178,7 +178,7 @@ TEST_CASE("the schema rejects broken configs", "[slow]") {
   }
 }
 
-TEST_CASE("the schema covers the fields of an experiment to launch") {
+TEST_CASE("the schema covers the fields of an experiment to launch", "[slow]") {
   const TempDir dir;
   const std::string good =
       "[xp]\nname = \"widths\"\nroot_dir = \"/tmp/xps\"\n"

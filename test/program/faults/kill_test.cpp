@@ -43,7 +43,8 @@ std::set<std::string> names_in(const fs::path& directory) {
 
 }  // namespace
 
-TEST_CASE("a run killed at any file read of a recovery continues like an uninterrupted run") {
+TEST_CASE("a run killed at any file read of a recovery continues like an uninterrupted run",
+          "[slow]") {
   const test::TempDir temp;
   const auto config = test::config("vision/local.toml");
   REQUIRE(test::run(config, temp / "plain", kSteps).exit_code == 0);

@@ -222,7 +222,7 @@ TEST_CASE("a launched run of two processes that is cancelled continues in one", 
 }
 
 TEST_CASE("a run that loses a process continues with as many as fit, to the bytes of one process",
-          "[nosan]") {
+          "[slow][nosan]") {
   const Experiments at("type = 'local/Orchestrator'\ncores = 4\ngrace = 1\n");
   const std::string settings =
       std::string(kSmallRun) +

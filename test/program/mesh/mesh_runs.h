@@ -16,6 +16,10 @@
 
 namespace trivet::test {
 
+// For wide models: what processes exchange of them does not depend on the length of texts.
+inline const std::string kShortTexts =
+    "task.train_input.seq_len=32 task.eval_input.seq_len=32 task.model.max_seq_len=32 ";
+
 class MeshRuns {
  public:
   // Each run has these overrides.

@@ -8,10 +8,9 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "program/mesh/distant_runs.h"
 #include "program/mesh/mesh_runs.h"
-#include "program/run/run_fixture.h"
 #include "program/run/watched_run.h"
-#include "support/plugin_folder.h"
 
 using namespace trivet::test;
 using Catch::Contains;
@@ -38,33 +37,22 @@ const char* const kSmall =
 
 class Runs {
  public:
-  Runs() { plugins_.copy("distant"); }
-
-  fs::path directory(const std::string& name) const { return dir_.path() / name; }
+  fs::path directory(const std::string& name) const { return runs_.directory(name); }
   fs::path profile(const std::string& name) const { return directory(name) / "communication.json"; }
   json communication(const std::string& name) const {
     return json::parse(read_file(profile(name)));
   }
-
-  ShellResult run(const std::string& name, const std::string& words, int steps,
-                  const std::string& bandwidth = "1e12") const {
-    return trivet::test::run(config("lm/local.toml"), directory(name),
-                             "--plugin-dir " + quoted(plugins_.path().string()) +
-                                 " mesh.collective=distant/Network trainer.train_steps=" +
-                                 std::to_string(steps) + " " + words,
-                             "TRIVET_DISTANT_BANDWIDTH=" + bandwidth + " ");
+  ShellResult run(const std::string& name, const std::string& words, int steps) const {
+    return runs_.run(name, "trainer.train_steps=" + std::to_string(steps) + " " + words);
   }
   std::string train(const std::string& name, const std::string& words, int steps,
                     const std::string& bandwidth = "1e12") const {
-    const ShellResult ran = run(name, words, steps, bandwidth);
-    INFO(ran.output);
-    REQUIRE(ran.exit_code == 0);
-    return ran.output;
+    return runs_.train(name, "trainer.train_steps=" + std::to_string(steps) + " " + words,
+                       {.bandwidth = bandwidth});
   }
 
  private:
-  TempDir dir_;
-  PluginFolder plugins_;
+  DistantRuns runs_{""};
 };
 
 double rate(const fs::path& workdir, const std::string& name) {
@@ -106,7 +94,7 @@ TEST_CASE("a slow network leads to a larger overlap than a fast one, and to the 
   CHECK((results_of(runs.directory("fast"), 8) == results_of(runs.directory("one"), 8)));
 }
 
-TEST_CASE("a profile is kept, and a run that continues or another one uses it") {
+TEST_CASE("a profile is kept, and a run that continues or another one uses it", "[slow]") {
   const Runs runs;
   const std::string words = std::string(kSmall) + kTwo;
   CHECK_THAT(runs.train("short", words, 6), !Contains("mesh.overlap ="));

@@ -11,9 +11,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "program/mesh/distant_runs.h"
 #include "program/mesh/mesh_runs.h"
 #include "program/run/watched_run.h"
-#include "support/plugin_folder.h"
+#include "support/paths.h"
 
 using namespace trivet::test;
 using Catch::Contains;
@@ -23,56 +24,37 @@ namespace overlap_test {
 namespace {
 
 // More units of weights than an op may read at once, so that a step gathers some twice.
-const char* const kWords =
-    "trainer.train_steps=4 runtime.threads=1 "
-    "task.train_input.batch_size=4 task.model.model_dims=256 task.model.num_layers=5 ";
+const std::string kWords = kShortTexts +
+                           "trainer.train_steps=4 runtime.threads=1 "
+                           "task.train_input.batch_size=4 task.model.model_dims=256 "
+                           "task.model.num_layers=5";
 
 struct Result {
   std::string bytes;
   int most_under_way = 0;
 };
 
-class Runs {
- public:
-  Runs() { plugins_.copy("distant"); }
-
-  // Whatever becomes of it.
-  ShellResult start(const std::string& name, const std::string& words) const {
-    return run(config("lm/local.toml"), directory(name),
-               "--plugin-dir " + quoted(plugins_.path().string()) +
-                   " mesh.collective=distant/Network " + kWords + words,
-               "TRIVET_DISTANT_BANDWIDTH=2e8 TRIVET_DISTANT_REPORT=" + quoted(report(name)) + " ");
-  }
-  Result train(const std::string& name, const std::string& words) const {
-    const ShellResult ran = start(name, words);
-    INFO(ran.output);
-    REQUIRE(ran.exit_code == 0);
-    Result result{.bytes = results_of(directory(name), 4)};
-    std::ifstream(report(name)) >> result.most_under_way;
-    return result;
-  }
-
- private:
-  fs::path directory(const std::string& name) const { return dir_.path() / name; }
-  std::string report(const std::string& name) const { return directory(name).string() + ".txt"; }
-
-  TempDir dir_;
-  PluginFolder plugins_;
-};
+Result train(const DistantRuns& runs, const std::string& name, const std::string& words) {
+  const fs::path report = runs.directory(name).string() + ".txt";
+  runs.train(name, words, {.bandwidth = "2e8", .report = report});
+  Result result{.bytes = results_of(runs.directory(name), 4)};
+  std::ifstream(report) >> result.most_under_way;
+  return result;
+}
 
 }  // namespace
 
-TEST_CASE("exchanges beside a computation change no byte") {
-  const Runs runs;
+TEST_CASE("exchanges beside a computation change no byte", "[slow]") {
+  const DistantRuns runs(kWords);
   for (const std::string mesh : {"[1,2,1]", "[1,2,2]", "[2,1,1]", "[2,1,2]"}) {
     const std::string words =
         "--mode train trainer.validation_interval=0 mesh.ici_mesh_shape=" + mesh +
         " --processes 2 mesh.overlap=";
-    const Result none = runs.train("none" + mesh, words + "0");
+    const Result none = train(runs, "none" + mesh, words + "0");
     // Each exchange of two processes is a message in both directions.
     CHECK(none.most_under_way <= 3);
     for (const std::string overlap : {"1", "2", "5"}) {
-      const Result some = runs.train(overlap + mesh, words + overlap);
+      const Result some = train(runs, overlap + mesh, words + overlap);
       INFO(mesh << " " << overlap);
       CHECK(some.bytes == none.bytes);
       CHECK(some.most_under_way > 2 * std::stoi(overlap));
@@ -80,25 +62,25 @@ TEST_CASE("exchanges beside a computation change no byte") {
   }
 }
 
-TEST_CASE("evaluations and checkpoints between steps leave no exchange under way") {
-  const Runs runs;
+TEST_CASE("evaluations and checkpoints between steps leave no exchange under way", "[slow]") {
+  const DistantRuns runs(kWords);
   for (const std::string mesh : {"[1,4,1]", "[4,1,1]"}) {
     CAPTURE(mesh);
     const std::string words = "mesh.ici_mesh_shape=" + mesh +
                               " trainer.validation_interval=1 trainer.checkpoint_interval=1 "
-                              "trainer.ema.decay=0.9 ";
-    const Result one = runs.train("one" + mesh, words + "mesh.processes=1");
+                              "trainer.validation_steps=2 trainer.ema.decay=0.9 ";
+    const Result one = train(runs, "one" + mesh, words + "mesh.processes=1");
     for (const std::string processes : {"2", "4"}) {
-      CHECK(runs.train(processes + mesh, words + "--processes " + processes).bytes == one.bytes);
+      CHECK(train(runs, processes + mesh, words + "--processes " + processes).bytes == one.bytes);
     }
   }
 }
 
 TEST_CASE("a process that fails while exchanges are under way says why") {
-  const Runs runs;
+  const DistantRuns runs(kWords);
   // In a step. The first one knows no order yet.
   for (const std::string call : {"1", "2", "4"}) {
-    const ShellResult ran = runs.start(
+    const ShellResult ran = runs.run(
         "broken" + call,
         "--mode train trainer.validation_interval=0 mesh.ici_mesh_shape=[1,4,1] --processes 4 "
         "task.model.block_tpl.activation.type=distant/Fragile "
@@ -110,7 +92,8 @@ TEST_CASE("a process that fails while exchanges are under way says why") {
   }
 }
 
-TEST_CASE("a process that is killed while exchanges are under way ends the others in order") {
+TEST_CASE("a process that is killed while exchanges are under way ends the others in order",
+          "[slow]") {
   const TempDir dir;
   for (std::size_t rank = 0; rank < 4; ++rank) {
     CAPTURE(rank);
@@ -120,7 +103,8 @@ TEST_CASE("a process that is killed while exchanges are under way ends the other
         {program().string(), "run", config("lm/local.toml").string(), "--workdir", workdir.string(),
          "--mode", "train", "--processes", "4", "mesh.ici_mesh_shape=[1,4,1]", "mesh.overlap=4",
          "trainer.train_steps=10000", "trainer.summary_interval=1", "runtime.threads=1",
-         "task.train_input.batch_size=4", "task.model.model_dims=256", "task.model.num_layers=5"},
+         "task.train_input.batch_size=4", "task.train_input.seq_len=32",
+         "task.model.max_seq_len=32", "task.model.model_dims=256", "task.model.num_layers=5"},
         dir.path() / "out");
     REQUIRE(watched.wait_for_step(3));
     const std::vector<pid_t> ranks = children_of(watched.process.pid());

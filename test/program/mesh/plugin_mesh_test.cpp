@@ -49,12 +49,12 @@ TEST_CASE("model, layer, task, input and optimizer of a plugin train on any numb
   check_processes(source_root() / "sdk/examples/wave.toml", kMesh);
 }
 
-TEST_CASE("a layer of a plugin works inside of blocks that processes share") {
+TEST_CASE("a layer of a plugin works inside of blocks that processes share", "[slow]") {
   check_processes(config("lm/local.toml"),
                   std::string("task.model.block_tpl.activation=examples/Swish ") + kMesh);
 }
 
-TEST_CASE("a layer of a plugin that is local in time computes blocks of positions") {
+TEST_CASE("a layer of a plugin that is local in time computes blocks of positions", "[slow]") {
   check_processes(config("lm/local.toml"),
                   "task.model.block_tpl.activation=examples/Swish "
                   "\"mesh.mesh_axis_names=['data','seq']\" mesh.ici_mesh_shape=[2,4] ");

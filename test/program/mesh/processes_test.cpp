@@ -107,7 +107,7 @@ TEST_CASE("processes share states, several tasks, and stages of a training") {
   }
 }
 
-TEST_CASE("MPI's processes end in the bytes of one", "[nosan]") {
+TEST_CASE("MPI's processes end in the bytes of one", "[slow][nosan]") {
   if (!fs::exists(plugin_dir() / "mpi.so")) {
     WARN("the plugin mpi is not built");
     SUCCEED();
@@ -251,7 +251,7 @@ TEST_CASE("a run continues with any number of processes after a stop or a kill",
   CHECK(result_of(workdir) == undisturbed);
 }
 
-TEST_CASE("a process that stands still ends the run after mesh.timeout") {
+TEST_CASE("a process that stands still ends the run after mesh.timeout", "[slow]") {
   const TempDir dir;
   const fs::path workdir = dir.path() / "run";
   WatchedRun watched(workdir,

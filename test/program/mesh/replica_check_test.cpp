@@ -77,7 +77,8 @@ std::size_t errors_in(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a run ends when a process differs from the others, and names it and the variable") {
+TEST_CASE("a run ends when a process differs from the others, and names it and the variable",
+          "[slow]") {
   const Runs runs;
   struct Case {
     std::string more, text, hint;
@@ -113,7 +114,7 @@ TEST_CASE("a run ends when a process differs from the others, and names it and t
   }
 }
 
-TEST_CASE("what processes hold is compared before it is saved") {
+TEST_CASE("what processes hold is compared before it is saved", "[slow]") {
   const Runs runs;
   const ShellResult result =
       runs.run("run", "--processes 2 task.ranks=[1] task.at_step=19 mesh.check_interval=1000");
@@ -131,7 +132,7 @@ TEST_CASE("what processes hold is compared before it is saved") {
   CHECK((runs.bytes("run", 40) == runs.bytes("whole", 40)));
 }
 
-TEST_CASE("no comparison changes a byte, and an interval of 0 makes none") {
+TEST_CASE("no comparison changes a byte, and an interval of 0 makes none", "[slow]") {
   const Runs runs;
   REQUIRE(runs.run("one", "").exit_code == 0);
   for (const std::string interval : {"0", "1", "7", "1000"}) {

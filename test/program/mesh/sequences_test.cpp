@@ -53,7 +53,7 @@ TEST_CASE("blocks of positions have the bytes of one process", "[slow]") {
   check_same_as_one(of, kRun);
 }
 
-TEST_CASE("blocks of positions change the rounding of a run, not its losses") {
+TEST_CASE("blocks of positions change the rounding of a run, not its losses", "[slow]") {
   const std::string blocks = GENERATE(std::string(), experts());
   CAPTURE(blocks);
   const MeshRuns runs(kRun + blocks);
@@ -89,7 +89,7 @@ TEST_CASE("blocks of positions in stages have the bytes of one process", "[slow]
   check_same_as_one(of, kRun);
 }
 
-TEST_CASE("a pipeline of blocks of positions has the losses of a run that accumulates") {
+TEST_CASE("a pipeline of blocks of positions has the losses of a run that accumulates", "[slow]") {
   const std::string blocks = GENERATE(std::string("task.model.num_layers=2 "), experts());
   CAPTURE(blocks);
   const MeshRuns runs(kRun + blocks);
@@ -102,7 +102,7 @@ TEST_CASE("a pipeline of blocks of positions has the losses of a run that accumu
         Approx(last_loss(runs.workdir("parts"))).epsilon(1e-5));
 }
 
-TEST_CASE("an encoder and a decoder compute blocks of positions") {
+TEST_CASE("an encoder and a decoder compute blocks of positions", "[slow]") {
   const std::string blocks = GENERATE(std::string(), experts());
   CAPTURE(blocks);
   const TempDir dir;

@@ -49,7 +49,7 @@ int run_to_end(const fs::path& workdir, const std::vector<std::string>& more) {
 
 }  // namespace
 
-TEST_CASE("MPI's processes that share blocks end in the bytes of one", "[nosan]") {
+TEST_CASE("MPI's processes that share blocks end in the bytes of one", "[slow][nosan]") {
   if (!fs::exists(plugin_dir() / "mpi.so")) {
     WARN("the plugin mpi is not built");
     SUCCEED();
@@ -91,7 +91,7 @@ TEST_CASE("a run whose processes share blocks continues after a stop and kills",
   CHECK((results_of(workdir, kSteps) == results_of(one, kSteps)));
 }
 
-TEST_CASE("a process that stands still ends those that wait for its blocks") {
+TEST_CASE("a process that stands still ends those that wait for its blocks", "[slow]") {
   const TempDir dir;
   const fs::path workdir = dir.path() / "run";
   WatchedRun watched(

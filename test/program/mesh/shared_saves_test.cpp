@@ -130,7 +130,8 @@ TEST_CASE("what processes have saved is continued by another number of them", "[
   CHECK((tensors_of(parts, 4) == tensors_of(whole, 4)));
 }
 
-TEST_CASE("a process that cannot write ends the run, and the newest checkpoint is whole") {
+TEST_CASE("a process that cannot write ends the run, and the newest checkpoint is whole",
+          "[slow]") {
   const int rank = GENERATE(0, 1);
   CAPTURE(rank);
   const TempDir dir;

@@ -6,8 +6,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "program/mesh/distant_runs.h"
 #include "program/mesh/mesh_runs.h"
-#include "support/plugin_folder.h"
 
 using namespace trivet::test;
 using Catch::Contains;
@@ -33,7 +33,7 @@ nlohmann::json figures(const std::string& config_name, const std::string& words)
 
 }  // namespace
 
-TEST_CASE("processes in several slices compute what one process does") {
+TEST_CASE("processes in several slices compute what one process does", "[slow]") {
   const auto mesh = [](const std::string& ici, const std::string& dcn) {
     return "mesh.ici_mesh_shape=" + ici + " mesh.dcn_mesh_shape=" + dcn + " mesh.slice_of=host";
   };
@@ -42,8 +42,8 @@ TEST_CASE("processes in several slices compute what one process does") {
   check_same_as_one({mesh("[1,1,2]", "[2,1,1]"), {"4"}}, kCommon);
 }
 
-TEST_CASE("weights over data and blocks in several slices are those of one process") {
-  const std::string large = kCommon +
+TEST_CASE("weights over data and blocks in several slices are those of one process", "[slow]") {
+  const std::string large = kCommon + kShortTexts +
                             "task.model.model_dims=128 task.model.num_layers=3 "
                             "task.model.num_heads=4 ";
   const auto mesh = [](const std::string& ici, const std::string& dcn) {
@@ -57,23 +57,14 @@ TEST_CASE("weights over data and blocks in several slices are those of one proce
   check_same_as_one({mesh("[1,2,1]", "[1,1,2]"), {"2", "4"}}, large);
 }
 
-TEST_CASE("exchanges of slices run beside the computation on a slow network") {
-  const TempDir dir;
-  PluginFolder plugins;
-  plugins.copy("distant");
+TEST_CASE("exchanges of slices run beside the computation on a slow network", "[slow]") {
+  const DistantRuns runs(kCommon + kShortTexts +
+                         "trainer.train_steps=3 mesh.ici_mesh_shape=[1,2,1] "
+                         "mesh.dcn_mesh_shape=[1,2,1] task.model.model_dims=256 "
+                         "task.model.num_layers=4");
   const auto results = [&](const std::string& name, const std::string& words) {
-    const std::filesystem::path workdir = dir.path() / name;
-    const ShellResult ran =
-        run(config("lm/local.toml"), workdir,
-            "--plugin-dir " + quoted(plugins.path().string()) +
-                " mesh.collective=distant/Network " + kCommon +
-                "trainer.train_steps=3 mesh.ici_mesh_shape=[1,2,1] mesh.dcn_mesh_shape=[1,2,1] "
-                "task.model.model_dims=256 task.model.num_layers=4 " +
-                words,
-            "TRIVET_DISTANT_BANDWIDTH=2e8 ");
-    INFO(ran.output);
-    REQUIRE(ran.exit_code == 0);
-    return results_of(workdir, 3);
+    runs.train(name, words, {.bandwidth = "2e8"});
+    return results_of(runs.directory(name), 3);
   };
   const std::string one = results("one", "mesh.processes=1");
   CHECK(results("waits", "--processes 4 mesh.overlap=0") == one);
@@ -90,7 +81,7 @@ TEST_CASE("a summary tells how much goes to other slices") {
     INFO(name);
     CHECK(sends.at(name).at("bytes") == whole.at(name).at("bytes"));
     CHECK(sends.at(name).at("messages") == whole.at(name).at("messages"));
-    // One part of eight, to the one process of the other slice with the same place.
+    // One part of eight, to the one process of the other slice with the same position.
     CHECK(sends.at(name).at("between_slices_bytes").get<double>() * 7 ==
           whole.at(name).at("bytes").get<double>());
     CHECK_FALSE(whole.at(name).contains("between_slices_bytes"));
@@ -126,7 +117,7 @@ TEST_CASE("a predicted step has a network between slices") {
              Contains("--dcn-network goes with --on-paper"));
 }
 
-TEST_CASE("a large mesh of slices is predicted") {
+TEST_CASE("a large mesh of slices is predicted", "[slow]") {
   const std::string words =
       "mesh.dcn_mesh_shape=[4,1,1] mesh.processes=64 --on-paper --network 5us,100GB/s ";
   const auto row = [&](const std::string& dcn) {

@@ -86,7 +86,8 @@ TEST_CASE("pipelines with experts have the bytes of one process", "[slow]") {
 
 // The auxiliary loss is about 1 for each block with experts. That of a micro-batch is not that of
 // the batch.
-TEST_CASE("a pipeline with experts has the losses of a run that accumulates its micro-batches") {
+TEST_CASE("a pipeline with experts has the losses of a run that accumulates its micro-batches",
+          "[slow]") {
   const MeshRuns runs(kRun + experts("expert_capacity_factor=4"));
   runs.train("parts", "trainer.gradient_accumulation=4", 5);
   const double parts = last_loss(runs.workdir("parts"));
@@ -101,7 +102,7 @@ TEST_CASE("a pipeline with experts has the losses of a run that accumulates its 
   }
 }
 
-TEST_CASE("stages change the rounding of a run, not its losses") {
+TEST_CASE("stages change the rounding of a run, not its losses", "[slow]") {
   const MeshRuns runs(kRun);
   runs.train("plain", layers(4), 20);
   runs.train("parts", layers(4) + "trainer.gradient_accumulation=4", 20);

@@ -51,7 +51,7 @@ std::string bytes_of(const fs::path& workdir) {
 
 }  // namespace
 
-TEST_CASE("losses over 1, 2 and 4 devices along mdl agree") {
+TEST_CASE("losses over 1, 2 and 4 devices along mdl agree", "[slow]") {
   const std::string head = GENERATE(as<std::string>(), "", kUntied);
   const TempDir dir;
   std::vector<double> losses;
@@ -70,7 +70,7 @@ TEST_CASE("losses over 1, 2 and 4 devices along mdl agree") {
   CHECK((weights[2] != weights[1]));
 }
 
-TEST_CASE("a vocabulary that alone is split has the losses and samples of the whole") {
+TEST_CASE("a vocabulary that alone is split has the losses and samples of the whole", "[slow]") {
   const std::string words =
       mdl(4) +
       "trainer.steps_per_loop=1 'task.model.sharding.w_df=[-1,-1]' "
@@ -96,7 +96,7 @@ TEST_CASE("a vocabulary that alone is split has the losses and samples of the wh
   CHECK(samples[1] == samples[0]);
 }
 
-TEST_CASE("split layers have the same bytes for any number of processes and threads") {
+TEST_CASE("split layers have the same bytes for any number of processes and threads", "[slow]") {
   const TempDir dir;
   int runs = 0;
   const auto bytes = [&](const std::string& mesh, const std::string& more) {

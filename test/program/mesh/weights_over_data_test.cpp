@@ -19,7 +19,8 @@ namespace weights_over_data_test {
 namespace {
 
 // More units of weights than are whole at once.
-constexpr const char* kWide =
+const std::string kWide =
+    kShortTexts +
     "task.model.model_dims=256 task.model.num_layers=4 task.model.dropout=0.1 "
     "task.train_input.batch_size=4 trainer.validation_steps=1 runtime.threads=1 "
     "trainer.gradient_clip.global_norm=0.5 trainer.ema.decay=0.9 ";

@@ -193,7 +193,7 @@ TEST_CASE("Fashion-MNIST as PNG files trains to the bytes of the IDX run, as JPE
   CHECK_THAT(of_shard.output, Catch::Contains("test-0.tar:0-0"));
 }
 
-TEST_CASE("Fashion-MNIST as TFRecords trains to the bytes of the IDX run") {
+TEST_CASE("Fashion-MNIST as TFRecords trains to the bytes of the IDX run", "[slow]") {
   if (!fs::exists(kData)) {
     WARN("skipped: the package dataset-fashion-mnist is not installed");
     return;

@@ -105,7 +105,7 @@ std::vector<Json> lines_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a language model learns a text and continues it") {
+TEST_CASE("a language model learns a text and continues it", "[slow]") {
   const Alphabet alphabet;
   INFO(alphabet.result().output);
   REQUIRE(alphabet.result().exit_code == 0);

@@ -54,7 +54,7 @@ fs::path config_in(const test::TempDir& temp) {
 
 }  // namespace
 
-TEST_CASE("XLNet learns, continues in the same bytes, and predicts masks") {
+TEST_CASE("XLNet learns, continues in the same bytes, and predicts masks", "[slow]") {
   const test::TempDir temp;
   const fs::path file = config_in(temp);
   const auto summary = test::trivet("summary --abstract " + test::quoted(file.string()));

@@ -160,7 +160,7 @@ TEST_CASE("the index can be rebuilt, damaged and removed") {
   CHECK_THAT(refused.output, Contains("cannot be written"));
 }
 
-TEST_CASE("a damaged experiment is shown as such and does not hide others") {
+TEST_CASE("a damaged experiment is shown as such and does not hide others", "[slow]") {
   const Listed at;
   at.files.add(4, 2);
   at.files.add_event(4, 1, "running");

@@ -84,7 +84,7 @@ TEST_CASE("a second process follows a training run and ends with it") {
   CHECK(steps_of(records(workdir / "continuous_eval", "eval")) == steps);
 }
 
-TEST_CASE("a follower survives checkpoints that are removed while it reads") {
+TEST_CASE("a follower survives checkpoints that are removed while it reads", "[slow]") {
   TempDir temp;
   const fs::path workdir = temp / "run";
   const auto told = train_and_follow(

@@ -85,7 +85,7 @@ TEST_CASE("the progressive config goes through its stages and learns") {
   CHECK_THAT(evaluated.output, Contains("stage 3 of 3 (settle)"));
 }
 
-TEST_CASE("a run killed in each of its stages ends in the same bytes") {
+TEST_CASE("a run killed in each of its stages ends in the same bytes", "[slow]") {
   const test::TempDir temp;
   const fs::path straight = temp / "straight", killed = temp / "killed";
   run_to_end(straight);

@@ -87,7 +87,8 @@ TEST_CASE("an uninterrupted run gives the same bytes with two threads", "[slow]"
   check_undisturbed(result_of(temp.path() / "run"));
 }
 
-TEST_CASE("SIGTERM saves and exits 75, SIGINT 130, and the run continues from that step") {
+TEST_CASE("SIGTERM saves and exits 75, SIGINT 130, and the run continues from that step",
+          "[slow]") {
   TempDir temp;
   const fs::path workdir = temp.path() / "run";
   struct Stop {
