@@ -75,9 +75,9 @@ TEST_CASE("sums and gathers between slices have the bits of one process, in any 
     for (const std::int64_t count : {2, 3, 4, 6, 8}) {
       if (!layout.can_share(count)) continue;
       std::mt19937 random(7);
-      for (int round = 0; round < 4; ++round) {
+      for (int round = 0; round < 3; ++round) {
         CAPTURE(mesh.ici_mesh_shape, mesh.dcn_mesh_shape, count, round);
-        const std::int64_t equal = std::array{1, 16'384, 16'385, 140'001}[round];
+        const std::int64_t equal = std::array{1, 16'385, 140'001}[round];
         const Ranges uneven = random_parts(random, count);
         const std::int64_t length = uneven.back().end;
         const auto device = test::open_device("tiny/Backend");
@@ -163,7 +163,7 @@ TEST_CASE("of n processes of a slice each sends 1/n of its bytes to other slices
     for (const What what : {What::sum, What::sum_short, What::sum_to_part, What::start_sum,
                             What::gather, What::start_gather}) {
       // So that all parts are equal; the sum takes several segments.
-      const std::int64_t length = what == What::sum_short ? 9'600 : 8 * 9 * 65'536;
+      const std::int64_t length = what == What::sum_short ? 9'600 : 8 * 9 * 16'384;
       const auto sent = [&](const MeshConfig& mesh) {
         const auto body = [&](ProcessGroup& group, LateRank& own) {
           const auto device = test::open_device("tiny/Backend");
