@@ -82,7 +82,7 @@ std::string mistake_in(const std::string& link, const fs::path& page) {
 
 }  // namespace
 
-TEST_CASE("each link of the README, the changelog and the pages has a target") {
+TEST_CASE("each link of the README, the changelog and the pages has a target", "[slow]") {
   std::vector<fs::path> pages = doc_pages();
   pages.push_back(source_root() / "CHANGELOG.md");
   std::size_t links = 0;

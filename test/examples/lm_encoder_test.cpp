@@ -194,7 +194,8 @@ fs::path write_pairs(const TempDir& temp) {
 
 }  // namespace
 
-TEST_CASE("an encoder learns a property of the second of two texts, starting from a masked one") {
+TEST_CASE("an encoder learns a property of the second of two texts, starting from a masked one",
+          "[slow]") {
   const TempDir temp;
   const fs::path file = write_pairs(temp);
   const std::string pairs =

@@ -11,7 +11,7 @@ namespace next_sentence_test {
 
 using namespace trivet::test;
 
-TEST_CASE("an encoder learns which sentence follows, next to the masked tokens") {
+TEST_CASE("an encoder learns which sentence follows, next to the masked tokens", "[slow]") {
   // Each document repeats one letter, so sentences of two documents differ in all letters.
   const TempDir temp;
   std::string lines;

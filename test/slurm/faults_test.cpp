@@ -161,7 +161,7 @@ TEST_CASE("slurm: an unreadable queue does not change known states") {
   CHECK(fake.at.trivet("retry 1").exit_code == 1);
 }
 
-TEST_CASE("slurm: states of the queue become those of the units") {
+TEST_CASE("slurm: states of the queue become those of the units", "[slow]") {
   const FakeExperiments fake;
   REQUIRE(fake.launch().exit_code == 0);
   const std::string name = fake.slurm.name();
@@ -232,7 +232,7 @@ TEST_CASE("slurm: a signal before the program can handle it does not end the job
   CHECK(fake.at.job(1).at("failures") == 0);
 }
 
-TEST_CASE("slurm: a saved job that Slurm drops is waiting, not lost") {
+TEST_CASE("slurm: a saved job that Slurm drops is waiting, not lost", "[slow]") {
   const FakeExperiments fake;
   REQUIRE(fake.at.launch("exit 75", 1).exit_code == 0);
   REQUIRE(fake.at.trivet("job " + quoted((fake.at.root / "1/slurm/1/array.json").string()) + " 0")
@@ -255,7 +255,7 @@ TEST_CASE("slurm: a saved job that Slurm drops is waiting, not lost") {
   CHECK(fake.slurm.calls() == 2);
 }
 
-TEST_CASE("slurm: checking a lost job uses none of its retries") {
+TEST_CASE("slurm: checking a lost job uses none of its retries", "[slow]") {
   const FakeExperiments fake;
   // The first attempt is killed with its shim, the second fails, the third succeeds.
   const std::string script =
@@ -340,7 +340,7 @@ TEST_CASE("slurm: a launcher that is killed after sbatch loses and duplicates no
   }
 }
 
-TEST_CASE("slurm: a failed cancel is reported and can be repeated") {
+TEST_CASE("slurm: a failed cancel is reported and can be repeated", "[slow]") {
   const FakeExperiments fake;
   REQUIRE(fake.launch().exit_code == 0);
   fake.slurm.folder.write("queue", "7|0|PENDING|None||j\n7|1|RUNNING|None|n1|j\n");

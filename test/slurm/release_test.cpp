@@ -96,7 +96,7 @@ TEST_CASE("slurm: a job whose unit is cancelled is not released") {
   CHECK_FALSE(fs::exists(fake.slurm.file("released")));
 }
 
-TEST_CASE("slurm: a job that Slurm does not release is lost and can be resumed") {
+TEST_CASE("slurm: a job that Slurm does not release is lost and can be resumed", "[slow]") {
   const FakeExperiments fake;
   REQUIRE(fake.at.launch("true", 1).exit_code == 0);
   const auto held = [&](const std::string& reason) {

@@ -27,7 +27,7 @@ TEST_CASE("tiny/Backend passes the conformance kit", "[backend]") {
   CHECK(report.passed());
 }
 
-TEST_CASE("cpu/OpenBlas passes the conformance kit", "[backend]") {
+TEST_CASE("cpu/OpenBlas passes the conformance kit", "[slow][backend]") {
   const auto report = check_backend(cpu::get());
   INFO(report.text());
   CHECK(report.checks.size() > 1300);

@@ -20,7 +20,7 @@ std::string command(int processes, const std::string& what) {
          quoted(plugin) + " mpi/Mpi " + what + " 2>&1";
 }
 
-TEST_CASE("mpi/Mpi keeps what collective.h promises, with 1 to 5 processes", "[nosan]") {
+TEST_CASE("mpi/Mpi keeps what collective.h promises, with 1 to 5 processes", "[slow][nosan]") {
   for (const int processes : {1, 2, 3, 5}) {
     const auto result = trivet::test::shell(command(processes, ""));
     INFO(processes << " processes: " << result.output);

@@ -134,7 +134,7 @@ TEST_CASE("a ResNet-RS drops residuals of whole images, more in later stages") {
         whole.logits(pixels, {3, 18, 22, 2}).to_host<float>());
 }
 
-TEST_CASE("the gradients of a ResNet-RS match central differences") {
+TEST_CASE("the gradients of a ResNet-RS match central differences", "[slow]") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   vision::ResNetConfig config = small_rs();
   config.image_shape = {12, 14, 1};

@@ -254,7 +254,7 @@ TEST_CASE("a RevNet without the head's norm, with the stem of large images") {
   CHECK(largest_error(logits.to_host<float>(), want) < kTolerance);
 }
 
-TEST_CASE("the gradients of a RevNet match central differences") {
+TEST_CASE("the gradients of a RevNet match central differences", "[slow]") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const auto policy =
       GENERATE(vision::CheckpointPolicy::save_everything, vision::CheckpointPolicy::save_nothing);

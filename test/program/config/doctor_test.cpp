@@ -186,7 +186,7 @@ TEST_CASE("the doctor times the exchange of a sum between processes that it star
              StartsWith("collective  local/SharedMemory (shared memory); 2 processes, 2 on this"));
 }
 
-TEST_CASE("the doctor starts processes of MPI by its launcher", "[nosan]") {
+TEST_CASE("the doctor starts processes of MPI by its launcher", "[slow][nosan]") {
   if (!fs::exists(plugin_dir() / "mpi.so")) {
     WARN("skipped: this build has no MPI");
     return;

@@ -43,7 +43,8 @@ std::uintmax_t bytes_in(const fs::path& directory) {
 
 }  // namespace
 
-TEST_CASE("on a full disk a training of several tasks, or in stages, keeps all saved data") {
+TEST_CASE("on a full disk a training of several tasks, or in stages, keeps all saved data",
+          "[slow]") {
   const Training training = GENERATE(
       Training{"vision/multitask.toml", "step_00000060",
                "trainer.train_steps=60 trainer.checkpoint_interval=20 trainer.max_to_keep=0"},

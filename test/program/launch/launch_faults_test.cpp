@@ -332,7 +332,8 @@ TEST_CASE("damage of a required record is reported") {
   CHECK_THAT(result.output, Contains(file));
 }
 
-TEST_CASE("a launch on a full disk fails with a message and can be repeated when there is space") {
+TEST_CASE("a launch on a full disk fails with a message and can be repeated when there is space",
+          "[slow]") {
   int failed = 0;
   for (const std::int64_t room : {0, 1, 100, 700, 1100}) {
     INFO("room for " << room << " bytes");
@@ -360,7 +361,8 @@ TEST_CASE("a launch on a full disk fails with a message and can be repeated when
   CHECK(failed >= 4);
 }
 
-TEST_CASE("a launch without space for its copies creates no experiment and can be repeated") {
+TEST_CASE("a launch without space for its copies creates no experiment and can be repeated",
+          "[slow]") {
   int failed = 0;
   for (const std::int64_t room : {0, 1, 5000, 9999, 10000}) {
     INFO("room for " << room << " bytes");

@@ -109,7 +109,7 @@ TEST_CASE("local jobs are one process, and units recorded before replicas are re
   REQUIRE(comes_true([&] { return at.job(1).at("attempt") == 2 && at.count("failed") == 1; }));
 }
 
-TEST_CASE("a killed launch of repeats with replicas leaves all units or none", "[nosan]") {
+TEST_CASE("a killed launch of repeats with replicas leaves all units or none", "[slow][nosan]") {
   const Launching at;
   const std::string words =
       at.xp("[xp.jobs.a]\ntarget = '/bin/echo'\nargs = { r = '{repeat}' }\n") +

@@ -61,7 +61,7 @@ TEST_CASE("commands on an experiment find the plugins of its launch") {
   CHECK(status.exit_code == 0);
 }
 
-TEST_CASE("runs of units find the plugins of the launch") {
+TEST_CASE("runs of units find the plugins of the launch", "[slow]") {
   const Experiments at;
   const PluginFolder plugins;
   plugins.copy("demo");

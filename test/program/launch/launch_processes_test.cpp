@@ -94,7 +94,7 @@ TEST_CASE("the units of a sweep each have the cores of their processes") {
   CHECK(cores == std::vector<std::int64_t>{1, 2, 4});
 }
 
-TEST_CASE("processes that a run cannot have are refused before anything is recorded") {
+TEST_CASE("processes that a run cannot have are refused before anything is recorded", "[slow]") {
   const Launching at;
   const auto refusal = [&](const std::string& more) { return at.refusal(on_mesh(more)); };
   CHECK_THAT(refusal("--xp.processes=3"),
@@ -148,7 +148,8 @@ TEST_CASE("a run with a range of processes has the largest number that its mesh 
              Contains("4 cores, for 4 processes or fewer (2)\n"));
 }
 
-TEST_CASE("a range of processes that a run cannot have is refused before anything is recorded") {
+TEST_CASE("a range of processes that a run cannot have is refused before anything is recorded",
+          "[slow]") {
   const Launching at;
   const auto refusal = [&](const std::string& more) { return at.refusal(on_mesh(more)); };
   const std::string range = "--xp.processes=1..8 ";

@@ -158,7 +158,7 @@ TEST_CASE("a search whose supervisor is killed continues with the same trials") 
   CHECK(ended.size() == 12);
 }
 
-TEST_CASE("a search that is killed repeatedly samples the same points as without kills") {
+TEST_CASE("a search that is killed repeatedly samples the same points as without kills", "[slow]") {
   const std::string one_by_one =
       "--xp.orchestrator.parallel=1 "
       "--xp.orchestrator.sampler=" +
@@ -183,7 +183,8 @@ TEST_CASE("a search that is killed repeatedly samples the same points as without
   CHECK(killed.status().at("states") == whole.status().at("states"));
 }
 
-TEST_CASE("trials that fail, log no value or diverge count as failed, and the search continues") {
+TEST_CASE("trials that fail, log no value or diverge count as failed, and the search continues",
+          "[slow]") {
   const Searches at;
   const ShellResult launched = at.launch(
       "false", "--xp.orchestrator.trials=20 --xp.orchestrator.sampler=search/Random " +
@@ -273,7 +274,7 @@ TEST_CASE("a search that was cancelled has not failed") {
   CHECK(at.status().at("search").at("failure").is_null());
 }
 
-TEST_CASE("a failed search is reported until it continues") {
+TEST_CASE("a failed search is reported until it continues", "[slow]") {
   const Searches at;
   const std::string fails = quoted("--xp.orchestrator.space.kind={choice = ['fails']}");
   REQUIRE(

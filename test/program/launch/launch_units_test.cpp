@@ -67,7 +67,7 @@ Json facts(const Launching& at) {
 
 }  // namespace
 
-TEST_CASE("a unit resolves to the same config as a command with the same words") {
+TEST_CASE("a unit resolves to the same config as a command with the same words", "[slow]") {
   const Launching at;
   const std::string run = run_config(at);
   const std::string said = GENERATE(

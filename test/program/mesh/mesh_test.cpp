@@ -38,7 +38,8 @@ constexpr const char* kMetrics =
 
 }  // namespace
 
-TEST_CASE("a run on a mesh has the same bytes for any number of threads, also when it resumes") {
+TEST_CASE("a run on a mesh has the same bytes for any number of threads, also when it resumes",
+          "[slow]") {
   const TempDir dir;
   const auto local = config("lm/local.toml");
   const ShellResult whole =

@@ -38,7 +38,7 @@ std::string weights_at(const fs::path& workdir, int step) {
 
 }  // namespace
 
-TEST_CASE("a run continues on a mesh of another shape with the same loss") {
+TEST_CASE("a run continues on a mesh of another shape with the same loss", "[slow]") {
   const TempDir dir;
   const fs::path same = dir.path() / "same";
   REQUIRE(train(same, 4, "[4,1,1] --processes 4").exit_code == 0);

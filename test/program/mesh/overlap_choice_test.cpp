@@ -158,7 +158,7 @@ TEST_CASE("a profile that cannot be read or written costs a warning, and not the
                          Contains("the profile of exchanges is not kept: "));
 }
 
-TEST_CASE("a given overlap is not changed, and says where it does nothing") {
+TEST_CASE("a given overlap is not changed, and says where it does nothing", "[slow]") {
   const Runs runs;
   const std::string given = runs.train("given", std::string(kSmall) + kTwo + "mesh.overlap=5", 8);
   CHECK_THAT(given, !Contains("no effect") && !Contains("measured in steps"));

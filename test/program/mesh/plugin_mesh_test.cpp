@@ -45,7 +45,8 @@ void check_processes(const fs::path& config, const std::string& more) {
 
 }  // namespace
 
-TEST_CASE("model, layer, task, input and optimizer of a plugin train on any number of processes") {
+TEST_CASE("model, layer, task, input and optimizer of a plugin train on any number of processes",
+          "[slow]") {
   check_processes(source_root() / "sdk/examples/wave.toml", kMesh);
 }
 

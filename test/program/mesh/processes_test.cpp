@@ -86,7 +86,7 @@ TEST_CASE("any number of processes ends in the bytes of one") {
   check_equal(run_with("odd3", odd + "--processes 3"), run_with("odd1", odd));
 }
 
-TEST_CASE("processes share states, several tasks, and stages of a training") {
+TEST_CASE("processes share states, several tasks, and stages of a training", "[slow]") {
   const TempDir dir;
   for (const std::string name : {"vision/mobilenet", "vision/multitask", "vision/progressive"}) {
     std::vector<std::string> bytes;
@@ -132,7 +132,7 @@ TEST_CASE("MPI's processes end in the bytes of one", "[slow][nosan]") {
   CHECK_THAT(refused.output, !Contains("mpirun"));
 }
 
-TEST_CASE("a bad step is undone by all processes as by one") {
+TEST_CASE("a bad step is undone by all processes as by one", "[slow]") {
   const TempDir dir;
   const auto local = config("vision/local.toml");
   const std::string words = std::string(kSmallRun) +
@@ -156,7 +156,8 @@ TEST_CASE("a bad step is undone by all processes as by one") {
   }
 }
 
-TEST_CASE("a process that fails alone is named, and a summary has costs of each process") {
+TEST_CASE("a process that fails alone is named, and a summary has costs of each process",
+          "[slow]") {
   const TempDir dir;
   const std::string words = std::string(kSmallRun) +
                             "mode=train mesh.ici_mesh_shape=[2,1,1] trainer.train_steps=8 "
@@ -179,7 +180,8 @@ TEST_CASE("a process that fails alone is named, and a summary has costs of each 
   CHECK(state_of(dir.path() / "bad") == "failed");
 }
 
-TEST_CASE("a run whose directory is removed ends with its name, in one process and in several") {
+TEST_CASE("a run whose directory is removed ends with its name, in one process and in several",
+          "[slow]") {
   for (const char* processes : {"1", "2"}) {
     CAPTURE(processes);
     const TempDir dir;

@@ -239,7 +239,7 @@ TEST_CASE("what a mesh with stages refuses makes no run") {
 }
 
 // A process that fails does not release its communicators, which a sanitizer reports.
-TEST_CASE("what a mesh with stages refuses makes no run of several processes", "[nosan]") {
+TEST_CASE("what a mesh with stages refuses makes no run of several processes", "[slow][nosan]") {
   check_refusals(Refusals(" --processes 2"));
 }
 

@@ -184,7 +184,7 @@ TEST_CASE("an evaluation of a split run has the losses of one device") {
   CHECK(losses[1] == Approx(losses[0]).epsilon(1e-5));
 }
 
-TEST_CASE("a split that cannot be is refused before a directory is made") {
+TEST_CASE("a split that cannot be is refused before a directory is made", "[slow]") {
   struct Case {
     std::string overrides, text;
   };

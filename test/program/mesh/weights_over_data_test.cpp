@@ -107,7 +107,7 @@ TEST_CASE("weights over data: evaluations in which processes have no rows", "[sl
   }
 }
 
-TEST_CASE("the log says where processes have all weights, although a mesh splits them") {
+TEST_CASE("the log says where processes have all weights, although a mesh splits them", "[slow]") {
   const TempDir dir;
   const auto log_of = [&](const std::string& name, const std::string& words) {
     const ShellResult ran =

@@ -13,7 +13,8 @@ using namespace trivet::test;
 using Catch::Contains;
 namespace fs = std::filesystem;
 
-TEST_CASE("a trained run is exported with the weights of evaluations and gives the same results") {
+TEST_CASE("a trained run is exported with the weights of evaluations and gives the same results",
+          "[slow]") {
   const TempDir dir;
   const bool averaged = GENERATE(false, true);
   const ShellResult trained = run(config("lm/local.toml"), dir / "run",

@@ -64,7 +64,8 @@ std::map<std::string, std::string> reported(const fs::path& workdir) {
 
 }  // namespace
 
-TEST_CASE("a Cnn for ten classes is fine-tuned for two by rules, and every variable is reported") {
+TEST_CASE("a Cnn for ten classes is fine-tuned for two by rules, and every variable is reported",
+          "[slow]") {
   const TempDir dir;
   const fs::path file = cnn_config(dir), ten = dir / "ten";
   const ShellResult first = start(file, ten, "trainer.train_steps=100 --mode train");

@@ -155,7 +155,7 @@ TEST_CASE("damaged and missing files are rejected") {
   }
 }
 
-TEST_CASE("a model that a layout cannot express is rejected by its field") {
+TEST_CASE("a model that a layout cannot express is rejected by its field", "[slow]") {
   const TempDir dir;
   write_model(small_gpt2(), dir / "gpt2");
   write_model(small_llama(true), dir / "llama");

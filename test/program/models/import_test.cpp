@@ -241,7 +241,8 @@ TEST_CASE("a model in several files is combined") {
   }
 }
 
-TEST_CASE("an imported run continues texts, is trained further and exported with its tokenizer") {
+TEST_CASE("an imported run continues texts, is trained further and exported with its tokenizer",
+          "[slow]") {
   const TempDir dir;
   PublishedModel model = small_gpt2(270);
   for (const char* id : {"bos_token_id", "eos_token_id"}) model.config[id] = 0;

@@ -120,7 +120,7 @@ TEST_CASE("several labels are learned, scored and predicted") {
   CHECK(loss / 300 == Approx(values.at("validation_loss").get<double>()).epsilon(1e-4));
 }
 
-TEST_CASE("mixed and augmented images are the same after a resume") {
+TEST_CASE("mixed and augmented images are the same after a resume", "[slow]") {
   const auto* name = GENERATE("vision/mixup.toml", "vision/rand_augment.toml");
   CAPTURE(name);
   const TempDir temp;

@@ -261,7 +261,7 @@ TEST_CASE("the first config of the tutorial learns its evaluation data", "[slow]
 
 // A prefix model sees its complete prompt, in evaluations and in a file of prompts of different
 // lengths: it must answer the last letter with the first.
-TEST_CASE("a prefix language model generates as it was trained") {
+TEST_CASE("a prefix language model generates as it was trained", "[slow]") {
   const TempDir temp;
   std::string lines, prompts;
   std::vector<std::string> wanted;
@@ -320,7 +320,7 @@ optimizer = "optim/Adam"
   for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(answers[i].at("text") == wanted[i]);
 }
 
-TEST_CASE("a run keeps its tokenizer and rejects others") {
+TEST_CASE("a run keeps its tokenizer and rejects others", "[slow]") {
   const TempDir temp;
   temp.write("text/alphabet.txt", alphabet_text());
   const auto train = [&](const std::string& vocabulary) {

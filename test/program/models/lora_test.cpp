@@ -26,7 +26,8 @@ bool is_thin(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("LoRA tunes low-rank matrices, leaves the weights alone, and is exported merged") {
+TEST_CASE("LoRA tunes low-rank matrices, leaves the weights alone, and is exported merged",
+          "[slow]") {
   const TempDir dir;
   const double alpha = GENERATE(0.0, 8.0);  // 0: the rank
   const double factor = alpha > 0 ? alpha / 2 : 1;

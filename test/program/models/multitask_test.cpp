@@ -133,7 +133,7 @@ TEST_CASE("tasks trained together continue exactly after a stop") {
   }
 }
 
-TEST_CASE("each task evaluates its own sets, at their steps and into its own folder") {
+TEST_CASE("each task evaluates its own sets, at their steps and into its own folder", "[slow]") {
   const test::TempDir temp;
   const bool joint = GENERATE(false, true);
   const fs::path config = joint ? joint_config(temp) : test::config("vision/multitask.toml");

@@ -86,7 +86,7 @@ bool have_same(const json& one, const json& other) {
 
 }  // namespace
 
-TEST_CASE("predicted answers of several windows are those that the evaluation scores") {
+TEST_CASE("predicted answers of several windows are those that the evaluation scores", "[slow]") {
   const TempDir temp;
   const fs::path file = config_with_outputs(temp);
   const auto trained = run(file, temp / "run", kSmallRows);
@@ -176,7 +176,7 @@ TEST_CASE("predicted answers of several windows are those that the evaluation sc
   CHECK_THAT(evaluated.output, Contains("the data has no answers"));
 }
 
-TEST_CASE("a model of answers starts from a masked encoder") {
+TEST_CASE("a model of answers starts from a masked encoder", "[slow]") {
   const TempDir temp;
   const std::string few = "trainer.train_steps=2 runtime.threads=1 ";
   const auto masked = run(config("lm/masked.toml"), temp / "masked", few);
@@ -194,7 +194,7 @@ TEST_CASE("a model of answers starts from a masked encoder") {
   }
 }
 
-TEST_CASE("data that answers cannot be learned from or written for is refused") {
+TEST_CASE("data that answers cannot be learned from or written for is refused", "[slow]") {
   const TempDir temp;
   const auto refused = [&](const fs::path& file, const std::string& more) {
     const auto result = run(file, temp / "refused", kSmallRows + more);

@@ -267,7 +267,7 @@ TEST_CASE("embeddings of texts give the recall of the evaluation") {
   CHECK(values.at("dev/left_recall_at_1") == values.at("left_recall_at_1"));
 }
 
-TEST_CASE("predicted answers have the scores of the evaluation") {
+TEST_CASE("predicted answers have the scores of the evaluation", "[slow]") {
   const test::TempDir temp;
   const auto trained = test::run(test::config("lm/answers.toml"), temp / "run",
                                  "trainer.train_steps=60 trainer.validation_interval=0 "

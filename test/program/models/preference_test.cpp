@@ -49,7 +49,7 @@ struct Preferences {
 
 }  // namespace
 
-TEST_CASE("the reference is the model that preferences started from, also after a kill") {
+TEST_CASE("the reference is the model that preferences started from, also after a kill", "[slow]") {
   const Preferences preferences;
   const ShellResult alone = preferences.start("alone", "mode=train");
   INFO(alone.output);
@@ -83,7 +83,8 @@ TEST_CASE("the reference is the model that preferences started from, also after 
   }
 }
 
-TEST_CASE("a model that learned preferences generates, scores pairs, is exported and continues") {
+TEST_CASE("a model that learned preferences generates, scores pairs, is exported and continues",
+          "[slow]") {
   const Preferences preferences;
   const ShellResult tuned = preferences.start("tuned", "trainer.validation_interval=6");
   INFO(tuned.output);

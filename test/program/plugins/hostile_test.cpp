@@ -53,7 +53,7 @@ void check_error(const test::ShellResult& result, int code, const std::string& t
 
 }  // namespace
 
-TEST_CASE("unwritable output is an error of every command") {
+TEST_CASE("unwritable output is an error of every command", "[slow]") {
   for (const std::string& command : printing_commands()) {
     INFO(command);
     check_error(test::trivet(command + " >/dev/full"), 1, "cannot write to standard output");

@@ -56,7 +56,7 @@ TEST_CASE("a program runs what it has built, several times, and hears of its mis
   CHECK_THAT(test::read_file(temp / "runs/1-built/config.toml"), Contains("train_steps = 30"));
 }
 
-TEST_CASE("an embedded run saves at a signal") {
+TEST_CASE("an embedded run saves at a signal", "[slow]") {
   const test::TempDir temp;
   const fs::path config =
       temp.write("slow.toml", "base = ['" + test::config("vision/local.toml").string() +

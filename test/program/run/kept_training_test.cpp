@@ -93,7 +93,7 @@ TEST_CASE("a metric that no evaluation gives is found by check and before a run 
   CHECK_FALSE(fs::exists(temp / "run"));
 }
 
-TEST_CASE("check finds a search objective that no run of the config gives") {
+TEST_CASE("check finds a search objective that no run of the config gives", "[slow]") {
   const TempDir temp;
   const auto check = [&](const std::string& objective, const std::string& more = {}) {
     const fs::path file = temp.write(

@@ -51,7 +51,7 @@ std::vector<std::int64_t> steps_of(const std::vector<json>& all) {
 
 }  // namespace
 
-TEST_CASE("a second process follows a training run and ends with it") {
+TEST_CASE("a second process follows a training run and ends with it", "[slow]") {
   TempDir temp;
   const fs::path workdir = temp / "run";
   const auto told = train_and_follow(workdir, "trainer.max_to_keep=0", "");
@@ -199,7 +199,8 @@ TEST_CASE("continuous_train_and_eval trains from a run's checkpoint in its own d
   CHECK(inner[0].at("values") == all.at(0).at("values"));
 }
 
-TEST_CASE("continuous_train_and_eval ends a training that was killed before it takes a newer one") {
+TEST_CASE("continuous_train_and_eval ends a training that was killed before it takes a newer one",
+          "[slow]") {
   TempDir temp;
   const auto base = config("vision/local.toml");
   run(base, temp / "base", kSmall + "trainer.train_steps=200 --mode train");

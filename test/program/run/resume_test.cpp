@@ -115,7 +115,8 @@ TEST_CASE("SIGTERM saves and exits 75, SIGINT 130, and the run continues from th
   CHECK(status.find("attempt")->as_integer() == 4);
 }
 
-TEST_CASE("a full disk ends the run with its name, and the run continues when there is space") {
+TEST_CASE("a full disk ends the run with its name, and the run continues when there is space",
+          "[slow]") {
   TempDir temp;
   const fs::path disk = temp.path() / "disk";
   fs::create_directory(disk);

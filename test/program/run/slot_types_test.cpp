@@ -117,7 +117,7 @@ TEST_CASE("a run does not continue with slots of another type") {
   CHECK(slots.at("hidden_0/w/m") == std::pair<std::string, int>{"f32", 4 * 256 * 16});
 }
 
-TEST_CASE("a new run takes over slots of another float type, and refuses integers") {
+TEST_CASE("a new run takes over slots of another float type, and refuses integers", "[slow]") {
   const TempDir temp;
   REQUIRE(start(temp / "one", kAdam + "trainer.train_steps=20").exit_code == 0);
   const auto take = [&](const std::string& from, const std::string& to, const std::string& more) {

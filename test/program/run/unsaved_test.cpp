@@ -92,7 +92,7 @@ TEST_CASE("nothing that needs the weights of a run without checkpoints is done w
   CHECK(run_local(temp / "untrained", kUnsaved + "--mode eval").exit_code == 0);
 }
 
-TEST_CASE("a run without checkpoints says at a stop signal that nothing is saved") {
+TEST_CASE("a run without checkpoints says at a stop signal that nothing is saved", "[slow]") {
   const test::TempDir temp;
   test::WatchedRun run(temp / "run",
                        test::run_words(temp / "run", 1, {"trainer.save_checkpoints=false"}),

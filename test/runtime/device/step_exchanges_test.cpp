@@ -279,7 +279,8 @@ TEST_CASE("a step of processes that share blocks or weights sends what is counte
   }
 }
 
-TEST_CASE("a step of processes that own whole variables sends what is counted without them") {
+TEST_CASE("a step of processes that own whole variables sends what is counted without them",
+          "[slow]") {
   const MeshConfig meshes[] = {mesh_of({4, 1, 1}, 2), mesh_of({4, 1, 1}, 4), mesh_of({2, 1, 2}, 4),
                                mesh_of({1, 4, 1}, 2), mesh_of({1, 4, 1}, 4), mesh_of({1, 2, 2}, 4)};
   // The last one is exchanged in several segments, and "up" and "down" are units of their own.

@@ -101,7 +101,7 @@ TEST_CASE("an enumerator that is missing from the list is found") {
              Contains("not handled in switch"));
 }
 
-TEST_CASE("a class without a usable constructor is refused with the reason") {
+TEST_CASE("a class without a usable constructor is refused with the reason", "[slow]") {
   const auto plugin = [](const std::string& body, const std::string& name = "acme") {
     return complaint(
         "#include \"trivet/plugin.h\"\n#include \"trivet/schedule.h\"\n"

@@ -200,7 +200,7 @@ std::int64_t calls_of(const Result& result, AxisExchange::Kind kind) {
 
 }  // namespace
 
-TEST_CASE("rows that processes compute with for all have the bits of one process") {
+TEST_CASE("rows that processes compute with for all have the bits of one process", "[slow]") {
   for (const NamedBackend& backend : trivet::test::named_backends()) {
     const Options cases[] = {{},
                              {.begins_gradients = false},

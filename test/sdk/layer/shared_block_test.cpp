@@ -300,7 +300,7 @@ TEST_CASE("the parts of processes make up whole tensors") {
   }
 }
 
-TEST_CASE("processes that own whole variables make the updates of these alone") {
+TEST_CASE("processes that own whole variables make the updates of these alone", "[slow]") {
   Options per_variable{.per_variable = true, .has_owners = true},
       limited = per_variable, noisy = per_variable, by_element = per_variable;
   limited.learner.clip = {.global_norm = 0.5, .per_variable_norm = 0.2};

@@ -252,7 +252,7 @@ void in_parts(const Body& body) {
 
 }  // namespace
 
-TEST_CASE("processes that have parts of the weights have the bits of one that has all") {
+TEST_CASE("processes that have parts of the weights have the bits of one that has all", "[slow]") {
   for (const NamedBackend& backend : trivet::test::named_backends()) {
     CAPTURE(backend.name);
     const Result one = train(backend, {}, nullptr);
@@ -263,7 +263,7 @@ TEST_CASE("processes that have parts of the weights have the bits of one that ha
   }
 }
 
-TEST_CASE("processes that have whole variables have the bits of one that has all") {
+TEST_CASE("processes that have whole variables have the bits of one that has all", "[slow]") {
   const NamedBackend backend = fastest_backend();
   Options plain{.pieces = ParameterStore::Pieces::variables}, limited = plain, noisy = plain,
                                                               whole = plain;
@@ -372,7 +372,7 @@ TEST_CASE("the parts of weights make up whole ones, and each process has its sha
 }
 
 // A gather ahead then has another unit than the one that is read next.
-TEST_CASE("weights that updates read in another order have the bits of one process") {
+TEST_CASE("weights that updates read in another order have the bits of one process", "[slow]") {
   const NamedBackend backend = fastest_backend();
   for (const std::int64_t overlap : {0, 1, 3, 16}) {
     CAPTURE(overlap);

@@ -37,7 +37,7 @@ MeshConfig mesh_of(std::vector<std::int64_t> ici) {
 
 }  // namespace
 
-TEST_CASE("a sum over processes has the bits of one process, for lengths of all kinds") {
+TEST_CASE("a sum over processes has the bits of one process, for lengths of all kinds", "[slow]") {
   struct Case {
     std::vector<std::int64_t> mesh;
     std::vector<int> processes;
@@ -99,7 +99,7 @@ TEST_CASE("the pieces of shards cover a block, and those of a process are one pa
   }
 }
 
-TEST_CASE("parts of a sum are those of the sum, and come together again") {
+TEST_CASE("parts of a sum are those of the sum, and come together again", "[slow]") {
   struct Case {
     MeshConfig mesh;
     std::int64_t length;

@@ -48,10 +48,10 @@ MeshConfig mesh_of(Extents ici, Extents dcn) {
   return mesh;
 }
 
-const MeshConfig kMeshes[] = {
-    mesh_of({4, 1, 1}, {2, 1, 1}), mesh_of({2, 1, 1}, {4, 1, 1}), mesh_of({2, 2, 1}, {1, 2, 1}),
-    mesh_of({2, 1, 2}, {2, 1, 1}), mesh_of({1, 4, 1}, {1, 1, 2}), mesh_of({3, 1, 1}, {2, 1, 1}),
-    mesh_of({1, 2, 1}, {3, 1, 1}), mesh_of({1, 2, 2}, {1, 2, 1}), mesh_of({8, 1, 1}, {2, 1, 1})};
+const MeshConfig kMeshes[] = {mesh_of({4, 1, 1}, {2, 1, 1}), mesh_of({2, 1, 1}, {4, 1, 1}),
+                              mesh_of({2, 2, 1}, {1, 2, 1}), mesh_of({1, 4, 1}, {1, 1, 2}),
+                              mesh_of({3, 1, 1}, {2, 1, 1}), mesh_of({1, 2, 1}, {3, 1, 1}),
+                              mesh_of({1, 2, 2}, {1, 2, 1}), mesh_of({8, 1, 1}, {2, 1, 1})};
 
 // Lengths from 0 to much more than others, or of the pieces of devices.
 Ranges random_parts(std::mt19937& random, std::int64_t processes) {
@@ -67,84 +67,91 @@ Ranges random_parts(std::mt19937& random, std::int64_t processes) {
   return parts;
 }
 
-}  // namespace
-
-TEST_CASE("sums and gathers between slices have the bits of one process, in any order of waits") {
-  for (const MeshConfig& mesh : kMeshes) {
-    const MeshLayout layout(mesh);
-    for (const std::int64_t count : {2, 3, 4, 6, 8}) {
-      if (!layout.can_share(count)) continue;
-      std::mt19937 random(7);
-      for (int round = 0; round < 3; ++round) {
-        CAPTURE(mesh.ici_mesh_shape, mesh.dcn_mesh_shape, count, round);
-        const std::int64_t equal = std::array{1, 16'385, 140'001}[round];
-        const Ranges uneven = random_parts(random, count);
-        const std::int64_t length = uneven.back().end;
-        const auto device = test::open_device("tiny/Backend");
-        const MeshShards one(mesh, nullptr);
-        const auto expected = bits_of(sum_of_own(*device, one, equal));
-        const auto of_uneven = bits_of(sum_of_own(*device, one, length));
-        std::mutex mutex;
-        std::vector<std::string> wrong;
-        const LateRun run =
-            on_late_ranks(static_cast<int>(count), 1, [&](ProcessGroup& group, LateRank& own) {
-              const auto own_device = test::open_device("tiny/Backend");
-              const MeshShards shards(mesh, &group);
-              const auto rank = static_cast<std::size_t>(group.rank());
-              const Tensor values = sum_of_own(*own_device, shards, equal);
-              const Tensor other = sum_of_own(*own_device, shards, length);
-              const Ranges parts = shards.parts_of(equal);
-              const auto part_of = [&](const Ranges& of) {
-                return Tensor::zeros(*own_device, {of[rank].size()});
-              };
-              Tensor a = part_of(parts), b = part_of(uneven), c = part_of(parts),
-                     d = part_of(parts);
-              Tensor all_a = Tensor::zeros(*own_device, {equal});
-              Tensor all_c = Tensor::zeros(*own_device, {equal});
-              Tensor all_d = Tensor::zeros(*own_device, {equal});
-              Tensor all_b = Tensor::zeros(*own_device, {length});
-              // Several under way at once, of both kinds; each rank waits in an order of its own.
-              const auto wait_all = [&](std::vector<std::unique_ptr<Transfer>> transfers) {
-                std::ranges::shuffle(transfers, own.random);
-                for (const auto& one_of_them : transfers) one_of_them->wait();
-              };
-              std::vector<std::unique_ptr<Transfer>> started;
-              started.push_back(shards.start_sum_to_part(values, parts, a));
-              started.push_back(shards.start_sum_to_part(other, uneven, b));
-              started.push_back(shards.start_sum_to_part(values, parts, c));
-              wait_all(std::move(started));
-              started.clear();
-              started.push_back(shards.start_gather_parts(a, parts, all_a));
-              started.push_back(shards.start_gather_parts(b, uneven, all_b));
-              started.push_back(shards.start_gather_parts(c, parts, all_c));
-              Tensor again = part_of(parts);
-              shards.sum_to_part(values, parts, again);
-              started.push_back(shards.start_sum_to_part(values, parts, d));
-              Tensor whole = sum_of_own(*own_device, shards, equal);
-              shards.sum(whole);
-              wait_all(std::move(started));
-              Tensor all_again = Tensor::zeros(*own_device, {equal});
-              shards.gather_parts(again, parts, all_again);
-              shards.gather_parts(d, parts, all_d);
-              const std::scoped_lock lock(mutex);
-              const auto check = [&](const char* name, const Tensor& found, const auto& bits) {
-                if (bits_of(found) != bits) wrong.push_back(name);
-              };
-              check("first", all_a, expected);
-              check("uneven", all_b, of_uneven);
-              check("third", all_c, expected);
-              check("beside others", all_d, expected);
-              check("again", all_again, expected);
-              check("whole", whole, expected);
-            });
-        CHECK(run.errors == std::vector<std::string>());
-        CHECK(wrong == std::vector<std::string>());
-      }
+// Sums and gathers of all kinds, by any number of processes, against those of one process.
+void check_exchanges(const MeshConfig& mesh) {
+  const MeshLayout layout(mesh);
+  for (const std::int64_t count : {2, 3, 4, 6, 8}) {
+    if (!layout.can_share(count)) continue;
+    std::mt19937 random(7);
+    for (int round = 0; round < 3; ++round) {
+      CAPTURE(mesh.ici_mesh_shape, mesh.dcn_mesh_shape, count, round);
+      const std::int64_t equal = std::array{1, 16'385, 140'001}[round];
+      const Ranges uneven = random_parts(random, count);
+      const std::int64_t length = uneven.back().end;
+      const auto device = test::open_device("tiny/Backend");
+      const MeshShards one(mesh, nullptr);
+      const auto expected = bits_of(sum_of_own(*device, one, equal));
+      const auto of_uneven = bits_of(sum_of_own(*device, one, length));
+      std::mutex mutex;
+      std::vector<std::string> wrong;
+      const LateRun run =
+          on_late_ranks(static_cast<int>(count), 1, [&](ProcessGroup& group, LateRank& own) {
+            const auto own_device = test::open_device("tiny/Backend");
+            const MeshShards shards(mesh, &group);
+            const auto rank = static_cast<std::size_t>(group.rank());
+            const Tensor values = sum_of_own(*own_device, shards, equal);
+            const Tensor other = sum_of_own(*own_device, shards, length);
+            const Ranges parts = shards.parts_of(equal);
+            const auto part_of = [&](const Ranges& of) {
+              return Tensor::zeros(*own_device, {of[rank].size()});
+            };
+            Tensor a = part_of(parts), b = part_of(uneven), c = part_of(parts), d = part_of(parts);
+            Tensor all_a = Tensor::zeros(*own_device, {equal});
+            Tensor all_c = Tensor::zeros(*own_device, {equal});
+            Tensor all_d = Tensor::zeros(*own_device, {equal});
+            Tensor all_b = Tensor::zeros(*own_device, {length});
+            // Several under way at once, of both kinds; each rank waits in an order of its own.
+            const auto wait_all = [&](std::vector<std::unique_ptr<Transfer>> transfers) {
+              std::ranges::shuffle(transfers, own.random);
+              for (const auto& one_of_them : transfers) one_of_them->wait();
+            };
+            std::vector<std::unique_ptr<Transfer>> started;
+            started.push_back(shards.start_sum_to_part(values, parts, a));
+            started.push_back(shards.start_sum_to_part(other, uneven, b));
+            started.push_back(shards.start_sum_to_part(values, parts, c));
+            wait_all(std::move(started));
+            started.clear();
+            started.push_back(shards.start_gather_parts(a, parts, all_a));
+            started.push_back(shards.start_gather_parts(b, uneven, all_b));
+            started.push_back(shards.start_gather_parts(c, parts, all_c));
+            Tensor again = part_of(parts);
+            shards.sum_to_part(values, parts, again);
+            started.push_back(shards.start_sum_to_part(values, parts, d));
+            Tensor whole = sum_of_own(*own_device, shards, equal);
+            shards.sum(whole);
+            wait_all(std::move(started));
+            Tensor all_again = Tensor::zeros(*own_device, {equal});
+            shards.gather_parts(again, parts, all_again);
+            shards.gather_parts(d, parts, all_d);
+            const std::scoped_lock lock(mutex);
+            const auto check = [&](const char* name, const Tensor& found, const auto& bits) {
+              if (bits_of(found) != bits) wrong.push_back(name);
+            };
+            check("first", all_a, expected);
+            check("uneven", all_b, of_uneven);
+            check("third", all_c, expected);
+            check("beside others", all_d, expected);
+            check("again", all_again, expected);
+            check("whole", whole, expected);
+          });
+      CHECK(run.errors == std::vector<std::string>());
+      CHECK(wrong == std::vector<std::string>());
     }
   }
 }
 
-TEST_CASE("of n processes of a slice each sends 1/n of its bytes to other slices") {
+}  // namespace
+
+TEST_CASE("sums and gathers between slices have the bits of one process, in any order of waits") {
+  check_exchanges(mesh_of({2, 1, 2}, {2, 1, 1}));
+}
+
+TEST_CASE("exchanges between slices of meshes of all kinds have the bits of one process",
+          "[slow]") {
+  for (const MeshConfig& mesh : kMeshes) check_exchanges(mesh);
+}
+
+TEST_CASE("of n processes of a slice each sends 1/n of its bytes to other slices", "[slow]") {
   struct Case {
     MeshConfig mesh;
     int processes = 8, in_slice = 4, factor = 4;

@@ -82,7 +82,7 @@ void crossed(FpropContext& context, Device& device) {
 
 }  // namespace
 
-TEST_CASE("blocks of positions compute what the whole sequence does") {
+TEST_CASE("blocks of positions compute what the whole sequence does", "[slow]") {
   const std::string backend = GENERATE(from_range(backends()));
   const Value rotary = true;
   const SplitCase cases[] = {
@@ -155,7 +155,7 @@ TEST_CASE("blocks of positions compute what the whole sequence does") {
   }
 }
 
-TEST_CASE("blocks of positions and blocks of weights are beside each other") {
+TEST_CASE("blocks of positions and blocks of weights are beside each other", "[slow]") {
   const std::string backend = GENERATE(from_range(backends()));
   const Value mapping = Value::table({{"proj", Value::array({"data", "mdl", -1})},
                                       {"ffn0", Value::array({"data", "mdl"})},
@@ -178,7 +178,7 @@ TEST_CASE("blocks of positions and blocks of weights are beside each other") {
 }
 
 // They take what is left by other positions, wherever these are.
-TEST_CASE("experts route the positions of whole sequences, and their losses count once") {
+TEST_CASE("experts route the positions of whole sequences, and their losses count once", "[slow]") {
   const std::string backend = GENERATE(from_range(backends()));
   const auto experts = [&](Fields fields) {
     Value layer = with("nn/MoeFeedForward", fields);

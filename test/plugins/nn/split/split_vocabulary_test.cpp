@@ -137,7 +137,7 @@ std::string error_of(const ConfigOf<Layer>& config, std::int64_t mdl) {
 
 }  // namespace
 
-TEST_CASE("a head of classes in blocks computes what the whole one does") {
+TEST_CASE("a head of classes in blocks computes what the whole one does", "[slow]") {
   const std::string backend = GENERATE(from_range(backends()));
   for (const HeadCase& head : heads()) {
     for (const bool train : {true, false}) {

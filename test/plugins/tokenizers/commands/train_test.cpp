@@ -108,7 +108,7 @@ TEST_CASE("merges match a count by hand", "[tokenizers]") {
   CHECK(train_bpe({{"aaaa", 1}}, {.vocabulary_size = 1000, .min_frequency = 1}).merges.size() == 2);
 }
 
-TEST_CASE("training matches a full recount for each merge", "[tokenizers]") {
+TEST_CASE("training matches a full recount for each merge", "[slow][tokenizers]") {
   check_property([] {
     const auto words = *rc::gen::container<std::map<std::string, int>>(
         rc::gen::container<std::string>(rc::gen::elementOf(std::string("aabc"))),

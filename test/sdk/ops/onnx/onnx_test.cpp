@@ -48,7 +48,7 @@ std::string difference(const Tensor& got, const Array& want) {
 
 }  // namespace
 
-TEST_CASE("ONNX's data sets come out right on every backend", "[ops][onnx]") {
+TEST_CASE("ONNX's data sets come out right on every backend", "[slow][ops][onnx]") {
   const auto sets = data_sets([](const std::string& op) { return operators().contains(op); });
   if (sets.empty()) return;
   for (const NamedBackend& backend : named_backends()) {
