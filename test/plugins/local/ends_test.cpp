@@ -252,7 +252,7 @@ TEST_CASE("local: units that are added while it works are done, too") {
   CHECK(experiment.state(2) == JobState::completed);
 }
 
-TEST_CASE("local: a failed job runs again after a retry") {
+TEST_CASE("local: a failed job runs again after a retry", "[slow]") {
   LocalExperiment experiment({kCounted + "[ $RUN = 2 ]", "while [ ! -e go ]; do sleep 0.01; done"});
   FileRecords records = experiment.records();
   const auto ask = [&] {

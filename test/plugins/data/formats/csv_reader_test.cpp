@@ -150,7 +150,7 @@ TEST_CASE("an unreadable file is an error with the reason") {
   CHECK_THAT(complaint_about(file), Contains("pipe.csv: not a regular file"));
 }
 
-TEST_CASE("a line of 100 MB is refused, and so is a file above the limit") {
+TEST_CASE("a line of 100 MB is refused, and so is a file above the limit", "[slow]") {
   const std::string long_line(100 << 20, 'x');
   CHECK_THAT(complaint("a,b\n1,2\n" + long_line), Contains("table.csv:3: the row that starts here "
                                                            "is longer than 16 MiB"));

@@ -121,7 +121,7 @@ void check_equal(const std::vector<DecodedRow>& got, const std::vector<DecodedRo
 
 }  // namespace
 
-TEST_CASE("rows in slots of others get the tokens that they get alone", "[lm]") {
+TEST_CASE("rows in slots of others get the tokens that they get alone", "[slow][lm]") {
   for (const std::string& backend : test::backends()) {
     for (const LanguageModelConfig& config :
          {learned_positions(), model_of(kRotary), model_of(kOptions),

@@ -209,7 +209,8 @@ Trained<lm::LanguageModeling> language_model(const Value& model, bool inputs_eos
 
 }  // namespace
 
-TEST_CASE("generated texts have the probability that an evaluation reports", "[lm-decoding]") {
+TEST_CASE("generated texts have the probability that an evaluation reports",
+          "[slow][lm-decoding]") {
   const std::string type = GENERATE(from_range(kModels));
   const bool inputs_eos = GENERATE(false, true);
   for (const Value& model : language_models(type)) {

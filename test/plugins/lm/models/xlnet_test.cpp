@@ -48,7 +48,7 @@ const Tokens kOrder = {-2, 1, 0, -2, 1, 0, -2, -2};
 
 }  // namespace
 
-TEST_CASE("token types reach the blocks of XLNet through lm/Bert", "[lm-encoder]") {
+TEST_CASE("token types reach the blocks of XLNet through lm/Bert", "[slow][lm-encoder]") {
   for (const std::string& backend : backends()) {
     Fixture fixture(xlnet_config<lm::BertConfig>(false), backend);
     const Batch batch = batch_of(fixture, {});
@@ -63,7 +63,7 @@ TEST_CASE("token types reach the blocks of XLNet through lm/Bert", "[lm-encoder]
 }
 
 TEST_CASE("lm/Bert predicts tokens in the order of a permutation without seeing them",
-          "[lm-encoder]") {
+          "[slow][lm-encoder]") {
   for (const std::string& backend : backends()) {
     Fixture fixture(xlnet_config<lm::BertConfig>(true), backend);
     Batch batch = batch_of(fixture, kOrder);

@@ -161,7 +161,7 @@ TEST_CASE("reuse transformers match their formulas in float64", "[nn][slow]") {
   }
 }
 
-TEST_CASE("heads that do not reuse have learned numbers for distances", "[nn]") {
+TEST_CASE("heads that do not reuse have learned numbers for distances", "[slow][nn]") {
   const Value numbered = Value::table(
       {{"activation", "nn/Tanh"}, {"use_relative_pe", true}, {"pe_max_seq_length", 3}});
   for (const std::string& backend : backends()) {

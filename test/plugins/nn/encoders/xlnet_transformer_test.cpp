@@ -286,7 +286,7 @@ TEST_CASE("the gradients of XLNet's stack match central differences", "[nn][slow
   }
 }
 
-TEST_CASE("the query stream of XLNet matches its formulas in float64", "[nn]") {
+TEST_CASE("the query stream of XLNet matches its formulas in float64", "[slow][nn]") {
   for (const std::string& backend : backends()) {
     for (const bool causal : {false, true}) {
       const Stack stack(backend, Value::table({{"two_stream", true},

@@ -96,7 +96,7 @@ Measured measured(const std::string& backend, const Value& config, std::int64_t 
 
 }  // namespace
 
-TEST_CASE("all checkpoint policies give the bits of save_everything") {
+TEST_CASE("all checkpoint policies give the bits of save_everything", "[slow]") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const Value moe = with("nn/MoeFeedForward", {{"num_experts", 2}});
   const Value gated =
@@ -212,7 +212,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the memory of a checkpoint policy is between that of nothing and that of everything") {
+TEST_CASE("the memory of a checkpoint policy is between that of nothing and that of everything",
+          "[slow]") {
   const std::string backend = GENERATE(from_range(trivet::test::backends()));
   const Value sub = block({{"dropout", 0.25}});
   std::map<std::string, std::uint64_t> bytes;

@@ -37,7 +37,7 @@ Tensor integers(Device& device, const std::vector<std::int32_t>& values) {
 
 }  // namespace
 
-TEST_CASE("attention by heads computes what the whole one does") {
+TEST_CASE("attention by heads computes what the whole one does", "[slow]") {
   const std::string backend = GENERATE(from_range(backends()));
   const auto packed = [](FpropContext& context, Device& device) {
     context.segment_ids = integers(device, {1, 1, 1, 2, 2, 1, 1, 2, 2, 2});
@@ -77,7 +77,7 @@ TEST_CASE("attention by heads computes what the whole one does") {
   for (const SplitCase& layer : cases) check_split(layer, backend, {2, 4});
 }
 
-TEST_CASE("fewer kv heads than devices are shared, and their gradients summed") {
+TEST_CASE("fewer kv heads than devices are shared, and their gradients summed", "[slow]") {
   const std::string backend = GENERATE(from_range(backends()));
   for (const std::int64_t kv_heads : {1, 2}) {
     const SplitCase cases[] = {

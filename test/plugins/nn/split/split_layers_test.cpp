@@ -37,7 +37,7 @@ ConfigOf<Layer> feed_forward(const Value& mapping = ffn_mapping()) {
 
 }  // namespace
 
-TEST_CASE("a Linear in columns or rows computes what the whole one does") {
+TEST_CASE("a Linear in columns or rows computes what the whole one does", "[slow]") {
   const std::string backend = GENERATE(from_range(backends()));
   for (const Value& mapping : {kColumns, kRows}) {
     const ConfigOf<Layer> plain = linear(mapping);

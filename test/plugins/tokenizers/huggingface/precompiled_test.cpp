@@ -118,7 +118,7 @@ std::optional<std::filesystem::path> trained(const TempDir& dir) {
 
 }  // namespace
 
-TEST_CASE("a converted SentencePiece model has the ids of Google's program", "[tokenizers]") {
+TEST_CASE("a converted SentencePiece model has the ids of Google's program", "[slow][tokenizers]") {
   const TempDir dir;
   const auto model = trained(dir);
   if (!model) return;
