@@ -11,11 +11,8 @@
 
 namespace trivet::test {
 
-// Of a part of a file alone.
-inline constexpr std::size_t kFewTexts = 600;
-
 struct PeerCheck {
-  std::size_t texts = 2500;
+  std::size_t texts = 10'000;
   bool lossless = false;                            // texts come back
   std::function<bool(const std::string&)> lossy{};  // texts that do not come back all the same
   bool javascript = true;                           // the JavaScript reader has what the file needs

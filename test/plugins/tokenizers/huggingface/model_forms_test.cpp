@@ -29,15 +29,12 @@ TEST_CASE("Unigram has the ids of other readers", "[tokenizers][slow]") {
       Json file = unigram_file(byte_fallback);
       file["pre_tokenizer"]["prepend_scheme"] = scheme;
       if (!byte_fallback) file["decoder"]["prepend_scheme"] = scheme;
-      PeerCheck how{.javascript = false};
-      if (std::string(scheme) != "always") how.texts = kFewTexts;
-      check_peers(file, how);
+      const std::size_t texts = std::string(scheme) == "always" ? 10'000 : 2000;
+      check_peers(file, {.texts = texts, .javascript = false});
       // The JavaScript reader knows neither byte_fallback nor split, and its decoder drops one
       // blank of the first token; the library drops all, or none with "never".
       file["pre_tokenizer"]["split"] = false;
-      how.javascript = !byte_fallback;
-      how.javascript_text = false;
-      check_peers(file, how);
+      check_peers(file, {.texts = texts, .javascript = !byte_fallback, .javascript_text = false});
     }
   }
 }
@@ -55,7 +52,7 @@ TEST_CASE("whole words have the ids of the library", "[tokenizers][slow]") {
   file["model"] = {
       {"type", "WordLevel"}, {"unk_token", "[UNK]"}, {"vocab", file["model"]["vocab"]}};
   file["decoder"] = nullptr;
-  check_peers(file, {.texts = kFewTexts, .javascript = false});
+  check_peers(file, {.texts = 2000, .javascript = false});
 }
 
 }  // namespace model_forms_test
