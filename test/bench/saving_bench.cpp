@@ -17,6 +17,8 @@
 
 #include "base/process_info.h"
 #include "checkpoint/checkpoint_manager.h"
+#include "cli/view/progress.h"
+#include "host/process_watch.h"
 #include "run/run_recorder.h"
 #include "support/paths.h"
 #include "support/plugins.h"
@@ -56,7 +58,8 @@ void measure_metrics(const fs::path& directory, Device& device, const std::strin
   StatusFile status(directory / "status.json", "train", kSteps);
   RunStats stats(device);
   const StopSignals signals;
-  RunRecorder recorder({progress, metrics, writers, log, status, stats, signals}, kSteps,
+  const ProcessWatch process(device);
+  RunRecorder recorder({progress, metrics, writers, log, status, stats, signals, process}, kSteps,
                        Value::table());
   recorder.on_start(0, {});
   const double start = steady_seconds();
