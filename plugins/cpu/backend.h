@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The function table of the backend cpu/OpenBlas.
+// The function table of the backend cpu/Highway.
 #pragma once
 
 #include <trivet/backend/backend.h>

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The function table of cpu/OpenBlas and its device functions.
+// The function table of cpu/Highway and its device functions.
 #include <algorithm>
 #include <cstring>
 #include <string>
 #include <string_view>
 
+#include <hwy/highway.h>  // version
 #include <hwy/targets.h>
 
 #include "cpu/backend.h"
-#include "cpu/kernels/blas.h"
 #include "cpu/support/context.h"
 #include "cpu/support/kernels.h"
-#include "trivet/backend/kernels/library_threads.h"
 
 namespace cpu {
 namespace {
@@ -21,16 +20,10 @@ const char* vector_target() {
   return hwy::TargetName(best);
 }
 
-// "OpenBLAS 0.3.21 ..." starts the configuration text; the rest are build options.
 tv_status info(tv_info* out) {
-  if (!blas().problem.empty()) {
-    trivet::backends::describe_processor(*out, blas().problem);
-    return TV_OK;
-  }
-  const std::string config = blas().config();
-  const std::string release = config.substr(0, config.find(' ', config.find(' ') + 1));
-  trivet::backends::describe_processor(*out,
-                                       release + " " + blas().corename() + " + " + vector_target());
+  const std::string version =
+      std::to_string(HWY_MAJOR) + "." + std::to_string(HWY_MINOR) + "." + std::to_string(HWY_PATCH);
+  trivet::backends::describe_processor(*out, "Highway " + version + " " + vector_target());
   return TV_OK;
 }
 
@@ -39,9 +32,6 @@ tv_status open(std::int32_t device, const tv_option* options, std::size_t option
   const tv_status status =
       trivet::backends::expect_plain_open("cpu", device, options, option_count, host);
   if (status != TV_OK) return status;
-  std::string problem = blas().problem;
-  if (problem.empty()) problem = reserve_blas_buffers(host->max_workers);
-  if (!problem.empty()) return trivet::backends::fail(host, problem);
   *out = new tv_ctx{host};
   return TV_OK;
 }
@@ -59,13 +49,8 @@ tv_status transfer(tv_ctx* ctx, void* dst, const void* src, std::uint64_t bytes,
   return TV_OK;
 }
 
-std::int32_t library_threads(tv_ctx*) {
-  return blas().threads();
-}
-
 const void* extension(tv_ctx*, const char* name) {
   const std::string_view wanted = name;
-  if (wanted == TV_LIBRARY_THREADS) return reinterpret_cast<const void*>(&library_threads);
 #define TRIVET_OFFER(id, function, arguments) \
   if (wanted == id) return reinterpret_cast<const void*>(&function);
   TV_FOR_EACH_EXTENSION_KERNEL(TRIVET_OFFER)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Speed of the kernels of cpu/OpenBlas alone: GFLOP/s or GB/s of each piece of two training steps,
+// Speed of the kernels of cpu/Highway alone: GFLOP/s or GB/s of each piece of two training steps,
 // and the ratio to a bare cblas_sgemm of the same sizes or to memcpy in the same run. CPU seconds
 // of the whole process, best of several interleaved rounds, so that a busy machine disturbs little.
 //
-//   kernels_bench [threads]
+//   kernels_bench [threads [section]]
 
 #include <cblas.h>
 
@@ -126,6 +126,61 @@ struct Bench {
                         gemm(true, false, k, n, m, x, dy, c);
                         if (wants_dx) gemm(false, true, m, k, n, dy, w, c);
                       }});
+  }
+
+  // One product; bare: the same product by one call on one thread.
+  void product(bool ta, bool tb, int m, int n, int k) {
+    const auto size = [](std::int64_t x, std::int64_t y) { return x * y; };
+    float *a = floats(size(m, k)), *b = floats(size(k, n)), *c = floats(size(m, n));
+    tv_matmul d = {};
+    d.struct_size = sizeof(d), d.trans_a = ta, d.trans_b = tb, d.batch = 1;
+    d.m = m, d.n = n, d.k = k, d.a = a, d.lda = ta ? m : k, d.b = b, d.ldb = tb ? k : n;
+    d.c = c, d.ldc = n, d.alpha = 1;
+    std::string name = std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k);
+    name.append(ta ? " T" : " N").append(tb ? "T" : "N");
+    pieces.push_back({name, 2 * static_cast<double>(size(m, n)) * k,
+                      [=, this] { table.matmul(host.context(), &d); },
+                      [=] { gemm(ta, tb, m, n, k, a, b, c); }});
+  }
+
+  // Causal self-attention on rows of q, k and v side by side. Bare: the products of all heads, half
+  // of them hidden, without softmax.
+  void attention(const std::string& name, std::int64_t batch, std::int64_t time, std::int64_t heads,
+                 std::int64_t depth) {
+    const std::int64_t width = heads * depth, rows = batch * time;
+    float *qkv = floats(rows * 3 * width), *grads = floats(rows * 3 * width);
+    float *out = floats(rows * width), *dout = floats(rows * width);
+    const auto view = [=](float* data, std::int64_t step) {
+      tv_view v = {};
+      v.data = data, v.dtype = TV_F32, v.rank = 4;
+      const std::int64_t shape[] = {batch, time, heads, depth};
+      const std::int64_t stride[] = {time * step, step, depth, 1};
+      std::copy_n(shape, 4, v.shape), std::copy_n(stride, 4, v.stride);
+      return v;
+    };
+    tv_attention f = {};
+    f.struct_size = sizeof(f), f.causal = 1, f.scale = 0.125f, f.lse = floats(rows * heads);
+    f.q = view(qkv, 3 * width), f.k = view(qkv + width, 3 * width);
+    f.v = view(qkv + 2 * width, 3 * width), f.out = view(out, width);
+    tv_attention_grad g = {};
+    g.struct_size = sizeof(g), g.fwd = f, g.dout = view(dout, width);
+    g.dq = view(grads, 3 * width), g.dk = view(grads + width, 3 * width);
+    g.dv = view(grads + 2 * width, 3 * width);
+    const int t = static_cast<int>(time), d = static_cast<int>(depth);
+    float* scores = floats(time * time);
+    const auto products = [=](int times) {
+      for (std::int64_t i = 0; i < batch * heads * times; ++i) {
+        gemm(false, true, t, t / 2, d, qkv, qkv, scores);
+        gemm(false, false, t, d, t / 2, scores, qkv, out);
+      }
+    };
+    const double flops = 2.0 * static_cast<double>(batch * heads * time * time * depth);
+    pieces.push_back({name + " forward", flops,
+                      [=, this] { table.attention_fwd(host.context(), &f); },
+                      [=] { products(1); }});
+    pieces.push_back({name + " backward", 2.5 * flops,
+                      [=, this] { table.attention_bwd(host.context(), &g); },
+                      [=] { products(2), products(1); }});
   }
 
   void conv(const std::string& name, std::int64_t batch, std::int64_t size, std::int64_t cin,
@@ -329,32 +384,59 @@ struct Bench {
 
 int main(int argc, char** argv) {
   const int threads = argc > 1 ? std::atoi(argv[1]) : 2;
+  const std::string wanted = argc > 2 ? argv[2] : "";
   constexpr std::int64_t kBatch = 128;
   const trivet::FlushDenormals flush;
   std::printf("%d threads\n", threads);
-  Bench mlp(threads);
-  mlp.linear("linear 784-512 relu", kBatch, 784, 512, TV_ACT_RELU, false);
-  mlp.linear("linear 512-10", kBatch, 512, 10, TV_ACT_NONE, true);
-  mlp.softmax(kBatch, 10);
-  mlp.adam("adam", 784 * 512 + 512 + 512 * 10 + 10);
-  mlp.run("MLP", kBatch);
-  Bench cnn(threads);
-  cnn.conv("conv 1-32 of 28x28", kBatch, 28, 1, 32, false);
-  cnn.pool("pool 28x28x32", kBatch, 28, 32);
-  cnn.conv("conv 32-64 of 14x14", kBatch, 14, 32, 64, true);
-  cnn.pool("pool 14x14x64", kBatch, 14, 64);
-  cnn.linear("linear 3136-128 relu", kBatch, 3136, 128, TV_ACT_RELU, true);
-  cnn.linear("linear 128-10", kBatch, 128, 10, TV_ACT_NONE, true);
-  cnn.softmax(kBatch, 10);
-  cnn.adam("adam", 9 * 32 + 32 + 9 * 32 * 64 + 64 + 3136 * 128 + 128 + 1290);
-  cnn.run("CNN", kBatch);
-  Bench norms(threads);
-  norms.batch_norm("batch norm 14x14x32 relu", kBatch * 14 * 14, 32);
-  norms.batch_norm("batch norm 7x7x64 relu", kBatch * 7 * 7, 64);
-  norms.layer_norm("layer norm 50x64", kBatch * 50, 64);
-  norms.run("norms", kBatch);
-  Bench heads(threads);
-  heads.head("softmax of 258 bytes", 8 * 256, 128, 258);
-  heads.head("softmax of 8192 tokens", 8 * 256, 256, 8192);
-  heads.run("heads", 8);
+  const auto section = [&](const char* name, std::int64_t batch, auto add_pieces) {
+    if (!wanted.empty() && wanted != name) return;
+    Bench bench(threads);
+    add_pieces(bench);
+    bench.run(name, batch);
+  };
+  section("products", 8, [&](Bench& bench) {
+    for (const auto& [width, rows] : {std::pair{384, 2048}, {768, 1024}}) {
+      for (const auto& [in, out] : {std::pair{1, 3}, {1, 1}, {1, 4}, {4, 1}}) {
+        const int k = in * width, n = out * width;
+        bench.product(false, false, rows, n, k);
+        bench.product(false, true, rows, k, n);
+        bench.product(true, false, k, n, rows);
+      }
+    }
+    bench.product(false, true, 512, 50257, 768);
+    bench.product(false, false, 512, 768, 50257);
+    bench.product(true, false, 50257, 768, 512);
+    bench.product(false, false, 1, 768, 768);
+    bench.product(false, false, 1, 3072, 768);
+  });
+  section("attention", 8, [&](Bench& bench) {
+    bench.attention("attention 256 x 6 x 64", 8, 256, 6, 64);
+    bench.attention("attention 256 x 12 x 64", 4, 256, 12, 64);
+    bench.attention("attention 1024 x 8 x 64", 1, 1024, 8, 64);
+  });
+  section("mlp", kBatch, [&](Bench& bench) {
+    bench.linear("linear 784-512 relu", kBatch, 784, 512, TV_ACT_RELU, false);
+    bench.linear("linear 512-10", kBatch, 512, 10, TV_ACT_NONE, true);
+    bench.softmax(kBatch, 10);
+    bench.adam("adam", 784 * 512 + 512 + 512 * 10 + 10);
+  });
+  section("cnn", kBatch, [&](Bench& bench) {
+    bench.conv("conv 1-32 of 28x28", kBatch, 28, 1, 32, false);
+    bench.pool("pool 28x28x32", kBatch, 28, 32);
+    bench.conv("conv 32-64 of 14x14", kBatch, 14, 32, 64, true);
+    bench.pool("pool 14x14x64", kBatch, 14, 64);
+    bench.linear("linear 3136-128 relu", kBatch, 3136, 128, TV_ACT_RELU, true);
+    bench.linear("linear 128-10", kBatch, 128, 10, TV_ACT_NONE, true);
+    bench.softmax(kBatch, 10);
+    bench.adam("adam", 9 * 32 + 32 + 9 * 32 * 64 + 64 + 3136 * 128 + 128 + 1290);
+  });
+  section("norms", kBatch, [&](Bench& bench) {
+    bench.batch_norm("batch norm 14x14x32 relu", kBatch * 14 * 14, 32);
+    bench.batch_norm("batch norm 7x7x64 relu", kBatch * 7 * 7, 64);
+    bench.layer_norm("layer norm 50x64", kBatch * 50, 64);
+  });
+  section("heads", 8, [&](Bench& bench) {
+    bench.head("softmax of 258 bytes", 8 * 256, 128, 258);
+    bench.head("softmax of 8192 tokens", 8 * 256, 256, 8192);
+  });
 }

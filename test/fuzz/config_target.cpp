@@ -26,7 +26,7 @@ std::vector<std::string> config_seeds() {
       good,
       "base = ['base.toml']\nseed = 2\nname = 'x ${seed}'\n[xp]\nnote = \"$${x} ${seed}\"\n"
       "[sweep.lr]\nx = [1]\n[defaults.\"demo/Relu\"]\nslope = 0.25\n"
-      "[backend.\"cpu/OpenBlas\"]\nthreads = 3\n",
+      "[backend.\"cpu/Highway\"]\nthreads = 3\n",
       "experiment = 'demo/small'\nmode = 'eval'\n[trainer]\ntype = 'demo/Trainer'\nrounds = 2\n"
       "learning_rate = {type = 'demo/Cosine', decay_steps = 10}\n",
       "[task]\ntype = 'demo/Task'\nmodel.type = 'demo/Stack'\n[[task.model.layers]]\n"

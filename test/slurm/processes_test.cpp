@@ -29,12 +29,6 @@ constexpr const char* kShards =
 // The nodes are one machine, on which Open MPI's shared memory has one name for two nodes.
 constexpr const char* kOverLoopback =
     "--xp.env.OMPI_MCA_btl=self,tcp --xp.env.OMPI_MCA_btl_tcp_if_include=lo ";
-// The environment of this process may choose the kernels of its runs; jobs do not get it.
-std::string same_kernels() {
-  const char* kernels = std::getenv("OPENBLAS_CORETYPE");
-  return kernels == nullptr ? "" : std::string("--xp.env.OPENBLAS_CORETYPE=") + kernels + " ";
-}
-
 // Passes a test case where MPI's processes cannot run on a cluster.
 bool has_slurm_with_mpi() {
   if (!has_slurm()) return false;
@@ -46,7 +40,7 @@ bool has_slurm_with_mpi() {
 ShellResult launch_run(const SlurmExperiments& at, const std::string& more) {
   return at.trivet("launch " + quoted(config("lm/local.toml").string()) + " --xp.root_dir=" +
                    quoted(at.root.string()) + " --xp.orchestrator.type=slurm/Orchestrator " +
-                   "--xp.orchestrator.grace=20 " + kOverLoopback + same_kernels() + kShards + more);
+                   "--xp.orchestrator.grace=20 " + kOverLoopback + kShards + more);
 }
 
 std::string weights_at(const fs::path& run, std::int64_t step) {

@@ -20,7 +20,7 @@ void use_plugin(const std::string& name) {
 
 std::vector<std::string> backends() {
   std::vector<std::string> keys;
-  for (const std::string key : {"tiny/Backend", "cpu/OpenBlas"}) {
+  for (const std::string key : {"tiny/Backend", "cpu/Highway"}) {
     if (std::filesystem::exists(file_of(key.substr(0, key.find('/'))))) keys.push_back(key);
   }
   if (keys.empty()) throw Error("no backend was built in " + plugin_dir().string());

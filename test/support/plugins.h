@@ -15,7 +15,7 @@ namespace trivet::test {
 // fails.
 void use_plugin(const std::string& name);
 
-// The built backends that a test should run on: "tiny/Backend", "cpu/OpenBlas".
+// The built backends that a test should run on: "tiny/Backend", "cpu/Highway".
 std::vector<std::string> backends();
 
 // Opens a backend with two compute threads.

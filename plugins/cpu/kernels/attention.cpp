@@ -1,105 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// attention_fwd and attention_bwd: process a few queries of one head at a time against all keys
-// they may see, as products on strided rows with a softmax between them. The backward pass
-// recomputes the scores from the log-sum-exp that the forward pass stored (Dao et al. 2022).
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/kernels/attention.cpp"
-#include <hwy/foreach_target.h>
-
+// attention_fwd and attention_bwd: some queries of one head at a time against blocks of the keys
+// they may see, so that scores stay in the cache (Dao et al. 2022, "FlashAttention"). The keys and
+// values of a head are packed once for all queries of the heads that share them. The backward pass
+// recomputes the scores from the log-sum-exp that the forward pass stored.
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
-#include "cpu/kernels/gemm.h"
+#include "cpu/kernels/attention_scores.h"
+#include "cpu/kernels/gemm_kernel.h"
 #include "cpu/support/context.h"
 #include "cpu/support/kernels.h"
-#include "cpu/support/simd-inl.h"
 
-#ifndef TRIVET_CPU_ATTENTION_HIDDEN
-#define TRIVET_CPU_ATTENTION_HIDDEN
-namespace cpu {
-// Replaces minus infinity: its exponential is 0, and differences of it are finite.
-constexpr float kHidden = -1e30f;
-}  // namespace cpu
-#endif
-
-HWY_BEFORE_NAMESPACE();
-namespace cpu {
-namespace HWY_NAMESPACE {
-
-void cap_scores(std::int64_t n, float cap, float* scores) {
-  const V wide = set(cap), narrow = set(1 / cap);
-  const float* from = scores;
-  map(
-      n, scores, [=](V s) { return hn::Mul(tanh(hn::Mul(s, narrow)), wide); }, from);
-}
-
-// Turns scores into weights and returns the log-sum-exp; -inf (and zeros) if all are hidden.
-float softmax_in_place(std::int64_t n, float* scores) {
-  const float most = row_max(n, scores);
-  if (most <= kHidden) {
-    std::fill_n(scores, n, 0.0f);
-    return -std::numeric_limits<float>::infinity();
-  }
-  const V shift = set(most);
-  const float* from = scores;
-  map(
-      n, scores, [=](V s) { return exp(hn::Sub(s, shift)); }, from);
-  const float total = row_sum(n, scores);
-  const V share = set(1 / total);
-  map(
-      n, scores, [=](V s) { return hn::Mul(s, share); }, from);
-  return most + std::log(total);
-}
-
-// Computes the same weights from the log-sum-exp, into another array.
-void weights_of(std::int64_t n, const float* scores, float lse, float* weights) {
-  if (std::isinf(lse) && lse < 0) return void(std::fill_n(weights, n, 0.0f));
-  const V shift = set(lse);
-  map(
-      n, weights, [=](V s) { return exp(hn::Sub(s, shift)); }, scores);
-}
-
-// dp becomes scale weights (dp - delta); with a cap, scale weights (dp - delta) (1 - (s/cap)^2).
-void score_gradient(std::int64_t n, const float* weights, const float* scores, float delta,
-                    float scale, float cap, float* dp) {
-  const V shift = set(delta), factor = set(scale);
-  const float* from = dp;
-  if (cap <= 0) {
-    map(
-        n, dp, [=](V p, V d) { return hn::Mul(hn::Mul(p, factor), hn::Sub(d, shift)); }, weights,
-        from);
-    return;
-  }
-  const V narrow = set(1 / cap);
-  map(
-      n, dp,
-      [=](V p, V s, V d) {
-        const V t = hn::Max(hn::Mul(s, narrow), set(-1));  // hidden scores have weight 0
-        const V slope = hn::NegMulAdd(t, t, set(1));
-        return hn::Mul(hn::Mul(hn::Mul(p, factor), slope), hn::Sub(d, shift));
-      },
-      weights, scores, from);
-}
-
-float dot(std::int64_t n, const float* a, const float* b) {
-  return row_dot(n, a, b);
-}
-
-}  // namespace HWY_NAMESPACE
-}  // namespace cpu
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
 namespace cpu {
 namespace {
 
-HWY_EXPORT(cap_scores);
-HWY_EXPORT(softmax_in_place);
-HWY_EXPORT(weights_of);
-HWY_EXPORT(score_gradient);
-HWY_EXPORT(dot);
-
-constexpr std::int64_t kMostQueries = 64;  // per tile
+constexpr std::int64_t kBlockKeys = 256;   // 64 KiB of scores
+constexpr std::int64_t kPackingRows = 32;  // queries that repay packing the keys and values
+constexpr std::int64_t kTasksPerWorker = 4;
 
 // Rows of one head: [T, D], `step` elements apart.
 struct HeadRows {
@@ -125,9 +43,8 @@ struct Extents {
         keys(a.k.shape[1]),
         kv_heads(a.k.shape[2]) {}
   std::int64_t group() const { return heads / kv_heads; }
-  // Keys of one row of scores in memory, and rows that are computed at a time.
-  std::int64_t row_floats() const { return std::max<std::int64_t>(1, keys); }
-  std::int64_t tile() const { return std::min(std::max<std::int64_t>(1, queries), kMostQueries); }
+  std::int64_t tiles() const { return ceil_div(queries, kTileQueries); }  // of one head
+  std::int64_t blocks() const { return ceil_div(keys, kBlockKeys); }
 };
 
 // Rows need distinct addresses, which repeated rows (stride 0) lack.
@@ -137,164 +54,353 @@ bool has_rows(const tv_view& v) {
 }
 
 bool supports(const tv_attention& a) {
-  const Extents e(a);
-  const std::int64_t widest =
-      std::max({a.q.stride[1], a.k.stride[1], a.v.stride[1], a.out.stride[1], e.depth});
-  return has_rows(a.q) && has_rows(a.k) && has_rows(a.v) && has_rows(a.out) &&
-         fits_blas(e.queries, e.keys, e.depth, widest, widest, e.row_floats());
+  return has_rows(a.q) && has_rows(a.k) && has_rows(a.v) && has_rows(a.out) && a.q.shape[3] > 0;
+}
+
+struct Span {
+  std::int64_t begin, end;
+
+  std::int64_t size() const { return end - begin; }
+};
+
+// The keys that query i may see, ignoring segments.
+Span key_range(const tv_attention& a, std::int64_t i) {
+  const std::int64_t at = i + a.q_offset, keys = a.k.shape[1];
+  const std::int64_t end = a.causal ? std::clamp<std::int64_t>(at + 1, 0, keys) : keys;
+  return {a.window > 0 ? std::clamp<std::int64_t>(at - a.window + 1, 0, end) : 0, end};
 }
 
 // Consecutive queries of one head, and the keys that any of them may see.
 struct Tile {
   std::int64_t batch, head, first, count;  // queries
-  std::int64_t key_begin, key_end;
+  Span keys;
 
-  std::int64_t keys() const { return key_end - key_begin; }
+  Tile(const tv_attention& a, std::int64_t batch, std::int64_t head, std::int64_t tile)
+      : batch(batch), head(head), first(tile * kTileQueries) {
+    count = std::min(kTileQueries, a.q.shape[1] - first);
+    keys.end = key_range(a, first + count - 1).end;
+    keys.begin = std::min(key_range(a, first).begin, keys.end);
+  }
+
+  std::int64_t width() const { return ceil_div(count, kQueryStep) * kQueryStep; }
+
+  // Calls f(block, the part of the block that is seen, from its start), in order.
+  template <typename F>
+  void each_block(const F& f) const {
+    if (keys.size() == 0) return;
+    for (std::int64_t block = keys.begin / kBlockKeys; block * kBlockKeys < keys.end; ++block) {
+      const std::int64_t start = block * kBlockKeys;
+      const std::int64_t begin = std::max<std::int64_t>(0, keys.begin - start);
+      f(block, Span{begin / kRowStep * kRowStep, std::min(kBlockKeys, keys.end - start)});
+    }
+  }
 };
 
-// The keys that query i may see, ignoring segments.
-void key_range(const tv_attention& a, std::int64_t i, std::int64_t& begin, std::int64_t& end) {
-  const std::int64_t at = i + a.q_offset, keys = a.k.shape[1];
-  end = a.causal ? std::clamp<std::int64_t>(at + 1, 0, keys) : keys;
-  begin = a.window > 0 ? std::clamp<std::int64_t>(at - a.window + 1, 0, end) : 0;
+// Hides the keys that queries of the tile may not see. The scores start at key `first_key`.
+void hide(const tv_attention& a, const Tile& t, std::int64_t first_key, const ScoreBlock& scores) {
+  const std::int64_t position = t.first + a.q_offset, width = scores.width;
+  const std::int32_t* const queries =
+      a.q_segments ? a.q_segments + t.batch * a.q.shape[1] + t.first : nullptr;
+  for (std::int64_t j = 0; j < scores.keys; ++j) {
+    const std::int64_t key = first_key + j;
+    float* const row = scores.row(j);
+    // Queries [begin, end) may see this key.
+    const std::int64_t begin =
+        a.causal ? std::clamp<std::int64_t>(key - position, 0, width) : std::int64_t{0};
+    const std::int64_t end =
+        a.window > 0 ? std::clamp<std::int64_t>(key + a.window - position, begin, width) : width;
+    std::fill(row, row + begin, kHidden);
+    std::fill(row + end, row + width, kHidden);
+    if (queries == nullptr) continue;
+    const std::int32_t own = a.kv_segments[t.batch * a.k.shape[1] + key];
+    for (std::int64_t i = begin; i < std::min(end, t.count); ++i) {
+      if (queries[i] != own) row[i] = kHidden;
+    }
+  }
 }
 
-Tile tile_at(const tv_attention& a, std::int64_t batch, std::int64_t head, std::int64_t first,
-             std::int64_t count) {
-  Tile t{batch, head, first, count, 0, 0};
-  std::int64_t unused = 0;
-  key_range(a, first, t.key_begin, unused);
-  key_range(a, first + count - 1, unused, t.key_end);
-  t.key_begin = std::min(t.key_begin, t.key_end);
-  return t;
+// The factors of products with the rows of a head: as rows of a left factor [T, D], or as a right
+// factor [T, D] whose depth is T, each in blocks of keys.
+class KeyRows {
+ public:
+  static std::int64_t left_memory(const Extents& e) {
+    return e.blocks() * whole_rows(std::min(kBlockKeys, e.keys)) * e.depth;
+  }
+  static std::int64_t right_memory(const Extents& e) {
+    return e.blocks() * std::min(kBlockKeys, e.keys) * whole_columns(e.depth);
+  }
+
+  // Without memory the rows are read where they lie.
+  void set_left(const Extents& e, const HeadRows& rows, float* memory) {
+    left_rows_ = rows, left_ = memory, left_block_ = left_memory(e) / e.blocks(), depth_ = e.depth;
+    for (std::int64_t block = 0; memory != nullptr && block < e.blocks(); ++block) {
+      pack_left(Transpose::no, block_size(e, block), e.depth, rows.row(block * kBlockKeys),
+                rows.step, memory + block * left_block_);
+    }
+  }
+  void set_right(const Extents& e, const HeadRows& rows, float* memory) {
+    right_rows_ = rows, right_ = memory, right_block_ = right_memory(e) / e.blocks();
+    keys_ = e.keys;
+    for (std::int64_t block = 0; memory != nullptr && block < e.blocks(); ++block) {
+      pack_right(Transpose::no, block_size(e, block), e.depth, rows.row(block * kBlockKeys),
+                 rows.step, memory + block * right_block_);
+    }
+  }
+
+  // From row `first` of a block, a multiple of kRowStep.
+  Factor left(std::int64_t block, std::int64_t first) const {
+    if (left_ == nullptr) {
+      return {left_rows_.row(block * kBlockKeys + first), left_rows_.step, Layout::rows};
+    }
+    return Factor{left_ + block * left_block_, depth_, Layout::packed}.after_rows(first);
+  }
+  Factor right(std::int64_t block, std::int64_t first) const {
+    if (right_ == nullptr) {
+      return {right_rows_.row(block * kBlockKeys + first), right_rows_.step, Layout::rows};
+    }
+    const std::int64_t size = std::min(kBlockKeys, keys_ - block * kBlockKeys);
+    return packed_after_depth({right_ + block * right_block_, size, Layout::packed}, first);
+  }
+
+ private:
+  static std::int64_t block_size(const Extents& e, std::int64_t block) {
+    return std::min(kBlockKeys, e.keys - block * kBlockKeys);
+  }
+
+  HeadRows left_rows_ = {}, right_rows_ = {};
+  float *left_ = nullptr, *right_ = nullptr;
+  std::int64_t left_block_ = 0, right_block_ = 0, depth_ = 0, keys_ = 0;
+};
+
+// Hands out parts of one thread's memory.
+class Arena {
+ public:
+  explicit Arena(float* memory) : next_(memory) {}
+  float* take(std::int64_t count) {
+    float* const taken = next_;
+    next_ += ceil_div(count, 16) * 16;
+    return taken;
+  }
+  std::int64_t size_from(const float* memory) const { return next_ - memory; }
+
+ private:
+  float* next_;
+};
+
+HeadRows rows_of(const tv_view& v, const Tile& t) {
+  const HeadRows rows = head_rows(v, t.batch, t.head);
+  return {rows.row(t.first), rows.step};
 }
 
-Gemm product(Transpose trans_a, Transpose trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
-             const HeadRows& a, const HeadRows& b, const HeadRows& c, float beta = 0) {
-  Gemm g;
-  g.trans_a = trans_a, g.trans_b = trans_b;
-  g.m = m, g.n = n, g.k = k;
-  g.a = a.data, g.lda = a.step;
-  g.b = b.data, g.ldb = b.step;
-  g.c = c.data, g.ldc = c.step;
-  g.beta = beta;
-  return g;
+// The rows of a tile as a right factor [D, queries].
+Factor pack_queries(const HeadRows& rows, const Tile& t, std::int64_t depth, float* memory) {
+  pack_right(Transpose::yes, depth, t.count, rows.data, rows.step, memory);
+  return {memory, depth, Layout::packed};
 }
+
+// Products of one tile and one block of keys. They skip the scores that causal attention hides.
+class TileProducts {
+ public:
+  TileProducts(const tv_attention& a, const Tile& t, std::int64_t first_key)
+      : causal_(a.causal != 0), diagonal_(first_key - t.first - a.q_offset) {}
+
+  // [keys, queries] = alpha * left * right
+  void scores(std::int64_t keys, const Factor& left, const Factor& right, std::int64_t depth,
+              float alpha, const ScoreBlock& c) const {
+    multiply(Skip::columns, keys, c.width, depth, left, right, {c.data, kTileQueries}, alpha, 0);
+  }
+  // c [queries, D] = scores^T * right + beta * c
+  void by_query(std::int64_t queries, std::int64_t depth, const ScoreBlock& scores,
+                const Factor& right, const HeadRows& c, float beta) const {
+    const Factor left = {scores.data, kTileQueries, Layout::columns};
+    multiply(Skip::depth_after, queries, depth, scores.keys, left, right, c, 1, beta);
+  }
+  // c [keys, D] += scores * right
+  void add_by_key(std::int64_t queries, std::int64_t depth, const ScoreBlock& scores,
+                  const Factor& right, const HeadRows& c) const {
+    const Factor left = {scores.data, kTileQueries, Layout::rows};
+    multiply(Skip::depth_before, scores.keys, depth, queries, left, right, c, 1, 1);
+  }
+
+ private:
+  void multiply(Skip skip, std::int64_t m, std::int64_t n, std::int64_t k, const Factor& left,
+                const Factor& right, const HeadRows& c, float alpha, float beta) const {
+    BlockProduct p;
+    p.m = m, p.n = n, p.k = k;
+    p.left = left, p.right = right;
+    p.c = c.data, p.ldc = c.step;
+    p.alpha = alpha, p.beta = beta;
+    if (causal_) p.skip = skip, p.diagonal = diagonal_;
+    multiply_block(p);
+  }
+
+  bool causal_;
+  std::int64_t diagonal_;  // query i sees key j if i >= j + diagonal
+};
+
+// Computes scale k q^T of one block, capped, with unseen keys hidden.
+void score(const tv_attention& a, const Tile& t, const KeyRows& keys, std::int64_t block, Span seen,
+           const Factor& queries, const ScoreBlock& scores) {
+  const std::int64_t first_key = block * kBlockKeys + seen.begin;
+  TileProducts(a, t, first_key)
+      .scores(scores.keys, keys.left(block, seen.begin), queries, a.q.shape[3], a.scale, scores);
+  if (a.softcap > 0) cap_scores(scores, a.softcap);
+  hide(a, t, first_key, scores);
+}
+
+// The memory of one thread in the forward pass.
+struct ForwardSpace {
+  float *keys = nullptr, *values = nullptr, *queries, *scores, *out;
+
+  ForwardSpace(Arena& arena, const Extents& e, bool packs_keys, bool packs_values) {
+    if (packs_keys) keys = arena.take(KeyRows::left_memory(e));
+    if (packs_values) values = arena.take(KeyRows::right_memory(e));
+    queries = arena.take(whole_columns(kTileQueries) * e.depth);
+    scores = arena.take(kBlockKeys * kTileQueries);
+    out = arena.take(kTileQueries * e.depth);
+  }
+};
+
+void forward_tile(const tv_attention& a, const Tile& t, const KeyRows& rows,
+                  const ForwardSpace& space) {
+  const Extents e(a);
+  const HeadRows to = rows_of(a.out, t), sums = {space.out, e.depth};
+  const Factor queries = pack_queries(rows_of(a.q, t), t, e.depth, space.queries);
+  RunningSoftmax softmax;
+  bool first = true;
+  t.each_block([&](std::int64_t block, Span seen) {
+    const ScoreBlock scores = {space.scores, seen.size(), t.width()};
+    score(a, t, rows, block, seen, queries, scores);
+    add_to_softmax(scores, softmax);
+    for (std::int64_t i = 0; !first && i < t.count; ++i) {
+      scale_row(e.depth, softmax.correction[static_cast<std::size_t>(i)], sums.row(i), sums.row(i));
+    }
+    TileProducts(a, t, block * kBlockKeys + seen.begin)
+        .by_query(t.count, e.depth, scores, rows.right(block, seen.begin), sums, first ? 0 : 1);
+    first = false;
+  });
+  float* const lse = a.lse + (t.batch * e.heads + t.head) * e.queries + t.first;
+  for (std::int64_t i = 0; i < t.count; ++i) {
+    const float total = softmax.total[static_cast<std::size_t>(i)];
+    if (first || total == 0) {
+      std::fill_n(to.row(i), e.depth, 0.0f);
+      lse[i] = -std::numeric_limits<float>::infinity();
+    } else {
+      scale_row(e.depth, 1 / total, sums.row(i), to.row(i));
+      lse[i] = softmax.most[static_cast<std::size_t>(i)] + std::log(total);
+    }
+  }
+}
+
+// The memory of one thread in the backward pass.
+struct BackwardSpace {
+  float *keys, *keys_right, *values, *queries, *queries_right, *douts, *douts_right;
+  float *scores, *weights, *gradients;
+  float *dk, *dv;  // of the keys of one head, [T, D]
+
+  BackwardSpace(Arena& arena, const Extents& e) {
+    keys = arena.take(KeyRows::left_memory(e)), keys_right = arena.take(KeyRows::right_memory(e));
+    values = arena.take(KeyRows::left_memory(e));
+    for (float** transposed : {&queries, &douts}) {
+      *transposed = arena.take(whole_columns(kTileQueries) * e.depth);
+    }
+    for (float** straight : {&queries_right, &douts_right}) {
+      *straight = arena.take(kTileQueries * whole_columns(e.depth));
+    }
+    for (float** block : {&scores, &weights, &gradients}) {
+      *block = arena.take(kBlockKeys * kTileQueries);
+    }
+    dk = arena.take(e.keys * e.depth), dv = arena.take(e.keys * e.depth);
+  }
+};
 
 HeadRows from(const HeadRows& rows, std::int64_t first) {
   return {rows.row(first), rows.step};
 }
 
-// Hides the keys that query i of the tile may not see.
-void hide(const tv_attention& a, const Tile& t, std::int64_t i, float* scores) {
-  std::int64_t begin = 0, end = 0;
-  key_range(a, t.first + i, begin, end);
-  std::fill_n(scores, std::max<std::int64_t>(0, begin - t.key_begin), kHidden);
-  for (std::int64_t j = std::max(end, t.key_begin); j < t.key_end; ++j) {
-    scores[j - t.key_begin] = kHidden;
-  }
-  if (!a.q_segments) return;
-  const std::int32_t own = a.q_segments[t.batch * a.q.shape[1] + t.first + i];
-  const std::int32_t* others = a.kv_segments + t.batch * a.k.shape[1];
-  for (std::int64_t j = t.key_begin; j < t.key_end; ++j) {
-    if (others[j] != own) scores[j - t.key_begin] = kHidden;
-  }
-}
-
-// Computes scale q k^T, capped, with unseen keys hidden.
-void score(const tv_attention& a, const Tile& t, const HeadRows& scores) {
-  const Extents e(a);
-  Gemm g = product(Transpose::no, Transpose::yes, t.count, t.keys(), e.depth,
-                   from(head_rows(a.q, t.batch, t.head), t.first),
-                   from(head_rows(a.k, t.batch, t.head / e.group()), t.key_begin), scores);
-  g.alpha = a.scale;
-  multiply(g);
-  for (std::int64_t i = 0; i < t.count; ++i) {
-    if (a.softcap > 0) HWY_DYNAMIC_DISPATCH(cap_scores)(t.keys(), a.softcap, scores.row(i));
-    hide(a, t, i, scores.row(i));
-  }
-}
-
-void forward_tile(const tv_attention& a, const Tile& t, const HeadRows& scores) {
-  const Extents e(a);
-  const HeadRows out = from(head_rows(a.out, t.batch, t.head), t.first);
-  float* lse = a.lse + (t.batch * e.heads + t.head) * e.queries + t.first;
-  if (t.keys() == 0) {
-    for (std::int64_t i = 0; i < t.count; ++i) {
-      std::fill_n(out.row(i), e.depth, 0.0f);
-      lse[i] = -std::numeric_limits<float>::infinity();
-    }
-    return;
-  }
-  score(a, t, scores);
-  for (std::int64_t i = 0; i < t.count; ++i) {
-    lse[i] = HWY_DYNAMIC_DISPATCH(softmax_in_place)(t.keys(), scores.row(i));
-  }
-  multiply(product(Transpose::no, Transpose::no, t.count, e.depth, t.keys(), scores,
-                   from(head_rows(a.v, t.batch, t.head / e.group()), t.key_begin), out));
-}
-
-// One thread's scratch: scores, weights and gradients of a tile.
-struct Workspace {
-  HeadRows scores, weights, gradients;
-};
-
-// Adds the tile's share to dk and dv, which start as zeros, and writes its dq.
-void backward_tile(const tv_attention_grad& g, const Tile& t, const Workspace& w) {
+// Adds the tile's share to dk and dv of the space, and writes its dq.
+void backward_tile(const tv_attention_grad& g, const Tile& t, const KeyRows& keys,
+                   const KeyRows& values, const BackwardSpace& space) {
   const tv_attention& a = g.fwd;
   const Extents e(a);
-  const std::int64_t kv = t.head / e.group(), keys = t.keys();
-  const HeadRows dq = from(head_rows(g.dq, t.batch, t.head), t.first);
-  if (keys == 0) {
+  const HeadRows dq = rows_of(g.dq, t);
+  if (t.keys.size() == 0) {
     for (std::int64_t i = 0; i < t.count; ++i) std::fill_n(dq.row(i), e.depth, 0.0f);
     return;
   }
-  const HeadRows dout = from(head_rows(g.dout, t.batch, t.head), t.first);
-  const HeadRows out = from(head_rows(a.out, t.batch, t.head), t.first);
-  const float* lse = a.lse + (t.batch * e.heads + t.head) * e.queries + t.first;
-  score(a, t, w.scores);
+  const HeadRows q = rows_of(a.q, t), out = rows_of(a.out, t), dout = rows_of(g.dout, t);
+  const Factor queries = pack_queries(q, t, e.depth, space.queries);
+  const Factor douts = pack_queries(dout, t, e.depth, space.douts);
+  const auto straight = [&](const HeadRows& rows, float* memory) {
+    pack_right(Transpose::no, t.count, e.depth, rows.data, rows.step, memory);
+    return Factor{memory, t.count, Layout::packed};
+  };
+  const Factor queries_right = straight(q, space.queries_right);
+  const Factor douts_right = straight(dout, space.douts_right);
+  PerQuery lse = {}, delta = {};
+  std::copy_n(a.lse + (t.batch * e.heads + t.head) * e.queries + t.first, t.count, lse.data());
   for (std::int64_t i = 0; i < t.count; ++i) {
-    HWY_DYNAMIC_DISPATCH(weights_of)(keys, w.scores.row(i), lse[i], w.weights.row(i));
+    delta[static_cast<std::size_t>(i)] = dot(e.depth, dout.row(i), out.row(i));
   }
-  multiply(product(Transpose::yes, Transpose::no, keys, e.depth, t.count, w.weights, dout,
-                   from(head_rows(g.dv, t.batch, kv), t.key_begin), 1));
-  multiply(product(Transpose::no, Transpose::yes, t.count, keys, e.depth, dout,
-                   from(head_rows(a.v, t.batch, kv), t.key_begin), w.gradients));
-  for (std::int64_t i = 0; i < t.count; ++i) {
-    const float delta = HWY_DYNAMIC_DISPATCH(dot)(e.depth, dout.row(i), out.row(i));
-    HWY_DYNAMIC_DISPATCH(score_gradient)
-    (keys, w.weights.row(i), w.scores.row(i), delta, a.scale, a.softcap, w.gradients.row(i));
-  }
-  multiply(product(Transpose::no, Transpose::no, t.count, e.depth, keys, w.gradients,
-                   from(head_rows(a.k, t.batch, kv), t.key_begin), dq));
-  multiply(product(Transpose::yes, Transpose::no, keys, e.depth, t.count, w.gradients,
-                   from(head_rows(a.q, t.batch, t.head), t.first),
-                   from(head_rows(g.dk, t.batch, kv), t.key_begin), 1));
+  const HeadRows dk = {space.dk, e.depth}, dv = {space.dv, e.depth};
+  bool first = true;
+  t.each_block([&](std::int64_t block, Span seen) {
+    const std::int64_t size = seen.size(), key = block * kBlockKeys + seen.begin;
+    const ScoreBlock scores = {space.scores, size, t.width()};
+    const ScoreBlock weights = {space.weights, size, t.width()};
+    const ScoreBlock gradients = {space.gradients, size, t.width()};
+    score(a, t, keys, block, seen, queries, scores);
+    weights_of(scores, lse, weights.data);
+    const TileProducts products(a, t, key);
+    products.add_by_key(t.count, e.depth, weights, douts_right, from(dv, key));
+    products.scores(size, values.left(block, seen.begin), douts, e.depth, 1, gradients);
+    score_gradient(scores, weights.data, delta, a.scale, a.softcap, gradients.data);
+    products.add_by_key(t.count, e.depth, gradients, queries_right, from(dk, key));
+    products.by_query(t.count, e.depth, gradients, keys.right(block, seen.begin), dq,
+                      first ? 0 : 1);
+    first = false;
+  });
 }
 
-// Calls f for every tile of a head's queries, in order.
-template <typename F>
-void for_tiles(const tv_attention& a, std::int64_t batch, std::int64_t head, const F& f) {
-  const Extents e(a);
-  for (std::int64_t first = 0; first < e.queries; first += e.tile()) {
-    f(tile_at(a, batch, head, first, std::min(e.tile(), e.queries - first)));
-  }
+// Memory of one thread, as a kernel of type Space takes it.
+template <typename Space, typename... Args>
+std::int64_t space_size(const Extents& e, Args... args) {
+  Arena arena(nullptr);
+  Space(arena, e, args...);
+  return arena.size_from(nullptr);
 }
 
 }  // namespace
 
+// A task is some tiles of heads that share keys.
 tv_status attention_fwd(tv_ctx* ctx, const tv_attention* a) {
   if (!supports(*a)) return TV_UNSUPPORTED;
   const Extents e(*a);
-  if (e.depth == 0) return TV_UNSUPPORTED;
-  const std::int64_t each = e.tile() * e.row_floats();
-  float* memory = scratch(ctx, each * ctx->host->max_workers);
-  if (!memory) return TV_OUT_OF_MEMORY;
-  const std::int64_t grain = row_grain(e.queries * e.keys);
-  parallel(ctx, e.batch * e.heads, grain, [&](auto begin, auto end, auto worker) {
-    const HeadRows scores{memory + worker * each, e.row_floats()};
-    for (std::int64_t i = begin; i < end; ++i) {
-      for_tiles(*a, i / e.heads, i % e.heads, [&](const Tile& t) { forward_tile(*a, t, scores); });
+  if (e.batch * e.heads * e.queries == 0) return TV_OK;
+  const std::int64_t tiles = e.group() * e.tiles(), heads = e.batch * e.kv_heads;
+  const bool packs = e.group() * e.queries >= kPackingRows && e.keys > 0;
+  const bool packs_values = e.keys > 0 && (packs || e.depth % kColumnStep != 0);
+  const std::int64_t parts =
+      std::clamp<std::int64_t>(ceil_div(kTasksPerWorker * ctx->host->max_workers, heads), 1, tiles);
+  const std::int64_t each = space_size<ForwardSpace>(e, packs, packs_values);
+  float* const memory = scratch(ctx, each * ctx->host->max_workers);
+  if (memory == nullptr) return TV_OUT_OF_MEMORY;
+  const std::int64_t grain = row_grain(e.queries * e.keys * e.group() / parts);
+  parallel(ctx, heads * parts, grain, [&](auto begin, auto end, auto worker) {
+    Arena arena(memory + worker * each);
+    const ForwardSpace space(arena, e, packs, packs_values);
+    for (std::int64_t task = begin; task < end; ++task) {
+      const std::int64_t batch = task / parts / e.kv_heads, kv = task / parts % e.kv_heads;
+      const std::int64_t part = task % parts;
+      KeyRows rows;
+      if (e.keys > 0) {
+        rows.set_left(e, head_rows(a->k, batch, kv), space.keys);
+        rows.set_right(e, head_rows(a->v, batch, kv), space.values);
+      }
+      for (std::int64_t i = part * tiles / parts; i < (part + 1) * tiles / parts; ++i) {
+        const Tile tile(*a, batch, kv * e.group() + i / e.tiles(), i % e.tiles());
+        forward_tile(*a, tile, rows, space);
+      }
     }
   });
   return TV_OK;
@@ -305,23 +411,31 @@ tv_status attention_bwd(tv_ctx* ctx, const tv_attention_grad* g) {
   const tv_attention& a = g->fwd;
   if (!supports(a) || !has_rows(g->dout)) return TV_UNSUPPORTED;
   const Extents e(a);
-  if (e.depth == 0) return TV_UNSUPPORTED;
-  const std::int64_t each = e.tile() * e.row_floats();
-  float* memory = scratch(ctx, 3 * each * ctx->host->max_workers);
-  if (!memory) return TV_OUT_OF_MEMORY;
+  const std::int64_t each = e.keys > 0 ? space_size<BackwardSpace>(e) : 0;
+  float* const memory = scratch(ctx, each * ctx->host->max_workers);
+  if (memory == nullptr) return TV_OUT_OF_MEMORY;
   const std::int64_t grain = row_grain(e.queries * e.keys * e.group());
   parallel(ctx, e.batch * e.kv_heads, grain, [&](auto begin, auto end, auto worker) {
-    float* own = memory + 3 * each * worker;
-    const std::int64_t step = e.row_floats();
-    const Workspace w{{own, step}, {own + each, step}, {own + 2 * each, step}};
+    Arena arena(memory + worker * each);
+    const BackwardSpace space(arena, e);
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t batch = i / e.kv_heads, kv = i % e.kv_heads;
-      for (const tv_view* sums : {&g->dk, &g->dv}) {
-        const HeadRows rows = head_rows(*sums, batch, kv);
-        for (std::int64_t j = 0; j < e.keys; ++j) std::fill_n(rows.row(j), e.depth, 0.0f);
+      std::fill_n(space.dk, e.keys * e.depth, 0.0f);
+      std::fill_n(space.dv, e.keys * e.depth, 0.0f);
+      KeyRows keys, values;
+      if (e.keys > 0) {
+        keys.set_left(e, head_rows(a.k, batch, kv), space.keys);
+        keys.set_right(e, head_rows(a.k, batch, kv), space.keys_right);
+        values.set_left(e, head_rows(a.v, batch, kv), space.values);
       }
-      for (std::int64_t head = kv * e.group(); head < (kv + 1) * e.group(); ++head) {
-        for_tiles(a, batch, head, [&](const Tile& t) { backward_tile(*g, t, w); });
+      for (std::int64_t tile = 0; tile < e.group() * e.tiles(); ++tile) {
+        const std::int64_t head = kv * e.group() + tile / e.tiles();
+        backward_tile(*g, Tile(a, batch, head, tile % e.tiles()), keys, values, space);
+      }
+      const HeadRows dk = head_rows(g->dk, batch, kv), dv = head_rows(g->dv, batch, kv);
+      for (std::int64_t j = 0; j < e.keys; ++j) {
+        std::copy_n(space.dk + j * e.depth, e.depth, dk.row(j));
+        std::copy_n(space.dv + j * e.depth, e.depth, dv.row(j));
       }
     }
   });
@@ -329,4 +443,3 @@ tv_status attention_bwd(tv_ctx* ctx, const tv_attention_grad* g) {
 }
 
 }  // namespace cpu
-#endif

@@ -7,8 +7,6 @@
 #define HWY_TARGET_INCLUDE "cpu/kernels/conv_kernel.cpp"
 #include <hwy/foreach_target.h>
 
-#include <utility>
-
 #include "cpu/kernels/image.h"
 #include "cpu/support/simd-inl.h"
 
@@ -16,12 +14,6 @@ HWY_BEFORE_NAMESPACE();
 namespace cpu {
 namespace HWY_NAMESPACE {
 
-// Registers: 2 * kRows sums, 2 filter vectors, 1 broadcast; AVX-512 has 32 of them.
-#if HWY_TARGET <= HWY_AVX3
-inline constexpr int kRows = 12;
-#else
-inline constexpr int kRows = 6;
-#endif
 inline constexpr std::int64_t kGradPixels = 256;  // of dz per pass: 16 KiB of a panel
 
 HWY_INLINE std::int64_t panel_width() {
@@ -49,19 +41,9 @@ struct Runs {
   }
 };
 
-// Calls f(0), f(1), ... unrolled, so that arrays indexed by r become registers with any compiler.
-template <typename F, std::size_t... kIndex>
-HWY_INLINE void unrolled(const F& f, std::index_sequence<kIndex...>) {
-  (f(kIndex), ...);
-}
-template <int kCount, typename F>
-HWY_INLINE void unrolled(const F& f) {
-  unrolled(f, std::make_index_sequence<kCount>());
-}
-
 template <int kPixels>
 HWY_INLINE void load_sums(V (&s)[kPixels][2], V low, V high) {
-  unrolled<kPixels>([&](std::size_t r) HWY_ATTR { s[r][0] = low, s[r][1] = high; });
+  unrolled<kPixels>([&](std::size_t r) TRIVET_CPU_INLINE { s[r][0] = low, s[r][1] = high; });
 }
 
 // s[r] += sum over i of broadcast(a[r][i * a_step]) * b[i]
@@ -72,7 +54,7 @@ HWY_INLINE void multiply_add(V (&s)[kPixels][2], const float* const (&a)[kPixels
   std::int64_t at = 0;
   for (std::int64_t i = 0; i < count; ++i, at += a_step, b += 2 * n) {
     const V b0 = load(b), b1 = load(b + n);
-    unrolled<kPixels>([&](std::size_t r) HWY_ATTR {
+    unrolled<kPixels>([&](std::size_t r) TRIVET_CPU_INLINE {
       const V x = set(a[r][at]);
       s[r][0] = hn::MulAdd(x, b0, s[r][0]);
       s[r][1] = hn::MulAdd(x, b1, s[r][1]);
@@ -110,7 +92,7 @@ HWY_INLINE void convolve_tile(const Tile& t, std::int64_t pixel) {
   const std::int64_t down = w.stride_h * w.image.width * w.image.channels;
   const std::int64_t right = w.stride_w * w.image.channels;
   std::int64_t row = pixel / w.out_w, column = pixel % w.out_w;
-  unrolled<kPixels>([&](std::size_t r) HWY_ATTR {
+  unrolled<kPixels>([&](std::size_t r) TRIVET_CPU_INLINE {
     first[r] = t.image + row * down + column * right;
     if (++column == w.out_w) column = 0, ++row;
   });
@@ -120,12 +102,12 @@ HWY_INLINE void convolve_tile(const Tile& t, std::int64_t pixel) {
   for (std::int64_t run = 0; run < t.runs->count; ++run) {
     const float* a[kPixels];
     const std::int64_t distance = t.runs->offset(run);
-    unrolled<kPixels>([&](std::size_t r) HWY_ATTR { a[r] = first[r] + distance; });
+    unrolled<kPixels>([&](std::size_t r) TRIVET_CPU_INLINE { a[r] = first[r] + distance; });
     multiply_add(s, a, 1, b, t.runs->length);
     b += t.runs->length * panel_width();
   }
   float* y = t.y + pixel * w.out_c;
-  unrolled<kPixels>([&](std::size_t r) HWY_ATTR {
+  unrolled<kPixels>([&](std::size_t r) TRIVET_CPU_INLINE {
     V low = s[r][0], high = s[r][1];
     if (t.relu) {
       low = hn::IfThenZeroElse(hn::Lt(low, set(0)), low);
@@ -171,7 +153,7 @@ HWY_INLINE void grad_tile(const GradTile& t, std::int64_t tap, float* dw) {
   const std::int64_t right = w.stride_w * w.image.channels;
   const std::size_t n = lanes();
   V s[kTaps][2];
-  unrolled<kTaps>([&](std::size_t r) HWY_ATTR {
+  unrolled<kTaps>([&](std::size_t r) TRIVET_CPU_INLINE {
     s[r][0] = load(dw + 2 * n * r);
     s[r][1] = load(dw + 2 * n * r + n);
   });
@@ -179,10 +161,10 @@ HWY_INLINE void grad_tile(const GradTile& t, std::int64_t tap, float* dw) {
     const float* a[kTaps];
     const float* base = t.image + (t.first_row + row) * down;
     const std::int64_t* offset = t.offset + tap;
-    unrolled<kTaps>([&](std::size_t r) HWY_ATTR { a[r] = base + offset[r]; });
+    unrolled<kTaps>([&](std::size_t r) TRIVET_CPU_INLINE { a[r] = base + offset[r]; });
     multiply_add(s, a, right, t.panel + row * w.out_w * panel_width(), w.out_w);
   }
-  unrolled<kTaps>([&](std::size_t r) HWY_ATTR {
+  unrolled<kTaps>([&](std::size_t r) TRIVET_CPU_INLINE {
     store(s[r][0], dw + 2 * n * r);
     store(s[r][1], dw + 2 * n * r + n);
   });

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products by OpenBLAS, cut into tiles whose borders depend only on the sizes.
+// Matrix products of any size. The bits of an element depend on its row, its column and the depth
+// alone, not on the number of threads, other rows or columns, or how the work is cut.
 #pragma once
 
 #include <array>
 
 #include "cpu/kernels/activation.h"
+#include "cpu/kernels/gemm_kernel.h"
 #include "cpu/support/context.h"
 
 namespace cpu {
-
-// How a factor lies in memory.
-enum class Transpose : bool { no, yes };
 
 // C = alpha * op(A) * op(B) + beta * C, row-major, then bias and activation on each finished tile.
 struct Gemm {
@@ -26,27 +25,30 @@ struct Gemm {
   Epilogue epilogue;  // applied unless empty; its rows have stride ldc
 };
 
-// Whether OpenBLAS supports these sizes (its integers have 32 bits).
-bool fits_blas(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t lda, std::int64_t ldb,
-               std::int64_t ldc);
+double flops(const Gemm& g);
+
+// Floats of memory that multiply(g, memory) needs.
+std::int64_t gemm_memory(const Gemm& g);
 
 // One product on the calling thread.
-void multiply(const Gemm& g);
+void multiply(const Gemm& g, float* memory);
 
 // Up to four independent products that share the threads.
 class GemmGroup {
  public:
   void add(const Gemm& g);
-  void run(tv_ctx* ctx) const;
+  // Floats of memory that run needs.
+  std::int64_t memory(const tv_ctx* ctx) const;
+  void run(tv_ctx* ctx, float* memory) const;
+  // The same with scratch of this call. Returns TV_OUT_OF_MEMORY if there is none.
+  [[nodiscard]] tv_status run(tv_ctx* ctx) const;
 
  private:
-  struct Entry {
-    Gemm gemm;
-    std::int64_t tile_m, tile_n, tiles_n, first_task;
-  };
-  std::array<Entry, 4> entries_ = {};
+  bool is_small() const;
+
+  static constexpr std::size_t kMost = 4;
+  std::array<Gemm, kMost> products_ = {};
   std::size_t count_ = 0;
-  std::int64_t tasks_ = 0;
 };
 
 }  // namespace cpu

@@ -28,8 +28,7 @@ Gemm product(Transpose trans_a, Transpose trans_b, std::int64_t m, std::int64_t 
 
 template <typename Linear>
 bool supports(const Linear& d) {
-  return d.dtype == TV_F32 && is_plain(d.activation) &&
-         fits_blas(d.rows, d.in, d.out, d.in, d.out, d.out);
+  return d.dtype == TV_F32 && is_plain(d.activation);
 }
 
 }  // namespace
@@ -41,8 +40,7 @@ tv_status linear_fwd(tv_ctx* ctx, const tv_linear* d) {
   g.epilogue = {floats(d->b), floats(d->pre), d->activation};
   GemmGroup group;
   group.add(g);
-  group.run(ctx);
-  return TV_OK;
+  return group.run(ctx);
 }
 
 tv_status linear_bwd(tv_ctx* ctx, const tv_linear_grad* d) {
@@ -65,8 +63,7 @@ tv_status linear_bwd(tv_ctx* ctx, const tv_linear_grad* d) {
     group.add(product(Transpose::no, Transpose::yes, d->rows, d->in, d->out, dz, d->out, d->w,
                       d->out, d->dx));
   }
-  group.run(ctx);
-  return TV_OK;
+  return group.run(ctx);
 }
 
 }  // namespace cpu

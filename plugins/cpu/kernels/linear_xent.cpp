@@ -71,21 +71,33 @@ class Tile {
     loss_.smoothing = d.smoothing, loss_.z_loss = d.z_loss;
   }
 
-  void run(tv_ctx* ctx, float* capped) const {
-    GemmGroup forward;
-    forward.add(logits());
-    forward.run(ctx);
+  // Floats that the products need.
+  std::int64_t memory(const tv_ctx* ctx) const {
+    return std::max(forward().memory(ctx), backward().memory(ctx));
+  }
+
+  void run(tv_ctx* ctx, float* memory, float* capped) const {
+    forward().run(ctx, memory);
     parallel(ctx, rows_, row_grain(d_.classes), [&](auto begin, auto end, auto worker) {
       float* spare = capped ? capped + worker * d_.classes : nullptr;
       for (auto r = begin; r < end; ++r) row(r, logits_ + r * d_.classes, spare);
     });
-    GemmGroup backward;
-    if (d_.dw) backward.add(dw());
-    if (d_.dh) backward.add(dh());
-    backward.run(ctx);
+    backward().run(ctx, memory);
   }
 
  private:
+  GemmGroup forward() const {
+    GemmGroup group;
+    group.add(logits());
+    return group;
+  }
+  GemmGroup backward() const {
+    GemmGroup group;
+    if (d_.dw) group.add(dw());
+    if (d_.dh) group.add(dh());
+    return group;
+  }
+
   // `spare` is one row of scratch, needed if logits are capped.
   void row(std::int64_t r, float* x, float* spare) const {
     const bool bounded = d_.softcap > 0;
@@ -141,20 +153,24 @@ class Tile {
 }  // namespace
 
 tv_status linear_xent(tv_ctx* ctx, const tv_linear_xent* d) {
-  if (d->dtype != TV_F32 || !fits_blas(d->rows, d->in, d->classes, d->in, d->classes, d->in)) {
-    return TV_UNSUPPORTED;
-  }
+  if (d->dtype != TV_F32) return TV_UNSUPPORTED;
   const tv_status found = check_targets(ctx, "linear_xent", d->targets, d->rows, d->classes);
   if (found != TV_OK) return found;
   const std::int64_t step = tile_rows(*d);
   float* logits = scratch(ctx, step * d->classes);
   const bool bounded = d->softcap > 0 && (d->dh || d->dw);
   float* capped = bounded ? scratch(ctx, ctx->host->max_workers * d->classes) : nullptr;
-  if (!logits || (bounded && !capped)) return TV_OUT_OF_MEMORY;
+  const auto tile = [&](std::int64_t begin) {
+    return Tile(*d, begin, std::min(step, d->rows - begin), logits);
+  };
+  const std::int64_t last =
+      std::max<std::int64_t>(0, d->rows - 1) / std::max<std::int64_t>(1, step) * step;
+  float* memory = scratch(ctx, std::max(tile(0).memory(ctx), tile(last).memory(ctx)));
+  if (!logits || !memory || (bounded && !capped)) return TV_OUT_OF_MEMORY;
   // Without rows one empty tile is processed, for beta_dw.
   std::int64_t begin = 0;
   do {
-    Tile(*d, begin, std::min(step, d->rows - begin), logits).run(ctx, capped);
+    tile(begin).run(ctx, memory, capped);
     begin += step;
   } while (begin < d->rows);
   return TV_OK;

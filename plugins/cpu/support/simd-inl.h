@@ -14,9 +14,16 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
+
+// After the parameters of a lambda that must not become a function of its own: what it captures
+// would leave the registers.
+#ifndef TRIVET_CPU_INLINE
+#define TRIVET_CPU_INLINE HWY_ATTR __attribute__((always_inline))
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace cpu {
@@ -38,6 +45,24 @@ HWY_INLINE V load(const float* from) {
 }
 HWY_INLINE void store(V v, float* to) {
   hn::StoreU(v, F32(), to);
+}
+
+// Rows of a tile of products whose sums, two vectors a row, stay in registers beside 2 vectors of
+// one factor and 1 broadcast of the other. AVX-512 has 32 registers.
+#if HWY_TARGET <= HWY_AVX3
+inline constexpr int kRows = 12;
+#else
+inline constexpr int kRows = 6;
+#endif
+
+// Calls f(0), f(1), ... unrolled, so that arrays indexed by r become registers with any compiler.
+template <typename F, std::size_t... kIndex>
+HWY_INLINE void unrolled(const F& f, std::index_sequence<kIndex...>) {
+  (f(kIndex), ...);
+}
+template <int kCount, typename F>
+HWY_INLINE void unrolled(const F& f) {
+  unrolled(f, std::make_index_sequence<kCount>());
 }
 
 // The first n < lanes() elements; the rest is `fill`.

@@ -34,7 +34,7 @@ namespace {
 
 constexpr OptionSpec kDoctorOptions[] = {
     {.name = "peak", .doc = "Measure the peak speed of matrix products and store it"},
-    {.name = "backend", .value = "KEY", .doc = "Same as runtime.backend; default cpu/OpenBlas"},
+    {.name = "backend", .value = "KEY", .doc = "Same as runtime.backend; default cpu/Highway"},
     {.name = "device", .value = "N", .doc = "Same as runtime.device; default 0"},
     {.name = "threads", .value = "N", .doc = "Same as runtime.threads; default one per core"},
     {.name = "collective",

@@ -87,7 +87,7 @@ enum class ComputeDType { f32 };
 TRIVET_ENUM(ComputeDType, f32)
 
 struct RuntimeConfig {
-  std::string backend = "cpu/OpenBlas";
+  std::string backend = "cpu/Highway";
   std::int64_t device = 0;
   std::int64_t threads = 0;
   ComputeDType dtype = ComputeDType::f32;

@@ -104,7 +104,7 @@ class TRIVET_API Tensor {
   // True when gradients flow to it on the tape that is recording.
   bool requires_grad() const;
 
-  std::string to_string() const;  // "f32 [128, 10] on cpu/OpenBlas"
+  std::string to_string() const;  // "f32 [128, 10] on cpu/Highway"
 
   TensorImpl* impl() const { return impl_; }
   explicit Tensor(TensorImpl* owned) : impl_(owned) {}  // internal: takes one reference

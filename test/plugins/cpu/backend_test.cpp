@@ -9,6 +9,7 @@
 
 #include <Random123/threefry.h>
 #include <catch2/catch.hpp>
+#include <hwy/targets.h>
 
 #include <trivet/testing/backend_conformance.h>
 
@@ -27,12 +28,45 @@ TEST_CASE("tiny/Backend passes the conformance kit", "[backend]") {
   CHECK(report.passed());
 }
 
-TEST_CASE("cpu/OpenBlas passes the conformance kit", "[slow][backend]") {
+TEST_CASE("cpu/Highway passes the conformance kit", "[slow][backend]") {
   const auto report = check_backend(cpu::get());
   INFO(report.text());
   CHECK(report.checks.size() > 1300);
   CHECK(report.absent.size() < 10);
   CHECK(report.passed());
+}
+
+// Makes the kernels of one instruction set run during its lifetime.
+class InstructionSet {
+ public:
+  explicit InstructionSet(std::int64_t target) { choose(target); }
+  InstructionSet(const InstructionSet&) = delete;
+  InstructionSet& operator=(const InstructionSet&) = delete;
+  ~InstructionSet() { choose(0); }
+
+ private:
+  static void choose(std::int64_t target) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().DeInit();
+  }
+};
+
+TEST_CASE("products and attention agree with float64 on every instruction set", "[slow][backend]") {
+  std::size_t sets = 0;
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    const InstructionSet set(target);
+    for (const char* only : {"matmul", "linear_fwd", "linear_bwd", "linear_xent", "attention_fwd",
+                             "attention_bwd", "conv2d"}) {
+      BackendCheckOptions options;
+      options.only = only;
+      const auto report = check_backend(cpu::get(), options);
+      INFO(hwy::TargetName(target) << ": " << report.text());
+      CHECK(!report.checks.empty());
+      CHECK(report.passed());
+    }
+    ++sets;
+  }
+  CHECK(sets > 1);
 }
 
 const tv_host kQuietHost = [] {
@@ -47,7 +81,7 @@ const tv_host kQuietHost = [] {
   return host;
 }();
 
-TEST_CASE("cpu/OpenBlas draws the bits of Random123's Threefry-2x32-20", "[backend]") {
+TEST_CASE("cpu/Highway draws the bits of Random123's Threefry-2x32-20", "[backend]") {
   const tv_backend* table = cpu::get();
   tv_ctx* context = nullptr;
   REQUIRE(table->open(0, nullptr, 0, &kQuietHost, &context) == TV_OK);

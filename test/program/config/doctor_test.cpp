@@ -47,7 +47,7 @@ TEST_CASE("the doctor measures a peak and stores it by backend and threads", "[s
   const TempDir cache;
   CHECK(doctor("--threads 1", cache).at("peak_flops").is_null());
   CHECK_THAT(trivet::test::trivet("doctor", cache_in(cache)).output,
-             Contains("not measured") && Contains("cpu/OpenBlas"));
+             Contains("not measured") && Contains("cpu/Highway"));
   CHECK_FALSE(fs::exists(peaks_of(cache)));
 
   const nlohmann::json measured = doctor("--peak --threads 1", cache);
@@ -140,7 +140,7 @@ TEST_CASE("a damaged file of peaks is an error of the doctor and a warning of a 
   CHECK_THAT(result.output,
              Contains("warning: ") && Contains("peaks.json") && Contains("the run reports no MFU"));
   // Entries without figures are ignored.
-  cache.write("trivet/peaks.json", "{\"peaks\": [3, {}, {\"backend\": \"cpu/OpenBlas\"}]}");
+  cache.write("trivet/peaks.json", "{\"peaks\": [3, {}, {\"backend\": \"cpu/Highway\"}]}");
   CHECK(doctor("--threads 1", cache).at("peak_flops").is_null());
 }
 
@@ -206,7 +206,7 @@ TEST_CASE("the doctor reports wrong requests of processes") {
     CHECK_THAT(result.output, Contains(text));
   };
   fails("--collective local/Nothing", "local/Nothing");
-  fails("--collective cpu/OpenBlas", "cpu/OpenBlas");
+  fails("--collective cpu/Highway", "cpu/Highway");
   fails("--processes 2", "--processes goes with --collective");
   fails("--collective local/SharedMemory --peak", "--peak does not go with --collective");
   for (const char* count : {"0", "-1", "two", "1000000000", ""}) {

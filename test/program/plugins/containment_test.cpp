@@ -274,7 +274,7 @@ TEST_CASE("process-wide changes by a plugin are detected", "[containment][slow]"
   std::vector<Case> cases = {{"directory", "the working directory ("},
                              {"locale", "the C++ locale ("},
                              {"c_locale", "the C locale ("},
-                             {"blas_threads", "the threads of the backend's library (1 -> 2)"}};
+                             {"library_threads", "the threads of the backend's library (1 -> 2)"}};
 #if defined(__x86_64__)
   cases.push_back({"rounding", "the rounding mode of the processor ("});
 #endif

@@ -127,7 +127,7 @@ DemoCatalog::DemoCatalog() {
   add<CosineConfig>("schedule", "demo/Cosine");
   add<TrainerConfig>("trainer", "trivet/Trainer");
   add<DemoTrainerConfig>("trainer", "demo/Trainer");
-  items_[{"backend", "cpu/OpenBlas"}] = {};
+  items_[{"backend", "cpu/Highway"}] = {};
   items_[{"backend", "tiny/Backend"}] = {};
 }
 

@@ -17,7 +17,7 @@ namespace trivet::test {
 
 // Offers: task demo/Task; model demo/Mlp, demo/Stack; layer demo/Relu, demo/Linear, demo/Residual,
 // demo/Endless; input demo/Noise; optimizer demo/Sgd; schedule demo/Constant (for bare numbers),
-// demo/Cosine; trainer trivet/Trainer, demo/Trainer; backend cpu/OpenBlas, tiny/Backend; experiment
+// demo/Cosine; trainer trivet/Trainer, demo/Trainer; backend cpu/Highway, tiny/Backend; experiment
 // demo/small. "demo/Refused" is a layer and an experiment whose plugin cannot be used.
 class DemoCatalog : public ConfigCatalog, private SchemaLookup {
  public:

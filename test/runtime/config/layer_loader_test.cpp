@@ -22,7 +22,7 @@ TEST_CASE("a resolved config has every default, explicit types and an origin for
   CHECK(text_at(config.tree, "trainer.type") == "\"trivet/Trainer\"");
   CHECK(text_at(config.tree, "trainer.optimizer") == "{type = \"demo/Sgd\", momentum = 0.9}");
   CHECK(text_at(config.tree, "trainer.learning_rate") == "{type = \"demo/Constant\", value = 0.5}");
-  CHECK(text_at(config.tree, "runtime.backend") == "\"cpu/OpenBlas\"");
+  CHECK(text_at(config.tree, "runtime.backend") == "\"cpu/Highway\"");
   CHECK(configs.origin(config, "task.model.hidden_dims") == "main.toml:6:15");
   CHECK(configs.origin(config, "task.model.activation.slope") == "default");
   CHECK(configs.origin(config, "trainer.type") == "default");
@@ -52,7 +52,7 @@ TEST_CASE("the written config resolves to an equal tree, any number of times") {
   configs.write("main.toml",
                 std::string(kGoodConfig) +
                     "[task.model.weights]\n\"a b\" = inf\n[xp]\nnote = \"$${x} ${seed}\"\n"
-                    "[backend.\"cpu/OpenBlas\"]\nthreads = 3\n[sweep.lr]\nx = [1]\n"
+                    "[backend.\"cpu/Highway\"]\nthreads = 3\n[sweep.lr]\nx = [1]\n"
                     "[defaults.\"demo/Relu\"]\nslope = 0.25\n");
   const ResolvedConfig first = configs.resolve();
   CHECK(text_at(first.tree, "xp.note") == "\"${x} 1\"");

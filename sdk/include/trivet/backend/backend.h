@@ -97,7 +97,7 @@ typedef struct tv_option {
 
 typedef struct tv_info {
   uint32_t struct_size;
-  char name[64];           /* for people, e.g. "OpenBLAS 0.3.21 SkylakeX + AVX3" */
+  char name[64];           /* for people, e.g. "Highway 1.0.3 AVX2" */
   uint32_t storage_dtypes; /* bit 1 << tv_dtype */
   uint32_t compute_dtypes;
   int32_t host_visible; /* 1: device memory may be read by the processor directly */

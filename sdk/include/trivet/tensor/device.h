@@ -28,7 +28,7 @@ namespace trivet {
 class ThreadPool;
 
 struct DeviceOptions {
-  std::string key = "backend";  // for messages, e.g. "cpu/OpenBlas"
+  std::string key = "backend";  // for messages, e.g. "cpu/Highway"
   int index = 0;
   std::vector<std::pair<std::string, std::string>> options{};  // passed to tv_backend.open
   std::shared_ptr<ThreadPool> pool{};  // made with default threads when null

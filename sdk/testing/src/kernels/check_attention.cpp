@@ -31,6 +31,10 @@ const AttentionCase kAttentionCases[] = {
     {2, 9, 7, 2, 2, 4, false, 0, 0, 0, true},
     {2, 66, 33, 3, 3, 8, false, 0, 0, 0, false, true},
     {1, 4, 4, 1, 1, 4, true, 0, -2},  // the first two queries see nothing
+    {1, 300, 300, 2, 1, 33, true},
+    {1, 300, 600, 2, 2, 16, true, 100, 290, 2},
+    {1, 40, 530, 4, 2, 12, false, 0, 0, 0, true},
+    {2, 1, 700, 4, 2, 32, true, 0, 699},
     {0, 4, 4, 1, 1, 4},
     {1, 0, 4, 1, 1, 4},
     {1, 4, 0, 1, 1, 4},

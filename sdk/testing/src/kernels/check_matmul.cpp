@@ -34,6 +34,12 @@ const MatmulCase kMatmulCases[] = {
     {1, 519, 300, 70, 5},
     {40, 33, 31, 32},
     {1, 8, 8, 5000},
+    {1, 63, 65, 1000},
+    {1, 65, 1000, 63},
+    {1, 1000, 63, 3},
+    {1, 3, 129, 800, 1},
+    {1, 2500, 3, 40},
+    {2, 2500, 200, 5},
 };
 
 std::string case_text(const MatmulCase& c, bool ta, bool tb, float alpha, float beta) {

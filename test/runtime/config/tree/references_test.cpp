@@ -40,7 +40,7 @@ TEST_CASE("a reference inside a string becomes text, and $${ is not a reference"
       with_xp("a = 'run ${seed}, ${runtime.backend}/${task.model.dropout}'\nb = '$${seed} $$ {x} "
               "${xp.c}'\nc = '$${y}'\n"));
   const ResolvedConfig config = configs.resolve();
-  CHECK(text_at(config.tree, "xp.a") == "\"run 1, cpu/OpenBlas/0.0\"");
+  CHECK(text_at(config.tree, "xp.a") == "\"run 1, cpu/Highway/0.0\"");
   CHECK(text_at(config.tree, "xp.b") == "\"${seed} $$ {x} ${y}\"");
 }
 

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// How products are cut. The depth is cut into blocks by its length alone; the sums of a block are
+// added to C in order. The rows of the left factor are packed once and shared by all tasks. A task
+// packs the columns of the right factor that it multiplies, while they are in its cache.
+#include "cpu/kernels/gemm.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cpu/support/kernels.h"
+
+namespace cpu {
+namespace {
+
+constexpr std::int64_t kBlockDepth = 384;
+constexpr std::int64_t kBlockColumns = 128;      // 192 KiB of a right factor with this depth
+constexpr std::int64_t kOwnRows = 480;           // of a left factor that a thread packs for itself
+constexpr std::int64_t kSharedRows = 2400;       // of a left factor that all threads share
+constexpr std::int64_t kSharedFloats = 1 << 20;  // of it that are packed at a time
+constexpr std::int64_t kPackedRows = 120;        // by a task
+constexpr std::int64_t kInPlaceRows = 4;         // so few do not repay packing the right factor
+constexpr std::int64_t kInPlaceColumns = 192;    // so few do not repay packing the left factor
+constexpr std::int64_t kInPlaceTransposed = 64;  // the same if it is transposed
+constexpr double kTaskFlops = 1e6;               // some 10 us of one core
+constexpr double kTasksPerWorker = 4;
+
+// Equal blocks of the depth, rounded up to the steps by which the inner loop is unrolled.
+class DepthBlocks {
+ public:
+  explicit DepthBlocks(std::int64_t depth) : depth_(depth) {
+    const std::int64_t blocks = std::max<std::int64_t>(1, ceil_div(depth, kBlockDepth));
+    size_ = std::max<std::int64_t>(1, ceil_div(ceil_div(depth, blocks), 8) * 8);
+  }
+  std::int64_t size() const { return size_; }  // of each block but the last one
+  std::int64_t largest() const { return std::min(size_, depth_); }
+
+  // Calls f(begin, size); once with size 0 if there is no depth.
+  template <typename F>
+  void each(const F& f) const {
+    std::int64_t begin = 0;
+    do {
+      f(begin, std::min(size_, depth_ - begin));
+      begin += size_;
+    } while (begin < depth_);
+  }
+
+ private:
+  std::int64_t depth_, size_;
+};
+
+// Without depth, the factors may be null.
+const float* left_at(const Gemm& g, std::int64_t row, std::int64_t k) {
+  if (g.k == 0) return g.a;
+  return g.a + (g.trans_a == Transpose::yes ? k * g.lda + row : row * g.lda + k);
+}
+
+const float* right_at(const Gemm& g, std::int64_t k, std::int64_t column) {
+  if (g.k == 0) return g.b;
+  return g.b + (g.trans_b == Transpose::yes ? column * g.ldb + k : k * g.ldb + column);
+}
+
+// The left factor from a row and a position along the depth, where it lies.
+Factor left_in_place(const Gemm& g, std::int64_t row, std::int64_t k) {
+  return {left_at(g, row, k), g.lda, g.trans_a == Transpose::yes ? Layout::columns : Layout::rows};
+}
+
+bool packs_left(const Gemm& g) {
+  return g.n > (g.trans_a == Transpose::yes ? kInPlaceTransposed : kInPlaceColumns);
+}
+
+struct Span {
+  std::int64_t begin, size;
+};
+
+// The part of C of some rows and columns, from the packed rows of one block of the depth. `memory`
+// takes the packed columns.
+void multiply_part(const Gemm& g, Span rows, Span columns, Span depth, const Factor& left,
+                   float* memory) {
+  BlockProduct p;
+  p.m = rows.size, p.n = columns.size, p.k = depth.size;
+  p.left = left;
+  p.right = {right_at(g, depth.begin, columns.begin), g.ldb, Layout::rows};
+  if (g.m > kInPlaceRows || g.trans_b == Transpose::yes || columns.size % kColumnStep != 0) {
+    pack_right(g.trans_b, depth.size, columns.size, p.right.data, g.ldb, memory);
+    p.right = {memory, depth.size, Layout::packed};
+  }
+  const std::int64_t offset = rows.begin * g.ldc + columns.begin;
+  p.c = g.c + offset, p.ldc = g.ldc;
+  p.alpha = g.alpha, p.beta = depth.begin == 0 ? g.beta : 1;
+  multiply_block(p);
+  if (depth.begin + depth.size < g.k || g.epilogue.empty()) return;
+  apply_epilogue(g.epilogue.at(offset, columns.begin), p.m, p.n, p.c, p.ldc);
+}
+
+std::int64_t right_memory(const Gemm& g) {
+  return whole_columns(std::min(g.n, kBlockColumns)) * DepthBlocks(g.k).largest();
+}
+
+// Calls f(span) for pieces of [0, n) of at most `most`.
+template <typename F>
+void each_span(std::int64_t n, std::int64_t most, const F& f) {
+  for (std::int64_t begin = 0; begin < n; begin += most) f(Span{begin, std::min(most, n - begin)});
+}
+
+// A product that all threads share, in rounds: in each, some rows of the left factor are packed for
+// some blocks of the depth, and then tasks multiply them with columns of the right factor.
+class SharedGemm {
+ public:
+  SharedGemm() = default;
+  SharedGemm(const Gemm& g, std::int32_t workers) : g_(g), workers_(workers) {
+    const DepthBlocks blocks(g.k);
+    block_ = blocks.size();
+    round_rows_ = std::min(g.m, whole_rows(ceil_div(g.m, ceil_div(g.m, kSharedRows))));
+    const std::int64_t many = std::max<std::int64_t>(1, kSharedFloats / (round_rows_ * block_));
+    round_depth_ = std::min(many * block_, std::max<std::int64_t>(g.k, 1));
+    depth_rounds_ = std::max<std::int64_t>(1, ceil_div(g.k, round_depth_));
+  }
+
+  std::int64_t rounds() const { return ceil_div(g_.m, round_rows_) * depth_rounds_; }
+  std::int64_t packed_memory() const {
+    return packs_left(g_) ? whole_rows(round_rows_) * round_depth_ : 0;
+  }
+  void set_memory(float* packed) { packed_ = packed; }
+
+  void start_round(std::int64_t round) {
+    const std::int64_t row = round / depth_rounds_ * round_rows_;
+    const std::int64_t k = round % depth_rounds_ * round_depth_;
+    rows_ = {row, round < rounds() ? std::min(round_rows_, g_.m - row) : 0};
+    depth_ = {k, std::min(round_depth_, g_.k - k)};
+    const double work = flops(g_) * static_cast<double>(rows_.size * depth_.size) /
+                        std::max(1.0, static_cast<double>(g_.m) * static_cast<double>(g_.k));
+    const double tasks = std::min(kTasksPerWorker * workers_, work / kTaskFlops);
+    column_parts_ = ceil_div(g_.n, kBlockColumns);
+    const auto row_parts = static_cast<std::int64_t>(tasks / static_cast<double>(column_parts_));
+    part_rows_ = whole_rows(ceil_div(rows_.size, std::max<std::int64_t>(1, row_parts)));
+  }
+  std::int64_t pack_tasks() const { return packs_left(g_) ? ceil_div(rows_.size, kPackedRows) : 0; }
+  std::int64_t tasks() const {
+    return rows_.size == 0 ? 0 : ceil_div(rows_.size, part_rows_) * column_parts_;
+  }
+
+  void pack(std::int64_t task) const {
+    const std::int64_t row = task * kPackedRows, count = std::min(kPackedRows, rows_.size - row);
+    each_span(depth_.size, block_, [&](Span block) {
+      const float* from = left_at(g_, rows_.begin + row, depth_.begin + block.begin);
+      pack_left(g_.trans_a, count, block.size, from, g_.lda, packed_at(block, row));
+    });
+  }
+
+  // Consecutive tasks have the same columns.
+  void multiply(std::int64_t task, float* memory) const {
+    const std::int64_t row_parts = ceil_div(rows_.size, part_rows_);
+    const std::int64_t row = task % row_parts * part_rows_;
+    const std::int64_t column = task / row_parts * kBlockColumns;
+    const Span rows = {rows_.begin + row, std::min(part_rows_, rows_.size - row)};
+    const Span columns = {column, std::min(kBlockColumns, g_.n - column)};
+    const auto block_product = [&](Span block) {
+      const Span depth = {depth_.begin + block.begin, block.size};
+      const Factor left = packs_left(g_) ? Factor{packed_at(block, row), block.size, Layout::packed}
+                                         : left_in_place(g_, rows.begin, depth.begin);
+      multiply_part(g_, rows, columns, depth, left, memory);
+    };
+    if (depth_.size == 0) block_product({0, 0});
+    each_span(depth_.size, block_, block_product);
+  }
+
+ private:
+  float* packed_at(Span block, std::int64_t row) const {
+    return packed_ + block.begin * whole_rows(round_rows_) + row * block.size;
+  }
+
+  Gemm g_;
+  std::int32_t workers_ = 1;
+  std::int64_t block_ = 1, round_rows_ = 1, round_depth_ = 1, depth_rounds_ = 1;
+  float* packed_ = nullptr;
+  Span rows_ = {0, 0}, depth_ = {0, 0};  // of this round
+  std::int64_t part_rows_ = 1, column_parts_ = 1;
+};
+
+}  // namespace
+
+double flops(const Gemm& g) {
+  return 2 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
+}
+
+std::int64_t gemm_memory(const Gemm& g) {
+  const std::int64_t left = whole_rows(std::min(g.m, kOwnRows)) * DepthBlocks(g.k).largest();
+  return right_memory(g) + (packs_left(g) ? left : 0);
+}
+
+void multiply(const Gemm& g, float* memory) {
+  float* const packed = memory + right_memory(g);
+  DepthBlocks(g.k).each([&](std::int64_t begin, std::int64_t size) {
+    each_span(g.m, kOwnRows, [&](Span rows) {
+      Factor left = left_in_place(g, rows.begin, begin);
+      if (packs_left(g)) {
+        pack_left(g.trans_a, rows.size, size, left.data, g.lda, packed);
+        left = {packed, size, Layout::packed};
+      }
+      each_span(g.n, kBlockColumns, [&](Span columns) {
+        multiply_part(g, rows, columns, {begin, size}, left, memory);
+      });
+    });
+  });
+}
+
+void GemmGroup::add(const Gemm& g) {
+  if (g.m > 0 && g.n > 0) products_[count_++] = g;
+}
+
+// Whether one thread is done before others have woken.
+bool GemmGroup::is_small() const {
+  double work = 0;
+  for (std::size_t i = 0; i < count_; ++i) work += flops(products_[i]);
+  return work < kTaskFlops;
+}
+
+std::int64_t GemmGroup::memory(const tv_ctx* ctx) const {
+  const std::int32_t workers = ctx->host->max_workers;
+  const bool small = is_small();
+  std::int64_t packed = 0, own = 0;
+  for (std::size_t i = 0; i < count_; ++i) {
+    if (small) {
+      own = std::max(own, gemm_memory(products_[i]));
+    } else {
+      packed += SharedGemm(products_[i], workers).packed_memory();
+      own = std::max(own, right_memory(products_[i]));
+    }
+  }
+  return small ? own : packed + own * workers;
+}
+
+void GemmGroup::run(tv_ctx* ctx, float* memory) const {
+  if (is_small()) {
+    for (std::size_t i = 0; i < count_; ++i) multiply(products_[i], memory);
+    return;
+  }
+  std::array<SharedGemm, kMost> shared;
+  std::int64_t rounds = 0, own_memory = 0;
+  for (std::size_t i = 0; i < count_; ++i) {
+    shared[i] = SharedGemm(products_[i], ctx->host->max_workers);
+    shared[i].set_memory(memory);
+    memory += shared[i].packed_memory();
+    rounds = std::max(rounds, shared[i].rounds());
+    own_memory = std::max(own_memory, right_memory(products_[i]));
+  }
+  // Calls f(product, its task, memory) for the tasks of all products.
+  const auto share = [&](auto count, const auto& f) {
+    std::int64_t tasks = 0;
+    for (const SharedGemm& g : shared) tasks += count(g);
+    parallel(ctx, tasks, 1, [&](std::int64_t begin, std::int64_t end, std::int32_t worker) {
+      for (std::int64_t task = begin; task < end; ++task) {
+        std::int64_t at = task;
+        const SharedGemm* g = shared.data();
+        for (; at >= count(*g); ++g) at -= count(*g);
+        f(*g, at, memory + worker * own_memory);
+      }
+    });
+  };
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < count_; ++i) shared[i].start_round(round);
+    share([](const SharedGemm& g) { return g.pack_tasks(); },
+          [](const SharedGemm& g, std::int64_t task, float*) { g.pack(task); });
+    share([](const SharedGemm& g) { return g.tasks(); },
+          [](const SharedGemm& g, std::int64_t task, float* own) { g.multiply(task, own); });
+  }
+}
+
+tv_status GemmGroup::run(tv_ctx* ctx) const {
+  float* const space = scratch(ctx, memory(ctx));
+  if (space == nullptr) return TV_OUT_OF_MEMORY;
+  run(ctx, space);
+  return TV_OK;
+}
+
+}  // namespace cpu

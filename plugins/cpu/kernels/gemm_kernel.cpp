@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tile of kRows rows times two vectors of columns stays in registers while it runs along k. The
+// blocking of caches follows Goto and van de Geijn, "Anatomy of High-Performance Matrix
+// Multiplication" (2008): a panel of the right factor stays in the first cache, some rows of the
+// left factor in the second one.
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/kernels/gemm_kernel.cpp"
+#include <hwy/foreach_target.h>
+
+#include "cpu/kernels/gemm_kernel.h"
+
+#include <algorithm>
+
+#include <hwy/cache_control.h>
+
+#include "cpu/support/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cpu {
+namespace HWY_NAMESPACE {
+
+inline constexpr std::int64_t kLanes = hn::MaxLanes(F32());
+inline constexpr std::int64_t kColumns = 2 * kLanes;
+inline constexpr std::int64_t kBlockRows = 120;  // 180 KiB of the left factor with a depth of 384
+static_assert(kRowStep % kRows == 0 && kColumnStep % kColumns == 0 && kBlockRows % kRows == 0);
+
+using F4 = hn::FixedTag<float, 4>;
+using F2 = hn::FixedTag<float, 2>;
+
+// to[c * to_step + r] = from[r * step + c] for r < kCount (2 or 4) and c < 4.
+template <std::int64_t kCount>
+HWY_INLINE void transpose_4(const float* from, std::int64_t step, float* to, std::int64_t to_step) {
+  const F4 f4;
+  const F2 f2;
+  const auto x0 = hn::LoadU(f4, from), x1 = hn::LoadU(f4, from + step);
+  if constexpr (kCount == 2) {
+    const auto low = hn::InterleaveLower(f4, x0, x1), high = hn::InterleaveUpper(f4, x0, x1);
+    hn::StoreU(hn::LowerHalf(f2, low), f2, to);
+    hn::StoreU(hn::UpperHalf(f2, low), f2, to + to_step);
+    hn::StoreU(hn::LowerHalf(f2, high), f2, to + 2 * to_step);
+    hn::StoreU(hn::UpperHalf(f2, high), f2, to + 3 * to_step);
+  } else {
+    const auto x2 = hn::LoadU(f4, from + 2 * step), x3 = hn::LoadU(f4, from + 3 * step);
+    const auto low02 = hn::InterleaveLower(f4, x0, x2), low13 = hn::InterleaveLower(f4, x1, x3);
+    const auto high02 = hn::InterleaveUpper(f4, x0, x2), high13 = hn::InterleaveUpper(f4, x1, x3);
+    hn::StoreU(hn::InterleaveLower(f4, low02, low13), f4, to);
+    hn::StoreU(hn::InterleaveUpper(f4, low02, low13), f4, to + to_step);
+    hn::StoreU(hn::InterleaveLower(f4, high02, high13), f4, to + 2 * to_step);
+    hn::StoreU(hn::InterleaveUpper(f4, high02, high13), f4, to + 3 * to_step);
+  }
+}
+
+// to[k * kWidth + r] = from[r * step + k] for r < valid, and 0 for other r. `next` rows follow, and
+// are fetched.
+template <std::int64_t kWidth>
+void pack_transposed(const float* from, std::int64_t step, std::int64_t valid, std::int64_t next,
+                     std::int64_t depth, float* to) {
+  constexpr std::int64_t kLine = 16;  // floats of a cache line
+  constexpr std::int64_t kFours = kWidth / 4 * 4, kRest = kWidth - kFours;
+  const std::int64_t whole = depth / 4 * 4, fours = valid / 4 * 4;
+  for (std::int64_t k = 0; k < whole; k += 4) {
+    float* at = to + k * kWidth;
+    for (std::int64_t r = 0; k % kLine == 0 && r < next; ++r) {
+      hwy::Prefetch(from + (kWidth + r) * step + k);
+    }
+    for (std::int64_t r = 0; r < fours; r += 4) {
+      transpose_4<4>(from + r * step + k, step, at + r, kWidth);
+    }
+    if constexpr (kRest > 0) {
+      if (valid == kWidth) {
+        transpose_4<kRest>(from + kFours * step + k, step, at + kFours, kWidth);
+      }
+    }
+  }
+  const std::int64_t done = valid == kWidth ? kWidth : fours;
+  for (std::int64_t k = 0; k < depth; ++k) {
+    for (std::int64_t r = k < whole ? done : 0; r < kWidth; ++r) {
+      to[k * kWidth + r] = r < valid ? from[r * step + k] : 0;
+    }
+  }
+}
+
+// For each run of kWidth columns: to[k * kWidth + c] = from[k * step + c]; 0 beyond the last of the
+// `count` columns. Reads whole rows, which caches fetch ahead.
+template <std::int64_t kWidth>
+void pack_straight(const float* from, std::int64_t step, std::int64_t count, std::int64_t depth,
+                   float* to) {
+  constexpr std::int64_t kPart = kWidth % kLanes == 0 ? kLanes : 2;
+  const hn::FixedTag<float, kPart> part;
+  for (std::int64_t k = 0; k < depth; ++k, from += step, to += kWidth) {
+    std::int64_t at = 0;
+    for (; at + kWidth <= count; at += kWidth) {
+      for (std::int64_t c = 0; c < kWidth; c += kPart) {
+        hn::StoreU(hn::LoadU(part, from + at + c), part, to + at * depth + c);
+      }
+    }
+    for (std::int64_t c = 0; at < count && c < kWidth; ++c) {
+      to[at * depth + c] = at + c < count ? from[at + c] : 0;
+    }
+  }
+}
+
+// For each run of kWidth rows: to[k * kWidth + r] = from[r * step + k].
+template <std::int64_t kWidth>
+void pack_transposed_runs(const float* from, std::int64_t step, std::int64_t count,
+                          std::int64_t depth, float* to) {
+  for (std::int64_t r = 0; r < count; r += kWidth) {
+    const std::int64_t next = std::clamp<std::int64_t>(count - r - kWidth, 0, kWidth);
+    pack_transposed<kWidth>(from + r * step, step, std::min(kWidth, count - r), next, depth,
+                            to + r * depth);
+  }
+}
+
+void pack_strips(Transpose transpose, std::int64_t m, std::int64_t k, const float* from,
+                 std::int64_t step, float* to) {
+  if (transpose == Transpose::yes) {
+    pack_straight<kRows>(from, step, m, k, to);
+  } else {
+    pack_transposed_runs<kRows>(from, step, m, k, to);
+  }
+}
+
+void pack_panels(Transpose transpose, std::int64_t k, std::int64_t n, const float* from,
+                 std::int64_t step, float* to) {
+  if (transpose == Transpose::yes) {
+    pack_transposed_runs<kColumns>(from, step, n, k, to);
+  } else {
+    pack_straight<kColumns>(from, step, n, k, to);
+  }
+}
+
+// A tile of C: some rows and up to kColumns columns.
+struct Tile {
+  const BlockProduct* p;
+  const float *left, *right;  // from its first row, from its first column
+  std::int64_t right_step;    // between rows of the right factor
+  float* c;
+  std::int64_t columns;
+  std::int64_t depth;
+
+  float* row(std::size_t r) const { return c + static_cast<std::int64_t>(r) * p->ldc; }
+};
+
+template <int kCount>
+HWY_INLINE void store_tile(const V (&s)[kCount][2], const Tile& t) {
+  const V alpha = set(t.p->alpha), beta = set(t.p->beta);
+  const bool adds = t.p->beta != 0;
+  if (t.columns >= kColumns) {
+    unrolled<kCount>([&](auto r) TRIVET_CPU_INLINE {
+      float* c = t.row(r);
+      V low = hn::Mul(alpha, s[r][0]), high = hn::Mul(alpha, s[r][1]);
+      if (adds) {
+        low = hn::MulAdd(beta, load(c), low);
+        high = hn::MulAdd(beta, load(c + kLanes), high);
+      }
+      store(low, c), store(high, c + kLanes);
+    });
+    return;
+  }
+  HWY_ALIGN float part[kColumns] = {};
+  unrolled<kCount>([&](auto r) TRIVET_CPU_INLINE {
+    float* c = t.row(r);
+    V low = hn::Mul(alpha, s[r][0]), high = hn::Mul(alpha, s[r][1]);
+    if (adds) {
+      std::copy_n(c, t.columns, part);
+      low = hn::MulAdd(beta, hn::Load(F32(), part), low);
+      high = hn::MulAdd(beta, hn::Load(F32(), part + kLanes), high);
+    }
+    hn::Store(low, F32(), part), hn::Store(high, F32(), part + kLanes);
+    std::copy_n(part, t.columns, c);
+  });
+}
+
+template <int kCount, Layout kLeft>
+HWY_INLINE void multiply_tile(const Tile& t) {
+  V s[kCount][2];
+  unrolled<kCount>([&](auto r) TRIVET_CPU_INLINE {
+    s[r][0] = s[r][1] = set(0);
+    hwy::Prefetch(t.row(r));
+  });
+  // Element (r, k) of the left factor is at r * down + k * along.
+  const std::int64_t down = kLeft == Layout::rows ? t.p->left.step : 1;
+  const std::int64_t along = kLeft == Layout::packed ? kRows
+                             : kLeft == Layout::rows ? 1
+                                                     : t.p->left.step;
+  const std::int64_t right_step = t.right_step;
+  const float *left = t.left, *right = t.right;
+  const auto step = [&](std::int64_t k) TRIVET_CPU_INLINE {
+    const float* const columns = right + k * right_step;
+    const V low = load(columns), high = load(columns + kLanes);
+    unrolled<kCount>([&](auto r) TRIVET_CPU_INLINE {
+      const V x = set(left[static_cast<std::int64_t>(r) * down + k * along]);
+      s[r][0] = hn::MulAdd(x, low, s[r][0]);
+      s[r][1] = hn::MulAdd(x, high, s[r][1]);
+    });
+  };
+  const std::int64_t depth = t.depth;
+  std::int64_t k = 0;
+  for (; k + 4 <= depth; k += 4, left += 4 * along, right += 4 * right_step) {
+    step(0), step(1), step(2), step(3);
+  }
+  for (; k < depth; ++k, left += along, right += right_step) step(0);
+  store_tile(s, t);
+}
+
+template <int kCount, Layout kLeft>
+void multiply_last_rows(std::int64_t count, const Tile& t) {
+  if (count == kCount) return multiply_tile<kCount, kLeft>(t);
+  if constexpr (kCount > 1) multiply_last_rows<kCount - 1, kLeft>(count, t);
+}
+
+// Leaves out what is skipped for `count` rows from `row`. False if the tile, which ends at
+// `last_column`, is not wanted.
+template <Layout kLeft>
+HWY_INLINE bool skip_hidden(Tile& t, std::int64_t row, std::int64_t count,
+                            std::int64_t last_column) {
+  const std::int64_t diagonal = t.p->diagonal;
+  switch (t.p->skip) {
+    case Skip::none:
+      break;
+    case Skip::columns:
+      return last_column >= row + diagonal;
+    case Skip::depth_after:
+      t.depth = std::clamp<std::int64_t>(row + count - diagonal, 0, t.p->k);
+      break;
+    case Skip::depth_before: {
+      const std::int64_t begin = std::clamp<std::int64_t>(row + diagonal, 0, t.p->k);
+      const std::int64_t along = kLeft == Layout::packed ? kRows
+                                 : kLeft == Layout::rows ? 1
+                                                         : t.p->left.step;
+      t.left += begin * along, t.right += begin * t.right_step, t.depth = t.p->k - begin;
+      break;
+    }
+  }
+  return true;
+}
+
+// Rows of C from `row` times the panel that starts at column `column`, from tile t.
+template <Layout kLeft>
+void multiply_rows(std::int64_t row, std::int64_t rows, std::int64_t column, const Tile& from) {
+  const std::int64_t between = (kLeft == Layout::columns ? 1 : from.p->left.step);
+  for (std::int64_t i = 0; i < rows; i += kRows) {
+    const std::int64_t count = std::min<std::int64_t>(kRows, rows - i);
+    Tile t = from;
+    t.left += i * between, t.c += i * t.p->ldc;
+    if (!skip_hidden<kLeft>(t, row + i, count, column + kColumns - 1)) continue;
+    if (count == kRows) {
+      multiply_tile<kRows, kLeft>(t);
+    } else {
+      multiply_last_rows<kRows - 1, kLeft>(count, t);
+    }
+  }
+}
+
+std::int64_t panel_columns() {
+  return kColumns;
+}
+
+void multiply(const BlockProduct& p) {
+  const bool packed = p.right.layout == Layout::packed;
+  Tile t = {&p, nullptr, nullptr, packed ? kColumns : p.right.step, nullptr, 0, p.k};
+  for (std::int64_t i = 0; i < p.m; i += kBlockRows) {
+    const std::int64_t rows = std::min(kBlockRows, p.m - i);
+    t.left = p.left.after_rows(i).data;
+    for (std::int64_t j = 0; j < p.n; j += kColumns) {
+      t.right = p.right.after_columns(j).data;
+      t.c = p.c + i * p.ldc + j, t.columns = p.n - j;
+      switch (p.left.layout) {
+        case Layout::packed:
+          multiply_rows<Layout::packed>(i, rows, j, t);
+          break;
+        case Layout::rows:
+          multiply_rows<Layout::rows>(i, rows, j, t);
+          break;
+        case Layout::columns:
+          multiply_rows<Layout::columns>(i, rows, j, t);
+          break;
+      }
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace cpu {
+namespace {
+
+HWY_EXPORT(pack_strips);
+HWY_EXPORT(pack_panels);
+HWY_EXPORT(panel_columns);
+HWY_EXPORT(multiply);
+
+}  // namespace
+
+void pack_left(Transpose transpose, std::int64_t m, std::int64_t k, const float* from,
+               std::int64_t step, float* to) {
+  HWY_DYNAMIC_DISPATCH(pack_strips)(transpose, m, k, from, step, to);
+}
+
+void pack_right(Transpose transpose, std::int64_t k, std::int64_t n, const float* from,
+                std::int64_t step, float* to) {
+  HWY_DYNAMIC_DISPATCH(pack_panels)(transpose, k, n, from, step, to);
+}
+
+Factor packed_after_depth(const Factor& right, std::int64_t count) {
+  return {right.data + count * HWY_DYNAMIC_DISPATCH(panel_columns)(), right.step, Layout::packed};
+}
+
+void multiply_block(const BlockProduct& p) {
+  HWY_DYNAMIC_DISPATCH(multiply)(p);
+}
+
+}  // namespace cpu
+#endif

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// A row of a product and a query of attention have the same bits whatever is computed with them:
+// text that is generated token by token is that of the whole text.
+#include <cstdint>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "sdk/tensor/tensor_bits.h"
+#include "support/plugins.h"
+#include "trivet/ops.h"
+
+namespace {
+
+using trivet::Device;
+using trivet::Shape;
+using trivet::Tensor;
+using trivet::test::bits_of;
+
+std::vector<float> numbers(std::int64_t count, std::int64_t seed) {
+  std::vector<float> x(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    x[static_cast<std::size_t>(i)] = static_cast<float>((i * 7919 + seed) % 1009) / 503.0f - 1;
+  }
+  return x;
+}
+
+Tensor tensor(Device& device, const Shape& shape, std::int64_t seed) {
+  return Tensor::from<float>(device, numbers(shape.size(), seed), shape);
+}
+
+// Rows [begin, end) of the axis.
+Tensor part(const Tensor& x, int axis, std::int64_t begin, std::int64_t end) {
+  return trivet::ops::slice(x, axis, begin, end);
+}
+
+TEST_CASE("a row of a product has the same bits alone and with others", "[backend]") {
+  const auto device = trivet::test::open_device("cpu/Highway");
+  constexpr std::int64_t kRows = 131, kDepth = 900;
+  for (const std::int64_t columns : {3, 64, 130, 257}) {
+    for (const bool transposed : {false, true}) {
+      INFO(columns << " columns, transposed " << transposed);
+      const Tensor a = tensor(*device, {kRows, kDepth}, 1);
+      const Tensor b =
+          tensor(*device, transposed ? Shape{columns, kDepth} : Shape{kDepth, columns}, 2);
+      const auto product = [&](std::int64_t begin, std::int64_t end) {
+        return trivet::ops::matmul(part(a, 0, begin, end), b, {.transpose_b = transposed});
+      };
+      const Tensor whole = product(0, kRows);
+      for (const auto& [begin, end] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+               {0, 1}, {7, 8}, {100, 103}, {130, 131}, {3, 60}}) {
+        CHECK(bits_of(product(begin, end)) == bits_of(part(whole, 0, begin, end)));
+      }
+    }
+  }
+}
+
+TEST_CASE("a query of attention has the same bits alone and with others", "[backend]") {
+  const auto device = trivet::test::open_device("cpu/Highway");
+  constexpr std::int64_t kTime = 300, kHeads = 4, kKeyHeads = 2, kDepth = 24;
+  for (const std::int64_t window : {0, 90}) {
+    const Tensor q = tensor(*device, {1, kTime, kHeads, kDepth}, 1);
+    const Tensor k = tensor(*device, {1, kTime, kKeyHeads, kDepth}, 2);
+    const Tensor v = tensor(*device, {1, kTime, kKeyHeads, kDepth}, 3);
+    const auto attend = [&](std::int64_t begin, std::int64_t end) {
+      return trivet::ops::attention(part(q, 1, begin, end), part(k, 1, 0, end), part(v, 1, 0, end),
+                                    {.causal = true, .window = window, .q_offset = begin});
+    };
+    const Tensor whole = attend(0, kTime);
+    for (const auto& [begin, end] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+             {0, 1}, {63, 64}, {255, 257}, {299, 300}, {0, 70}, {100, 280}}) {
+      INFO("queries " << begin << " to " << end << ", window " << window);
+      CHECK(bits_of(attend(begin, end)) == bits_of(part(whole, 1, begin, end)));
+    }
+  }
+}
+
+}  // namespace
