@@ -51,7 +51,7 @@ TrainedModel::TrainedModel(const ResolvedConfig& config, const RunCheckpoint& lo
   store_.emplace(*device_, RngKey(static_cast<std::uint64_t>(config.experiment.seed)));
   Scope scope(*store_);
   model_ = build_model(*task_, task_->config().model, scope);
-  store_->build();
+  store_->build_to_load();
   load(location.checkpoint);
 }
 

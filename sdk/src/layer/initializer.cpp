@@ -32,22 +32,28 @@ Fans fans_of(const Shape& shape, std::int64_t fan_in, std::int64_t fan_out) {
   return {std::max(fans.in, 1.0), std::max(fans.out, 1.0)};
 }
 
-void uniform(RngKey key, double bound, std::span<float> out) {
-  random_uniform(key, -bound, bound, out);
-}
-
-void normal(RngKey key, double stddev, std::span<float> out) {
-  random_normal(key, 0, stddev, out);
-}
-
 }  // namespace
 
+bool is_drawn_in_parts(Init method) {
+  return method != Init::orthogonal && method != Init::delta_orthogonal;
+}
+
 void initialize(const InitConfig& init, RngKey key, const Shape& shape, std::int64_t fan_in,
-                std::int64_t fan_out, std::span<float> out) {
-  if (static_cast<std::int64_t>(out.size()) != shape.size()) {
-    throw Error("[initialize] room for " + std::to_string(out.size()) + " values, the shape is " +
-                shape.to_string());
+                std::int64_t fan_out, std::span<float> out, std::int64_t first) {
+  const std::int64_t count = std::ssize(out);
+  const bool fits = is_drawn_in_parts(init.method)
+                        ? first >= 0 && first <= shape.size() && count <= shape.size() - first
+                        : first == 0 && count == shape.size();
+  if (!fits) {
+    throw Error("[initialize] room for " + std::to_string(count) + " values from " +
+                std::to_string(first) + ", the shape is " + shape.to_string());
   }
+  const auto from = static_cast<std::uint64_t>(first);
+  const auto uniform = [&](double bound) { random_uniform(key, -bound, bound, out, from); };
+  const auto normal = [&](double deviation) { random_normal(key, 0, deviation, out, from); };
+  const auto truncated = [&](double deviation) {
+    random_truncated_normal(key, 0, deviation, out, from);
+  };
   const double scale = init.scale;
   const Fans fans = fans_of(shape, fan_in, fan_out);
   switch (init.method) {
@@ -57,35 +63,35 @@ void initialize(const InitConfig& init, RngKey key, const Shape& shape, std::int
     case Init::constant:
       return std::fill(out.begin(), out.end(), static_cast<float>(scale));
     case Init::uniform:
-      return uniform(key, scale, out);
+      return uniform(scale);
     case Init::uniform_positive:
-      return random_uniform(key, 0, scale, out);
+      return random_uniform(key, 0, scale, out, from);
     case Init::normal:
-      return normal(key, scale, out);
+      return normal(scale);
     case Init::truncated_normal:
-      return random_truncated_normal(key, 0, scale, out);
+      return truncated(scale);
     case Init::xavier_uniform:
-      return uniform(key, scale * std::sqrt(6 / (fans.in + fans.out)), out);
+      return uniform(scale * std::sqrt(6 / (fans.in + fans.out)));
     case Init::xavier_normal:
-      return normal(key, scale * std::sqrt(2 / (fans.in + fans.out)), out);
+      return normal(scale * std::sqrt(2 / (fans.in + fans.out)));
     case Init::he_uniform:
-      return uniform(key, scale * std::sqrt(6 / fans.in), out);
+      return uniform(scale * std::sqrt(6 / fans.in));
     case Init::he_normal:
-      return normal(key, scale * std::sqrt(2 / fans.in), out);
+      return normal(scale * std::sqrt(2 / fans.in));
     case Init::lecun_uniform:
-      return uniform(key, scale * std::sqrt(3 / fans.in), out);
+      return uniform(scale * std::sqrt(3 / fans.in));
     case Init::lecun_normal:
-      return normal(key, scale * std::sqrt(1 / fans.in), out);
+      return normal(scale * std::sqrt(1 / fans.in));
     case Init::fan_in_uniform:
-      return uniform(key, scale / std::sqrt(fans.in), out);
+      return uniform(scale / std::sqrt(fans.in));
     case Init::fan_in_truncated_normal:
-      return random_truncated_normal(key, 0, scale / std::sqrt(fans.in), out);
+      return truncated(scale / std::sqrt(fans.in));
     case Init::fan_out_uniform:
-      return uniform(key, scale / std::sqrt(fans.out), out);
+      return uniform(scale / std::sqrt(fans.out));
     case Init::fan_out_normal:
-      return normal(key, scale / std::sqrt(fans.out), out);
+      return normal(scale / std::sqrt(fans.out));
     case Init::fan_out_truncated_normal:
-      return random_truncated_normal(key, 0, scale / std::sqrt(fans.out), out);
+      return truncated(scale / std::sqrt(fans.out));
     case Init::orthogonal:
     case Init::delta_orthogonal:
       return fill_orthogonal(init, key, shape, fan_in, out);

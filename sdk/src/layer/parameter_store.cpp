@@ -19,6 +19,7 @@
 #include "layer/weight_parts.h"
 #include "tensor/axis_processes.h"
 #include "trivet/backend/process_group.h"
+#include "trivet/backend/thread_pool.h"
 #include "trivet/error.h"
 #include "trivet/layer.h"
 #include "trivet/layer/row_share.h"
@@ -106,6 +107,15 @@ void ParameterStore::build() {
   allocate(nullptr, Gradients::whole);
 }
 
+void ParameterStore::build_to_load() {
+  lay_out(detail::plan_block(detail::variables_of(*this), MeshShards(),
+                             detail::BlockPlan::Units::one, Pieces::elements));
+  const NoGrad no_grad;
+  trainable_values_ = Tensor::empty(device_, {trainable_size_});
+  built_ = true;
+  for (const auto& parameter : parameters_) attach(*parameter);
+}
+
 void ParameterStore::build(const MeshShards& shards, Pieces pieces) {
   const detail::BlockPlan plan = detail::plan_block(detail::variables_of(*this), shards,
                                                     detail::BlockPlan::Units::one, pieces);
@@ -164,7 +174,10 @@ void ParameterStore::allocate(const MeshShards* in_parts, Gradients gradients) {
     trainable_gradients_ = Tensor::zeros(device_, {trainable_size_});
   }
   built_ = true;
-  for (const auto& parameter : parameters_) place(*parameter);
+  for (const auto& parameter : parameters_) {
+    if (!is_meta(device_) && has_some_of(*parameter)) draw(*parameter);
+    attach(*parameter);
+  }
 }
 
 bool ParameterStore::has_whole_variables() const {
@@ -237,20 +250,34 @@ bool ParameterStore::has_some_of(const Parameter& parameter) const {
   return parts_->parts().overlap({parameter.offset_, end}).range.size() > 0;
 }
 
-void ParameterStore::place(Parameter& parameter) {
+void ParameterStore::draw(const Parameter& parameter) const {
+  constexpr std::int64_t kPiece = 1 << 14;
+  Tensor value = memory_of(parameter);
+  const RngKey key = key_.fold("params").fold(parameter.path_);
+  const bool is_in_place = device_.host_visible() && !(parameter.trainable_ && parts_ != nullptr);
+  std::vector<float> copy(is_in_place ? 0 : static_cast<std::size_t>(value.size()));
+  const std::span<float> all = is_in_place ? value.mutable_span<float>() : std::span(copy);
+  const auto draw_part = [&](std::int64_t begin, std::int64_t end, std::int32_t) {
+    initialize(parameter.init_, key, parameter.shape_, parameter.fan_in_, parameter.fan_out_,
+               all.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
+               begin);
+  };
+  if (is_drawn_in_parts(parameter.init_.method) && std::ssize(all) > kPiece) {
+    device_.pool().parallel_for(std::ssize(all), kPiece, draw_part);
+  } else {
+    draw_part(0, std::ssize(all), 0);
+  }
+  if (!is_in_place) value.assign_bytes(std::as_bytes(all));
+}
+
+void ParameterStore::attach(Parameter& parameter) {
   Tensor value = memory_of(parameter);
   parameter.is_in_parts_ = parameter.trainable_ && parts_ != nullptr;
-  if (!is_meta(device_) && has_some_of(parameter)) {
-    std::vector<float> start(static_cast<std::size_t>(parameter.shape_.size()));
-    initialize(parameter.init_, key_.fold("params").fold(parameter.path_), parameter.shape_,
-               parameter.fan_in_, parameter.fan_out_, start);
-    value.assign_bytes(std::as_bytes(std::span<const float>(start)));
-  }
   if (!parameter.trainable_) {
     parameter.value_ = std::move(value);
     return;
   }
-  if (gradient_parts_ == nullptr) {
+  if (trainable_gradients_.defined()) {
     parameter.slot_.gradient = part_of(trainable_gradients_, parameter.offset_, parameter.shape_);
   }
   parameter.value_ = make_leaf(value, parameter.slot_);

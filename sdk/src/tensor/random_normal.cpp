@@ -76,11 +76,13 @@ double normal_element(std::uint64_t key, std::uint64_t element) {
 
 }  // namespace
 
-void random_uniform(RngKey key, double low, double high, std::span<float> out) {
+void random_uniform(RngKey key, double low, double high, std::span<float> out,
+                    std::uint64_t first) {
   std::uint64_t block = 0;
   for (std::size_t i = 0; i < out.size(); ++i) {
-    if (i % 2 == 0) block = threefry(key.value(), i / 2);
-    const auto word = static_cast<std::uint32_t>(i % 2 == 0 ? block : block >> 32);
+    const std::uint64_t element = first + i;
+    if (i == 0 || element % 2 == 0) block = threefry(key.value(), element / 2);
+    const auto word = static_cast<std::uint32_t>(element % 2 == 0 ? block : block >> 32);
     auto value = static_cast<float>(low + (high - low) * (word * kTwoToMinus32));
     // Rounding to float may reach the upper bound, which does not belong to the interval.
     if (value >= high && high > low) value = std::nextafterf(value, static_cast<float>(low));
@@ -88,21 +90,27 @@ void random_uniform(RngKey key, double low, double high, std::span<float> out) {
   }
 }
 
-void random_normal(RngKey key, double mean, double stddev, std::span<float> out) {
-  for (std::size_t i = 0; i < out.size(); i += 2) {
-    SinCos pair = normal_pair(key.value(), i / 2);
-    out[i] = static_cast<float>(mean + stddev * pair.cos);
-    if (i + 1 < out.size()) out[i + 1] = static_cast<float>(mean + stddev * pair.sin);
+void random_normal(RngKey key, double mean, double stddev, std::span<float> out,
+                   std::uint64_t first) {
+  const auto scaled = [&](double z) { return static_cast<float>(mean + stddev * z); };
+  std::size_t i = 0;
+  if (first % 2 == 1 && !out.empty()) out[i++] = scaled(normal_element(key.value(), first));
+  for (; i < out.size(); i += 2) {
+    const SinCos pair = normal_pair(key.value(), (first + i) / 2);
+    out[i] = scaled(pair.cos);
+    if (i + 1 < out.size()) out[i + 1] = scaled(pair.sin);
   }
 }
 
-void random_truncated_normal(RngKey key, double mean, double stddev, std::span<float> out) {
+void random_truncated_normal(RngKey key, double mean, double stddev, std::span<float> out,
+                             std::uint64_t first) {
   for (std::size_t i = 0; i < out.size(); ++i) {
-    double z = normal_element(key.value(), i);
+    const std::uint64_t element = first + i;
+    double z = normal_element(key.value(), element);
     // Every further attempt is the same element of another key's array, so elements stay
     // independent of each other.
     for (std::uint64_t attempt = 1; !(z >= -2 && z <= 2); ++attempt) {
-      z = normal_element(key.fold(attempt).value(), i);
+      z = normal_element(key.fold(attempt).value(), element);
     }
     out[i] = static_cast<float>(mean + stddev * z);
   }

@@ -28,6 +28,13 @@ std::vector<float> drawn(Init method, double scale, const Shape& shape, std::int
   return values;
 }
 
+std::vector<float> part_drawn(Init method, const Shape& shape, std::int64_t first,
+                              std::int64_t count) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  trivet::initialize({method, 2}, RngKey(3), shape, 0, 0, values, first);
+  return values;
+}
+
 double largest(const std::vector<float>& values) {
   double most = 0;
   for (const float value : values) most = std::max(most, std::abs(static_cast<double>(value)));
@@ -160,6 +167,24 @@ TEST_CASE("a truncated normal start stays within two deviations") {
   CHECK(largest(values) > 1.99 * stddev);
   // Deviation of a normal cut at 2: 0.8796 (Johnson, Kotz, Balakrishnan 1994, 13.10.1).
   CHECK(deviation(values) == Approx(stddev * 0.8796).epsilon(0.02));
+}
+
+TEST_CASE("parts of a start are those of the whole") {
+  const Shape shape{7, 30};
+  for (const Init method :
+       {Init::constant, Init::uniform, Init::uniform_positive, Init::normal, Init::truncated_normal,
+        Init::xavier_uniform, Init::xavier_normal, Init::he_normal, Init::lecun_uniform,
+        Init::lecun_normal, Init::fan_in_uniform, Init::fan_out_truncated_normal}) {
+    const std::vector<float> whole = part_drawn(method, shape, 0, shape.size());
+    for (const std::int64_t first : {0, 1, 64, 209}) {
+      const std::int64_t count = std::min<std::int64_t>(63, shape.size() - first);
+      const std::vector<float> part = part_drawn(method, shape, first, count);
+      CHECK(std::equal(part.begin(), part.end(), whole.begin() + first));
+    }
+  }
+  CHECK_THROWS_WITH(part_drawn(Init::normal, shape, 200, 11), Contains("11 values from 200"));
+  CHECK_THROWS_WITH(part_drawn(Init::normal, shape, -1, 1), Contains("1 values from -1"));
+  CHECK_THROWS_WITH(part_drawn(Init::orthogonal, shape, 1, 209), Contains("209 values from 1"));
 }
 
 TEST_CASE("fans of filters count the receptive field, and explicit fans win") {

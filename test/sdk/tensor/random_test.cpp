@@ -45,6 +45,23 @@ TEST_CASE("any part of an array of bits can be drawn alone", "[random]") {
   }
 }
 
+TEST_CASE("any part of an array of numbers can be drawn alone", "[random]") {
+  const auto check = [](auto draw) {
+    std::vector<float> whole(100), part(37);
+    draw(whole, 0);
+    for (const std::uint64_t first : {0U, 1U, 6U, 63U}) {
+      draw(part, first);
+      CHECK(
+          std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(first)));
+    }
+  };
+  using Out = std::span<float>;
+  const RngKey key(5);
+  check([&](Out out, std::uint64_t first) { random_uniform(key, -1, 3, out, first); });
+  check([&](Out out, std::uint64_t first) { random_normal(key, 1, 2, out, first); });
+  check([&](Out out, std::uint64_t first) { random_truncated_normal(key, 0, 1, out, first); });
+}
+
 TEST_CASE("keys differ by every name and number folded in, and by their order", "[random]") {
   const RngKey key(0);
   const RngKey keys[] = {

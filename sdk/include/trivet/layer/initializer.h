@@ -49,9 +49,15 @@ struct InitConfig {
 TRIVET_CONFIG(InitConfig, trivet::NoBase, (method, "Distribution of the starting values."),
               (scale, "Factor, standard deviation, bound or value, as the method says."))
 
-// Fills `out` (row-major, of `shape`). `fan_in` and `fan_out` replace the counted ones where not 0:
-// an orthogonal start makes several matrices then. Throws Error for a shape that holds none.
+// Fills `out` with the starting values of `shape`, row-major, from element `first` on. `fan_in` and
+// `fan_out` replace the counted ones where not 0: an orthogonal start makes several matrices then.
+// Throws Error for a shape that holds none, for elements beyond the shape, and for a part of an
+// orthogonal start. [any-thread]
 TRIVET_API void initialize(const InitConfig& init, RngKey key, const Shape& shape,
-                           std::int64_t fan_in, std::int64_t fan_out, std::span<float> out);
+                           std::int64_t fan_in, std::int64_t fan_out, std::span<float> out,
+                           std::int64_t first = 0);
+
+// Whether parts of the values may be drawn one by one.
+TRIVET_API bool is_drawn_in_parts(Init method);
 
 }  // namespace trivet

@@ -118,6 +118,9 @@ class TRIVET_API ParameterStore {
   // one optimizer call can run over the whole block) and draws the starting values with
   // key.fold("params").fold(path).
   void build();
+  // The same for a model that only computes with values that a checkpoint has: they are undefined
+  // until they are assigned, and there is no memory of gradients.
+  void build_to_load();
   // What each device of a mesh, and so the process that has it, owns of the weights and updates: an
   // equal piece of each unit of some variables (MeshShards::piece), or whole variables, for updates
   // that work per variable. The largest variable goes first, and to the device that has least.
@@ -222,7 +225,8 @@ class TRIVET_API ParameterStore {
   void lay_out(const detail::BlockPlan& plan);
   void allocate(const MeshShards* in_parts, Gradients gradients);
   void make_gradient_parts(const MeshShards& shards);
-  void place(Parameter& parameter);
+  void attach(Parameter& parameter);
+  void draw(const Parameter& parameter) const;
   void share_rows(const MeshShards& shards);
   Tensor memory_of(const Parameter& parameter) const;
   bool has_some_of(const Parameter& parameter) const;

@@ -33,14 +33,16 @@ TRIVET_API std::uint64_t threefry(std::uint64_t key, std::uint64_t counter);
 
 // Elements offset, offset + 1, ... of the key's array.
 TRIVET_API void random_bits(RngKey key, std::uint64_t offset, std::span<std::uint32_t> out);
-TRIVET_API void random_uniform(RngKey key, double low, double high,
-                               std::span<float> out);  // in [low, high)
+// The numbers of the key's array from element `first` on, in [low, high). The same for those below.
+TRIVET_API void random_uniform(RngKey key, double low, double high, std::span<float> out,
+                               std::uint64_t first = 0);
 // Box-Muller on 32-bit uniforms in double with our own polynomials (no libm), so bits are equal on
 // every machine.
-TRIVET_API void random_normal(RngKey key, double mean, double stddev, std::span<float> out);
+TRIVET_API void random_normal(RngKey key, double mean, double stddev, std::span<float> out,
+                              std::uint64_t first = 0);
 // Normal, redrawn outside two standard deviations (as TensorFlow's truncated_normal; not rescaled).
 TRIVET_API void random_truncated_normal(RngKey key, double mean, double stddev,
-                                        std::span<float> out);
+                                        std::span<float> out, std::uint64_t first = 0);
 
 // A keyed permutation of [0, n): the position of `index` after shuffling. No buffer: a Feistel
 // network on the index (4 rounds over the smallest even-bit domain >= n, cycle walking).
