@@ -116,7 +116,9 @@ void PrefetchInput::work_ahead() {
   } catch (const std::system_error& failure) {
     throw RunError(
         "cannot start the thread that prefetches batches: " + failure.code().message(),
-        {.path = path_, .hint = "the process needs more memory or threads, or set prefetch = 0"});
+        {.path = path_,
+         .hint =
+             "raise the limit of memory or threads (ulimit -v, ulimit -u), or set prefetch = 0"});
   }
 }
 

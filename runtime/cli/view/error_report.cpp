@@ -151,7 +151,8 @@ std::string plain_text(const std::exception& error) {
     return printable(error.what());
   }
   return "cannot start a thread: " + system->code().message() + space +
-         limit_text(RLIMIT_NPROC, "; the user may have {} processes and threads (ulimit -u)", 0);
+         limit_text(RLIMIT_NPROC, "; the user may have {} processes and threads (ulimit -u)", 0) +
+         "; raise the limit, or set fewer runtime.threads";
 }
 
 }  // namespace
