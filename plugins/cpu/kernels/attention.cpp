@@ -172,19 +172,20 @@ class KeyRows {
   std::int64_t left_block_ = 0, right_block_ = 0, depth_ = 0, keys_ = 0;
 };
 
-// Hands out parts of one thread's memory.
+// Hands out parts of one thread's memory; without memory it only counts.
 class Arena {
  public:
-  explicit Arena(float* memory) : next_(memory) {}
+  explicit Arena(float* memory) : memory_(memory) {}
   float* take(std::int64_t count) {
-    float* const taken = next_;
-    next_ += ceil_div(count, 16) * 16;
+    float* const taken = memory_ == nullptr ? nullptr : memory_ + size_;
+    size_ += ceil_div(count, 16) * 16;
     return taken;
   }
-  std::int64_t size_from(const float* memory) const { return next_ - memory; }
+  std::int64_t size() const { return size_; }
 
  private:
-  float* next_;
+  float* memory_;
+  std::int64_t size_ = 0;
 };
 
 HeadRows rows_of(const tv_view& v, const Tile& t) {
@@ -367,7 +368,7 @@ template <typename Space, typename... Args>
 std::int64_t space_size(const Extents& e, Args... args) {
   Arena arena(nullptr);
   Space(arena, e, args...);
-  return arena.size_from(nullptr);
+  return arena.size();
 }
 
 }  // namespace
@@ -411,7 +412,7 @@ tv_status attention_bwd(tv_ctx* ctx, const tv_attention_grad* g) {
   const tv_attention& a = g->fwd;
   if (!supports(a) || !has_rows(g->dout)) return TV_UNSUPPORTED;
   const Extents e(a);
-  const std::int64_t each = e.keys > 0 ? space_size<BackwardSpace>(e) : 0;
+  const std::int64_t each = space_size<BackwardSpace>(e);
   float* const memory = scratch(ctx, each * ctx->host->max_workers);
   if (memory == nullptr) return TV_OUT_OF_MEMORY;
   const std::int64_t grain = row_grain(e.queries * e.keys * e.group());

@@ -19,6 +19,7 @@ constexpr std::int64_t kSharedRows = 2400;       // of a left factor that all th
 constexpr std::int64_t kSharedFloats = 1 << 20;  // of it that are packed at a time
 constexpr std::int64_t kPackedRows = 120;        // by a task
 constexpr std::int64_t kInPlaceRows = 4;         // so few do not repay packing the right factor
+constexpr std::int64_t kInPlaceBlock = 256;      // its columns of a task
 constexpr std::int64_t kInPlaceColumns = 192;    // so few do not repay packing the left factor
 constexpr std::int64_t kInPlaceTransposed = 64;  // the same if it is transposed
 constexpr double kTaskFlops = 1e6;               // some 10 us of one core
@@ -65,12 +66,30 @@ Factor left_in_place(const Gemm& g, std::int64_t row, std::int64_t k) {
 }
 
 bool packs_left(const Gemm& g) {
-  return g.n > (g.trans_a == Transpose::yes ? kInPlaceTransposed : kInPlaceColumns);
+  return g.k > 0 && g.n > (g.trans_a == Transpose::yes ? kInPlaceTransposed : kInPlaceColumns);
 }
 
 struct Span {
   std::int64_t begin, size;
 };
+
+// Whether the right factor is read where it lies.
+bool reads_right_in_place(const Gemm& g) {
+  return g.m <= kInPlaceRows && g.trans_b == Transpose::no && g.n % kColumnStep == 0;
+}
+
+// Columns that a task multiplies.
+std::int64_t block_columns(const Gemm& g) {
+  return reads_right_in_place(g) ? kInPlaceBlock : kBlockColumns;
+}
+
+// Columns of the right factor, packed into `memory` if that is worth it.
+Factor right_factor(const Gemm& g, Span columns, Span depth, float* memory) {
+  const float* const from = right_at(g, depth.begin, columns.begin);
+  if (reads_right_in_place(g)) return {from, g.ldb, Layout::rows};
+  pack_right(g.trans_b, depth.size, columns.size, from, g.ldb, memory);
+  return {memory, depth.size, Layout::packed};
+}
 
 // The part of C of some rows and columns, from the packed rows of one block of the depth. `memory`
 // takes the packed columns.
@@ -78,12 +97,8 @@ void multiply_part(const Gemm& g, Span rows, Span columns, Span depth, const Fac
                    float* memory) {
   BlockProduct p;
   p.m = rows.size, p.n = columns.size, p.k = depth.size;
-  p.left = left;
-  p.right = {right_at(g, depth.begin, columns.begin), g.ldb, Layout::rows};
-  if (g.m > kInPlaceRows || g.trans_b == Transpose::yes || columns.size % kColumnStep != 0) {
-    pack_right(g.trans_b, depth.size, columns.size, p.right.data, g.ldb, memory);
-    p.right = {memory, depth.size, Layout::packed};
-  }
+  p.left = p.right = {memory, 0, Layout::packed};
+  if (depth.size > 0) p.left = left, p.right = right_factor(g, columns, depth, memory);
   const std::int64_t offset = rows.begin * g.ldc + columns.begin;
   p.c = g.c + offset, p.ldc = g.ldc;
   p.alpha = g.alpha, p.beta = depth.begin == 0 ? g.beta : 1;
@@ -93,6 +108,7 @@ void multiply_part(const Gemm& g, Span rows, Span columns, Span depth, const Fac
 }
 
 std::int64_t right_memory(const Gemm& g) {
+  if (reads_right_in_place(g)) return 0;
   return whole_columns(std::min(g.n, kBlockColumns)) * DepthBlocks(g.k).largest();
 }
 
@@ -130,7 +146,7 @@ class SharedGemm {
     const double work = flops(g_) * static_cast<double>(rows_.size * depth_.size) /
                         std::max(1.0, static_cast<double>(g_.m) * static_cast<double>(g_.k));
     const double tasks = std::min(kTasksPerWorker * workers_, work / kTaskFlops);
-    column_parts_ = ceil_div(g_.n, kBlockColumns);
+    column_parts_ = ceil_div(g_.n, block_columns(g_));
     const auto row_parts = static_cast<std::int64_t>(tasks / static_cast<double>(column_parts_));
     part_rows_ = whole_rows(ceil_div(rows_.size, std::max<std::int64_t>(1, row_parts)));
   }
@@ -151,9 +167,9 @@ class SharedGemm {
   void multiply(std::int64_t task, float* memory) const {
     const std::int64_t row_parts = ceil_div(rows_.size, part_rows_);
     const std::int64_t row = task % row_parts * part_rows_;
-    const std::int64_t column = task / row_parts * kBlockColumns;
+    const std::int64_t step = block_columns(g_), column = task / row_parts * step;
     const Span rows = {rows_.begin + row, std::min(part_rows_, rows_.size - row)};
-    const Span columns = {column, std::min(kBlockColumns, g_.n - column)};
+    const Span columns = {column, std::min(step, g_.n - column)};
     const auto block_product = [&](Span block) {
       const Span depth = {depth_.begin + block.begin, block.size};
       const Factor left = packs_left(g_) ? Factor{packed_at(block, row), block.size, Layout::packed}
@@ -197,7 +213,7 @@ void multiply(const Gemm& g, float* memory) {
         pack_left(g.trans_a, rows.size, size, left.data, g.lda, packed);
         left = {packed, size, Layout::packed};
       }
-      each_span(g.n, kBlockColumns, [&](Span columns) {
+      each_span(g.n, block_columns(g), [&](Span columns) {
         multiply_part(g, rows, columns, {begin, size}, left, memory);
       });
     });

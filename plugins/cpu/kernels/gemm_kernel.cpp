@@ -253,12 +253,84 @@ void multiply_rows(std::int64_t row, std::int64_t rows, std::int64_t column, con
   }
 }
 
+inline constexpr std::int64_t kThinColumns = 512;
+
+// Up to kThinColumns columns of a product of few rows with a right factor where it lies. Its rows
+// are read as streams, as memory likes it; the sums are in the first cache.
+template <int kCount>
+void multiply_thin(const BlockProduct& p, std::int64_t column, std::int64_t columns) {
+  constexpr int kSteps = kCount <= 2 ? 4 : 2;  // along k at a time
+  HWY_ALIGN float sums[kCount][kThinColumns];
+  for (float(&row)[kThinColumns] : sums) std::fill_n(row, columns, 0.0f);
+  const std::int64_t down = p.left.layout == Layout::rows ? p.left.step : 1;
+  const std::int64_t along = p.left.layout == Layout::packed ? kRows
+                             : p.left.layout == Layout::rows ? 1
+                                                             : p.left.step;
+  const auto add_rows = [&](auto steps, std::int64_t k) TRIVET_CPU_INLINE {
+    constexpr int kNow = decltype(steps)::value;
+    const float* const right = p.right.data + k * p.right.step + column;
+    V x[kCount][kNow];
+    unrolled<kCount>([&](auto r) TRIVET_CPU_INLINE {
+      unrolled<kNow>([&](auto i) TRIVET_CPU_INLINE {
+        const auto row = static_cast<std::int64_t>(r), at = k + static_cast<std::int64_t>(i);
+        x[r][i] = set(p.left.data[row * down + at * along]);
+      });
+    });
+    for (std::int64_t c = 0; c < columns; c += kLanes) {
+      V y[kNow];
+      unrolled<kNow>([&](auto i) TRIVET_CPU_INLINE {
+        y[i] = load(right + static_cast<std::int64_t>(i) * p.right.step + c);
+      });
+      unrolled<kCount>([&](auto r) TRIVET_CPU_INLINE {
+        V sum = hn::Load(F32(), sums[r] + c);
+        unrolled<kNow>([&](auto i) TRIVET_CPU_INLINE { sum = hn::MulAdd(x[r][i], y[i], sum); });
+        hn::Store(sum, F32(), sums[r] + c);
+      });
+    }
+  };
+  std::int64_t k = 0;
+  for (; k + kSteps <= p.k; k += kSteps) add_rows(std::integral_constant<int, kSteps>(), k);
+  for (; k < p.k; ++k) add_rows(std::integral_constant<int, 1>(), k);
+  const V alpha = set(p.alpha), beta = set(p.beta);
+  for (int r = 0; r < kCount; ++r) {
+    float* const to = p.c + r * p.ldc + column;
+    for (std::int64_t c = 0; c < columns; c += kLanes) {
+      V x = hn::Mul(alpha, hn::Load(F32(), sums[r] + c));
+      if (p.beta != 0) x = hn::MulAdd(beta, load(to + c), x);
+      store(x, to + c);
+    }
+  }
+}
+
+void multiply_few_rows(BlockProduct p) {
+  if (p.skip == Skip::depth_after) p.k = std::clamp<std::int64_t>(p.m - p.diagonal, 0, p.k);
+  for (std::int64_t column = 0; column < p.n; column += kThinColumns) {
+    const std::int64_t columns = std::min(kThinColumns, p.n - column);
+    switch (p.m) {
+      case 1:
+        multiply_thin<1>(p, column, columns);
+        break;
+      case 2:
+        multiply_thin<2>(p, column, columns);
+        break;
+      case 3:
+        multiply_thin<3>(p, column, columns);
+        break;
+      default:
+        multiply_thin<4>(p, column, columns);
+    }
+  }
+}
+
 std::int64_t panel_columns() {
   return kColumns;
 }
 
 void multiply(const BlockProduct& p) {
   const bool packed = p.right.layout == Layout::packed;
+  if (!packed && p.m <= 4 && (p.skip == Skip::none || p.skip == Skip::depth_after)) {
+    return multiply_few_rows(p);
+  }
   Tile t = {&p, nullptr, nullptr, packed ? kColumns : p.right.step, nullptr, 0, p.k};
   for (std::int64_t i = 0; i < p.m; i += kBlockRows) {
     const std::int64_t rows = std::min(kBlockRows, p.m - i);
