@@ -80,6 +80,13 @@ void check_backends_agree(const fs::path& file) {
 
 }  // namespace
 
+TEST_CASE("cpu/OpenBlas is a former name of cpu/Highway") {
+  const TempDir folder;
+  const fs::path file = config("vision/local.toml");
+  CHECK(first_losses(file, folder / "former", "cpu/OpenBlas") ==
+        first_losses(file, folder / "now", "cpu/Highway"));
+}
+
 TEST_CASE("local.toml learns its images and writes a complete run directory") {
   const TempDir folder;
   const fs::path workdir = folder / "run";
