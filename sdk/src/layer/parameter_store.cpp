@@ -392,6 +392,9 @@ Tensor& ParameterStore::trainable_gradients() {
   if (gradient_parts_ != nullptr) {
     throw Error("this process has a part of the gradients, and no block of all");
   }
+  if (!trainable_gradients_.defined()) {
+    throw Error("these weights have no gradients: they were built to be loaded");
+  }
   return trainable_gradients_;
 }
 Tensor& ParameterStore::states() {

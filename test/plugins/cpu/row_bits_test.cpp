@@ -37,7 +37,7 @@ Tensor part(const Tensor& x, int axis, std::int64_t begin, std::int64_t end) {
 TEST_CASE("a row of a product has the same bits alone and with others", "[backend]") {
   const auto device = trivet::test::open_device("cpu/Highway");
   constexpr std::int64_t kRows = 131, kDepth = 900;
-  for (const std::int64_t columns : {3, 64, 130, 257}) {
+  for (const std::int64_t columns : {3, 64, 130, 256, 257}) {
     for (const bool transposed : {false, true}) {
       INFO(columns << " columns, transposed " << transposed);
       const Tensor a = tensor(*device, {kRows, kDepth}, 1);

@@ -198,6 +198,25 @@ TEST_CASE("processes have the weights of their stages, and the bits of one that 
   }
 }
 
+TEST_CASE("weights that are built to be loaded have no gradients, and take what is assigned") {
+  const auto device = trivet::test::open(named_backends().front());
+  const auto bytes_of = [&](bool to_load) {
+    ParameterStore store(*device, RngKey(1));
+    Parameter& weight = store.add("w", {1000}, {.init = {Init::constant, 3}});
+    to_load ? store.build_to_load() : store.build();
+    if (to_load) {
+      CHECK_THROWS_WITH(store.trainable_gradients(), Contains("built to be loaded"));
+    } else {
+      CHECK(weight.value().to_host<float>() == std::vector<float>(1000, 3));
+    }
+    weight.assign(Tensor::full(*device, {1000}, 7));
+    CHECK(weight.value().to_host<float>() == std::vector<float>(1000, 7));
+    return device->memory().persistent_bytes;
+  };
+  const auto with_gradients = bytes_of(false), without = bytes_of(true);
+  CHECK(with_gradients >= without + 4000);
+}
+
 TEST_CASE("a layer of a pipeline that reads a weight of no stage is an error, and no hang") {
   const NamedBackend backend = named_backends().front();
   std::vector<std::string> errors(2);
