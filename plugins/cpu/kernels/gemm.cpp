@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How products are cut. The depth is cut into blocks by its length alone; the sums of a block are
-// added to C in order. The rows of the left factor are packed once and shared by all tasks. A task
-// packs the columns of the right factor that it multiplies, while they are in its cache.
+// added to C in order. The rows of the left factor are packed once and shared by all tasks. A
+// thread packs the columns of the right factor that it multiplies, while they are in its cache.
 #include "cpu/kernels/gemm.h"
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 
 #include "cpu/support/kernels.h"
 
@@ -18,6 +19,7 @@ constexpr std::int64_t kOwnRows = 480;           // of a left factor that a thre
 constexpr std::int64_t kSharedRows = 2400;       // of a left factor that all threads share
 constexpr std::int64_t kSharedFloats = 1 << 20;  // of it that are packed at a time
 constexpr std::int64_t kPackedRows = 120;        // by a task
+constexpr std::int64_t kTaskRows = 240;          // of a task whose columns are packed already
 constexpr std::int64_t kInPlaceRows = 4;         // so few do not repay packing the right factor
 constexpr std::int64_t kInPlaceBlock = 256;      // its columns of a task
 constexpr std::int64_t kInPlaceColumns = 192;    // so few do not repay packing the left factor
@@ -85,20 +87,19 @@ std::int64_t block_columns(const Gemm& g) {
 
 // Columns of the right factor, packed into `memory` if that is worth it.
 Factor right_factor(const Gemm& g, Span columns, Span depth, float* memory) {
+  if (depth.size == 0) return {memory, 0, Layout::packed};
   const float* const from = right_at(g, depth.begin, columns.begin);
   if (reads_right_in_place(g)) return {from, g.ldb, Layout::rows};
   pack_right(g.trans_b, depth.size, columns.size, from, g.ldb, memory);
   return {memory, depth.size, Layout::packed};
 }
 
-// The part of C of some rows and columns, from the packed rows of one block of the depth. `memory`
-// takes the packed columns.
+// The part of C of some rows and columns, from one block of the depth of both factors.
 void multiply_part(const Gemm& g, Span rows, Span columns, Span depth, const Factor& left,
-                   float* memory) {
+                   const Factor& right) {
   BlockProduct p;
   p.m = rows.size, p.n = columns.size, p.k = depth.size;
-  p.left = p.right = {memory, 0, Layout::packed};
-  if (depth.size > 0) p.left = left, p.right = right_factor(g, columns, depth, memory);
+  p.left = depth.size > 0 ? left : right, p.right = right;
   const std::int64_t offset = rows.begin * g.ldc + columns.begin;
   p.c = g.c + offset, p.ldc = g.ldc;
   p.alpha = g.alpha, p.beta = depth.begin == 0 ? g.beta : 1;
@@ -117,6 +118,17 @@ template <typename F>
 void each_span(std::int64_t n, std::int64_t most, const F& f) {
   for (std::int64_t begin = 0; begin < n; begin += most) f(Span{begin, std::min(most, n - begin)});
 }
+
+// What a thread has packed last. It starts the thread's memory, so that its tasks of the same
+// columns, which follow on each other, pack them once.
+struct PackedColumns {
+  const void* product = nullptr;
+  std::int64_t round = 0, column = 0;
+
+  bool operator==(const PackedColumns&) const = default;
+};
+constexpr std::int64_t kNoteFloats = 16;  // of a cache line
+static_assert(sizeof(PackedColumns) <= kNoteFloats * sizeof(float));
 
 // A product that all threads share, in rounds: in each, some rows of the left factor are packed for
 // some blocks of the depth, and then tasks multiply them with columns of the right factor.
@@ -139,6 +151,7 @@ class SharedGemm {
   void set_memory(float* packed) { packed_ = packed; }
 
   void start_round(std::int64_t round) {
+    round_ = round;
     const std::int64_t row = round / depth_rounds_ * round_rows_;
     const std::int64_t k = round % depth_rounds_ * round_depth_;
     rows_ = {row, round < rounds() ? std::min(round_rows_, g_.m - row) : 0};
@@ -149,6 +162,7 @@ class SharedGemm {
     column_parts_ = ceil_div(g_.n, block_columns(g_));
     const auto row_parts = static_cast<std::int64_t>(tasks / static_cast<double>(column_parts_));
     part_rows_ = whole_rows(ceil_div(rows_.size, std::max<std::int64_t>(1, row_parts)));
+    if (keeps_columns()) part_rows_ = std::min(part_rows_, task_rows());
   }
   std::int64_t pack_tasks() const { return packs_left(g_) ? ceil_div(rows_.size, kPackedRows) : 0; }
   std::int64_t tasks() const {
@@ -163,7 +177,7 @@ class SharedGemm {
     });
   }
 
-  // Consecutive tasks have the same columns.
+  // Consecutive tasks have the same columns. `memory` starts with a PackedColumns.
   void multiply(std::int64_t task, float* memory) const {
     const std::int64_t row_parts = ceil_div(rows_.size, part_rows_);
     const std::int64_t row = task % row_parts * part_rows_;
@@ -174,20 +188,40 @@ class SharedGemm {
       const Span depth = {depth_.begin + block.begin, block.size};
       const Factor left = packs_left(g_) ? Factor{packed_at(block, row), block.size, Layout::packed}
                                          : left_in_place(g_, rows.begin, depth.begin);
-      multiply_part(g_, rows, columns, depth, left, memory);
+      multiply_part(g_, rows, columns, depth, left, right_columns(columns, depth, memory));
     };
     if (depth_.size == 0) block_product({0, 0});
     each_span(depth_.size, block_, block_product);
   }
 
  private:
+  // Whether a thread has memory for all that a round needs of some columns.
+  bool keeps_columns() const { return depth_.size <= block_ && !reads_right_in_place(g_); }
+
+  // Few enough that threads finish at about the same time.
+  std::int64_t task_rows() const {
+    const double of_row = flops(g_) / static_cast<double>(g_.m) / static_cast<double>(g_.k) *
+                          static_cast<double>(depth_.size) / static_cast<double>(column_parts_);
+    const auto worth = static_cast<std::int64_t>(kTaskFlops / std::max(1.0, of_row));
+    return whole_rows(std::max(kTaskRows, worth));
+  }
+
+  Factor right_columns(Span columns, Span depth, float* memory) const {
+    float* const packed = memory + kNoteFloats;
+    auto* const note = reinterpret_cast<PackedColumns*>(memory);
+    const PackedColumns wanted = {this, round_, columns.begin};
+    if (keeps_columns() && *note == wanted) return {packed, depth.size, Layout::packed};
+    *note = keeps_columns() ? wanted : PackedColumns();
+    return right_factor(g_, columns, depth, packed);
+  }
+
   float* packed_at(Span block, std::int64_t row) const {
     return packed_ + block.begin * whole_rows(round_rows_) + row * block.size;
   }
 
   Gemm g_;
   std::int32_t workers_ = 1;
-  std::int64_t block_ = 1, round_rows_ = 1, round_depth_ = 1, depth_rounds_ = 1;
+  std::int64_t block_ = 1, round_rows_ = 1, round_depth_ = 1, depth_rounds_ = 1, round_ = 0;
   float* packed_ = nullptr;
   Span rows_ = {0, 0}, depth_ = {0, 0};  // of this round
   std::int64_t part_rows_ = 1, column_parts_ = 1;
@@ -214,7 +248,8 @@ void multiply(const Gemm& g, float* memory) {
         left = {packed, size, Layout::packed};
       }
       each_span(g.n, block_columns(g), [&](Span columns) {
-        multiply_part(g, rows, columns, {begin, size}, left, memory);
+        const Span depth = {begin, size};
+        multiply_part(g, rows, columns, depth, left, right_factor(g, columns, depth, memory));
       });
     });
   });
@@ -240,7 +275,7 @@ std::int64_t GemmGroup::memory(const tv_ctx* ctx) const {
       own = std::max(own, gemm_memory(products_[i]));
     } else {
       packed += SharedGemm(products_[i], workers).packed_memory();
-      own = std::max(own, right_memory(products_[i]));
+      own = std::max(own, kNoteFloats + right_memory(products_[i]));
     }
   }
   return small ? own : packed + own * workers;
@@ -258,7 +293,10 @@ void GemmGroup::run(tv_ctx* ctx, float* memory) const {
     shared[i].set_memory(memory);
     memory += shared[i].packed_memory();
     rounds = std::max(rounds, shared[i].rounds());
-    own_memory = std::max(own_memory, right_memory(products_[i]));
+    own_memory = std::max(own_memory, kNoteFloats + right_memory(products_[i]));
+  }
+  for (std::int32_t worker = 0; worker < ctx->host->max_workers; ++worker) {
+    new (memory + worker * own_memory) PackedColumns();
   }
   // Calls f(product, its task, memory) for the tasks of all products.
   const auto share = [&](auto count, const auto& f) {

@@ -81,20 +81,23 @@ void pack_transposed(const float* from, std::int64_t step, std::int64_t valid, s
   }
 }
 
+// Copies kCount floats in the largest vectors that fit.
+template <std::int64_t kCount>
+HWY_INLINE void copy_floats(const float* from, float* to) {
+  constexpr std::int64_t kPart = kCount >= kLanes ? kLanes : kCount >= 8 ? 8 : kCount >= 4 ? 4 : 2;
+  const hn::FixedTag<float, kPart> part;
+  hn::StoreU(hn::LoadU(part, from), part, to);
+  if constexpr (kCount > kPart) copy_floats<kCount - kPart>(from + kPart, to + kPart);
+}
+
 // For each run of kWidth columns: to[k * kWidth + c] = from[k * step + c]; 0 beyond the last of the
 // `count` columns. Reads whole rows, which caches fetch ahead.
 template <std::int64_t kWidth>
 void pack_straight(const float* from, std::int64_t step, std::int64_t count, std::int64_t depth,
                    float* to) {
-  constexpr std::int64_t kPart = kWidth % kLanes == 0 ? kLanes : 2;
-  const hn::FixedTag<float, kPart> part;
   for (std::int64_t k = 0; k < depth; ++k, from += step, to += kWidth) {
     std::int64_t at = 0;
-    for (; at + kWidth <= count; at += kWidth) {
-      for (std::int64_t c = 0; c < kWidth; c += kPart) {
-        hn::StoreU(hn::LoadU(part, from + at + c), part, to + at * depth + c);
-      }
-    }
+    for (; at + kWidth <= count; at += kWidth) copy_floats<kWidth>(from + at, to + at * depth);
     for (std::int64_t c = 0; at < count && c < kWidth; ++c) {
       to[at * depth + c] = at + c < count ? from[at + c] : 0;
     }
