@@ -1,179 +1,169 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains the same models on the same data with trivet and with PyTorch, in turns, and prints the ratios.
+"""Trains and runs the same models with trivet and with PyTorch, in turns, and prints the ratios.
 
-usage: compare.py --trivet PROGRAM --source ROOT [--rounds N] [--json FILE] [mlp] [cnn] [lm]
+usage: compare.py --trivet PROGRAM --source ROOT [ROW...] [--rounds N] [--json FILE] [--threads N] [--steps N]
 
-PyTorch runs as Debian ships it and at its best here (another build of OpenBLAS, another allocator, wider vectors where
-the processor has them); each figure is compared with the better of them. Every program runs once per round, in turns;
-the best of the rounds counts, because other work on the machine only ever makes a run slower.
+PyTorch runs as Debian ships it and tuned: in other environments, with other forms of attention, optimizer and memory
+layout. The first round tries all of them, later rounds the two fastest. Every program runs once per round, in turns;
+the best of the rounds counts, because other work on the machine only ever makes a run slower. Ctrl-C and SIGTERM end
+the benchmark: it prints and writes what it has measured so far.
 """
 import argparse
-import dataclasses
 import json
-import os
-import random
-import subprocess
+import signal
 import sys
 import tempfile
-from array import array
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
-THREADS = "2"
-VOCABULARY, LENGTH, DIMS, LAYERS, HEADS = 8192, 256, 256, 4, 4  # of gpt.toml
-HIGHER, LOWER = ("examples_per_second", "examples_per_cpu_second"), ("first_step_seconds", "peak_rss_bytes")
+import child
+import peers
+import report
+from best import Best
+from inputs import Inputs
+from rows import ROWS, shorter
+from trivet_side import Trivet
+
+FASTEST = 2  # ways of the peer that run in later rounds
+LEAST_STEPS = 3  # trivet does not measure its first two
 
 
-@dataclasses.dataclass
-class Model:
-    title: str
-    config: str  # from the top of the sources
-    batch: int
-    steps: int
-    warmup: int  # steps before the clock starts
-    peer: str  # program beside this one
-    unit: str = "examples"
-    units: int = 1  # in an example
+class Stopped(BaseException):
+    """A signal ends the benchmark."""
 
 
-MODELS = {
-    "mlp": Model("fashion_mnist_mlp", "configs/vision/fashion_mnist_mlp.toml", 128, 1404, 100, "torch_peer.py"),
-    "cnn": Model("fashion_mnist_cnn", "configs/vision/fashion_mnist_cnn.toml", 128, 234, 20, "torch_peer.py"),
-    "lm": Model(f"language model V={VOCABULARY} C={DIMS} L={LAYERS} T={LENGTH}", "test/bench/gpt.toml", 8, 24, 4,
-                "torch_lm.py", "tokens", LENGTH),
-}
+class Benchmark:
+    def __init__(self, options, folder):
+        self.options, self.inputs = options, Inputs(folder)
+        self.trivet = Trivet(options.trivet, options.source, options.threads, self.inputs)
+        self.rows = [ROWS[name] for name in options.rows or ROWS]
+        if options.steps:
+            self.rows = [shorter(row, options.steps) for row in self.rows]
+        self.best = {row.name: Best(row) for row in self.rows}
+        self.peak_flops = None
+        self.package = peers.llama_package(options.source)
+
+    def measure(self):
+        self.measure_peak()
+        for turn in range(self.options.rounds):
+            for row in self.rows:
+                self.measure_row(row, first=turn == 0)
+                self.best[row.name].rounds = turn + 1
+                print(f"round {turn + 1} of {self.options.rounds}: {self.line_of(row)}", file=sys.stderr)
+        self.measure_peak()
+
+    def measure_peak(self):
+        """Keeps the larger one: other work can only make it smaller."""
+        if not any(row.flops for row in self.rows):
+            return
+        try:
+            self.peak_flops = max(self.peak_flops or 0, self.trivet.peak_flops())
+        except (child.Failed, KeyError, ValueError) as why:
+            print(f"  no peak: trivet doctor: {why}", file=sys.stderr)
+
+    def measure_row(self, row, first):
+        best = self.best[row.name]
+        self.attempt(best, "trivet", lambda: best.keep("ours", self.trivet.run(row)))
+        for way, how in self.ways_of(row, best, first).items():
+            key = "plain" if way == peers.AS_SHIPPED else way
+            self.attempt(best, f"PyTorch ({way})",
+                         lambda: best.keep(key, peers.run_torch(row, how, self.inputs.of(row))))
+        if row.llama:
+            self.measure_llama(row, best)
+        best.check_work()
+
+    def ways_of(self, row, best, first):
+        """All at first, then plain and the fastest of the others."""
+        ways = peers.ways(row, self.options.threads)
+        if first:
+            return ways
+        chosen = [way for way in best.by_speed() if way != "plain"][:FASTEST]
+        return {way: how for way, how in ways.items() if way == peers.AS_SHIPPED or way in chosen}
+
+    def measure_llama(self, row, best):
+        if self.package is None:
+            best.add_error("llama.cpp", "was not measured; to install it: npm install --ignore-scripts --no-save "
+                           f"--prefix build-npm {peers.LLAMA_PACKAGE}@{peers.LLAMA_VERSION}")
+            return
+
+        def run():
+            figures = peers.run_llama(row, self.package, self.inputs.gguf(), self.options.threads)
+            best.llama = figures if best.llama is None else best.merged(best.llama, figures)
+
+        self.attempt(best, "llama.cpp", run)
+
+    @staticmethod
+    def attempt(best, who, run):
+        try:
+            run()
+        except (child.Failed, OSError, KeyError, ValueError) as why:
+            best.add_error(who, f"did not run: {why}")
+
+    def line_of(self, row):
+        best = self.best[row.name]
+        values = {"trivet": best.figures("ours"), "plain": best.figures("plain"), "tuned": best.tuned()}
+        texts = [f"{name} {report.value_text(figures and figures['value'])}" for name, figures in values.items()]
+        way = f" ({best.tuned_way()})" if best.tuned_way() else ""
+        return f"{row.name}: {', '.join(texts)} {row.unit}{way}"
+
+    def tables(self):
+        return [report.table_of(row, self.best[row.name], self.peak_flops, self.options.threads) for row in self.rows]
 
 
-def write_tokens(file, vocabulary=VOCABULARY, length=LENGTH):
-    """Ids as nanoGPT stores them. Their meaning does not matter for speed."""
-    draw = random.Random(1)
-    array("H", (draw.randrange(vocabulary) for _ in range(200 * length + 1))).tofile(file.open("wb"))
+def finish(benchmark):
+    """Prints and writes what was measured. No signal cuts it short."""
+    set_handlers(signal.SIG_IGN)
+    tables = benchmark.tables()
+    report.show(tables, benchmark.peak_flops, benchmark.options.threads)
+    if benchmark.options.json:
+        Path(benchmark.options.json).write_text(json.dumps(tables, indent=2) + "\n")
 
 
-def peers():
-    """Ways to start PyTorch here: name -> environment."""
-    found = {"as shipped": {"OMP_NUM_THREADS": THREADS}}
-    best = {"OMP_NUM_THREADS": THREADS}
-    if (LIBRARIES / "openblas-openmp").is_dir():
-        best["LD_LIBRARY_PATH"] = str(LIBRARIES / "openblas-openmp")
-    allocator = LIBRARIES / "libtcmalloc_minimal.so.4"
-    if allocator.exists():
-        best["LD_PRELOAD"] = str(allocator)
-    found["tuned"] = best
-    if "avx512f" in Path("/proc/cpuinfo").read_text():
-        found["tuned, AVX-512"] = {**best, "ATEN_CPU_CAPABILITY": "avx512"}
-    return found
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], prog="./dev bench",
+                                     usage="%(prog)s [ROW ...] [OPTIONS]", epilog="rows: " + ", ".join(ROWS))
+    parser.add_argument("--trivet", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--source", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--rounds", type=int, default=5, help="how often every program runs (5)")
+    parser.add_argument("--json", metavar="FILE", help="writes the table there, too")
+    parser.add_argument("--threads", type=int, default=2, help="of every program (2)")
+    parser.add_argument("--steps", type=int, help=f"steps of every row, at least {LEAST_STEPS}, for a quick look; "
+                        "the figures are then rough")
+    parser.add_argument("rows", nargs="*", metavar="ROW", help="default: all")
+    options = parser.parse_args()
+    if unknown := [name for name in options.rows if name not in ROWS]:
+        parser.error(f"no row '{unknown[0]}'; rows: {', '.join(ROWS)}")
+    if options.rounds < 1 or options.threads < 1:
+        parser.error("--rounds and --threads are at least 1")
+    if options.json and not Path(options.json).resolve().parent.is_dir():
+        parser.error(f"--json: there is no folder for {options.json}")
+    if options.steps is not None and options.steps < LEAST_STEPS:
+        parser.error(f"--steps is at least {LEAST_STEPS}, as trivet does not measure its first two")
+    return options
 
 
-def run_torch(name, environment, tokens):
-    model = MODELS[name]
-    lengths = [str(n) for n in (model.steps, model.warmup, model.batch)]
-    if name == "lm":
-        words = [str(tokens), *lengths, *map(str, (LENGTH, VOCABULARY, DIMS, LAYERS, HEADS))]
-    else:
-        words = [name, *lengths, "1"]
-    command = ["/usr/bin/python3", str(HERE / model.peer), *words]
-    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True)
-    if done.returncode != 0:
-        print(f"  PyTorch did not run ({done.returncode}): {done.stderr.strip()[-200:]}", file=sys.stderr)
-        return None
-    return json.loads(done.stdout)
+def set_handlers(handler):
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handler)
 
 
-def run_trivet(name, program, source, tokens):
-    model = MODELS[name]
-    data = [f"task.train_input.files=['{tokens}']"] if name == "lm" else []
-    with tempfile.TemporaryDirectory() as scratch:
-        workdir = Path(scratch) / "run"
-        command = [program, "run", f"{source}/{model.config}", "--mode", "train", "--workdir", str(workdir), "--quiet",
-                   f"trainer.train_steps={model.steps}", f"task.train_input.batch_size={model.batch}",
-                   f"runtime.threads={THREADS}", *data]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        return json.loads((workdir / "summary.json").read_text())
-
-
-def better(best, figures):
-    """Keeps the best value of every figure."""
-    for name in HIGHER:
-        best[name] = max(best.get(name, 0), figures[name])
-    for name in LOWER:
-        best[name] = min(best.get(name, float("inf")), figures[name])
-    return best
-
-
-def measure(options, tokens):
-    ours, theirs = {}, {}
-    for turn in range(options.rounds):
-        for model in options.models or MODELS:
-            figures = run_trivet(model, options.trivet, options.source, tokens)
-            better(ours.setdefault(model, {}), figures)
-            for name in ("page_faults_per_step", "backend_allocations_per_step"):
-                ours[model][name] = figures[name]
-            for peer, environment in peers().items():
-                if (figures := run_torch(model, environment, tokens)) is not None:
-                    better(theirs.setdefault(model, {}).setdefault(peer, {}), figures)
-        print(f"round {turn + 1} of {options.rounds} done", file=sys.stderr)
-    return ours, theirs
-
-
-def rows_of(ours, theirs):
-    rows = []
-    for name, mine in ours.items():
-        if name not in theirs:
-            continue
-        model = MODELS[name]
-        best = {}
-        for figures in theirs[name].values():
-            better(best, figures)
-        rows.append({
-            "name": f"{model.title}, batch {model.batch}, {THREADS} threads", "unit": f"{model.unit}/s",
-            "ours": mine["examples_per_second"] * model.units, "theirs": best["examples_per_second"] * model.units,
-            "speed_ratio": mine["examples_per_second"] / best["examples_per_second"],
-            "cpu_ratio": mine["examples_per_cpu_second"] / best["examples_per_cpu_second"],
-            "memory_ratio": mine["peak_rss_bytes"] / best["peak_rss_bytes"],
-            "start_ratio": mine["first_step_seconds"] / best["first_step_seconds"],
-        })
-    return rows
-
-
-def show(ours, theirs, rows):
-    line = "{:<18}{:>14}{:>18}{:>16}{:>12}"
-    for key, mine in ours.items():
-        model = MODELS[key]
-        print(f"\n{model.title}, batch {model.batch}, {THREADS} threads, best of the rounds")
-        print(line.format("", f"{model.unit}/s", f"{model.unit}/CPU-s", "first step s", "peak MiB"))
-        for name, figures in [("trivet", mine), *((f"torch {p}", f) for p, f in theirs.get(key, {}).items())]:
-            print(line.format(name[:17], f"{figures['examples_per_second'] * model.units:.0f}",
-                              f"{figures['examples_per_cpu_second'] * model.units:.0f}",
-                              f"{figures['first_step_seconds']:.3f}",
-                              f"{figures['peak_rss_bytes'] / 2**20:.0f}"))
-        print(f"after step 2, per step: {mine['backend_allocations_per_step']:g} allocations from the system, "
-              f"{mine['page_faults_per_step']:g} page faults")
-    for row in rows:
-        print(f"\n{row['name']}: speed {row['speed_ratio']:.2f} x, per CPU-second {row['cpu_ratio']:.2f} x, "
-              f"memory {row['memory_ratio']:.2f} x, start {row['start_ratio']:.2f} x of PyTorch's best")
+def stop(*_):
+    set_handlers(signal.SIG_IGN)
+    raise Stopped
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trivet", required=True)
-    parser.add_argument("--source", required=True)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json")
-    parser.add_argument("models", nargs="*", choices=[[], *MODELS], metavar="MODEL")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        tokens = Path(scratch) / "tokens.bin"
-        write_tokens(tokens)
-        ours, theirs = measure(options, tokens)
-    rows = rows_of(ours, theirs)
-    show(ours, theirs, rows)
-    if options.json:
-        Path(options.json).write_text(json.dumps(rows, indent=2) + "\n")
-    if not rows:
-        print("PyTorch did not run here: no ratios (Debian package python3-torch)", file=sys.stderr)
+    options = parse()
+    set_handlers(stop)
+    with tempfile.TemporaryDirectory() as folder:
+        benchmark = Benchmark(options, Path(folder))
+        stopped = False
+        try:
+            benchmark.measure()
+        except Stopped:
+            stopped = True
+        finish(benchmark)
+    return 130 if stopped else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

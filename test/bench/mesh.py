@@ -20,42 +20,31 @@ import sys
 import tempfile
 from pathlib import Path
 
-import compare
+import peers
+from inputs import write_tokens
+from paths import HERE, PYTHON
+from rows import GPT, GPT_CHAR, GPT_SMALL, Gpt
 
-CONFIG = "test/bench/gpt.toml"  # whose sizes are overridden
 SHARDS = 8
 
 
 @dataclasses.dataclass
 class Model:
-    vocabulary: int
-    dims: int
-    layers: int
-    heads: int
-    length: int
-    batch: int
+    sizes: Gpt
     steps: int
     warmup: int  # steps of PyTorch before the clock starts; trivet's are the first two
     speed_goal: float = 0  # of two processes, as a ratio to one; 0: none
 
-    def title(self):
-        return (f"language model V={self.vocabulary} C={self.dims} L={self.layers} H={self.heads} T={self.length} "
-                f"B={self.batch}")
-
     def overrides(self):
-        model = {"vocab_size": self.vocabulary, "model_dims": self.dims, "num_layers": self.layers,
-                 "num_heads": self.heads, "max_seq_len": self.length}
-        inputs = {"seq_len": self.length, "batch_size": self.batch}
-        return [*(f"task.model.{key}={value}" for key, value in model.items()),
-                *(f"task.train_input.{key}={value}" for key, value in inputs.items()),
+        return [*self.sizes.overrides(), f"task.train_input.batch_size={self.sizes.batch}",
                 f"trainer.train_steps={self.steps}"]
 
 
 MODELS = {
-    "lm": Model(compare.VOCABULARY, compare.DIMS, compare.LAYERS, compare.HEADS, compare.LENGTH, 8, 24, 4),
-    "10m": Model(256, 384, 6, 6, 256, 8, 12, 3, speed_goal=0.97),
+    "lm": Model(GPT_SMALL, 24, 4),
+    "10m": Model(GPT_CHAR, 12, 3, speed_goal=0.97),
     # Few weights and many tokens: next to no communication.
-    "compute": Model(256, 128, 2, 2, 256, 32, 24, 4, speed_goal=1.0),
+    "compute": Model(Gpt(256, 128, 2, 2, 256, 32), 24, 4, speed_goal=1.0),
 }
 
 MESH, OVER_DATA = "mesh.ici_mesh_shape=[2,1,1]", "mesh.ici_mesh_shape=[1,2,1]"
@@ -86,7 +75,7 @@ def ways(options):
 def run_trivet(options, model, tokens, words):
     with tempfile.TemporaryDirectory() as scratch:
         workdir = Path(scratch) / "run"
-        command = [options.trivet, "run", f"{options.source}/{CONFIG}", "--mode", "train", "--workdir", str(workdir),
+        command = [options.trivet, "run", f"{options.source}/{GPT}", "--mode", "train", "--workdir", str(workdir),
                    "--quiet", f"task.train_input.files=['{tokens}']", *model.overrides(), *words]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, **NETWORK})
         return json.loads((workdir / "summary.json").read_text())
@@ -99,11 +88,11 @@ def free_port():
 
 
 def run_torch(environment, model, tokens):
-    words = [str(tokens), *map(str, (model.steps, model.warmup, model.batch, model.length, model.vocabulary, model.dims,
-                                     model.layers, model.heads))]
-    common = {**os.environ, **environment, "OMP_NUM_THREADS": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
+    asked = {**model.sizes.peer_options(), "data": str(tokens), "steps": model.steps, "warmup": model.warmup,
+             "attention": "bmm", "foreach": False}
+    common = {**os.environ, **environment, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
               "MASTER_PORT": str(free_port())}
-    started = [subprocess.Popen(["/usr/bin/python3", str(compare.HERE / "torch_lm.py"), *words],
+    started = [subprocess.Popen([PYTHON, str(HERE / "torch_lm.py"), json.dumps(asked)],
                                 env={**common, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                text=True)
                for rank in range(2)]
@@ -129,7 +118,7 @@ def measure(options, name, tokens):
     for turn in range(options.rounds):
         for way, words in ways(options).items():
             keep_better(best, way, run_trivet(options, model, tokens, words))
-        for peer, environment in compare.peers().items():
+        for peer, environment in peers.environments(threads=1).items():
             keep_better(best, f"torch {peer}, 2 processes of gloo", run_torch(environment, model, tokens))
         print(f"{name}: round {turn + 1} of {options.rounds} done", file=sys.stderr)
     return best
@@ -160,10 +149,10 @@ def ratios(model, best):
 
 
 def show(model, best):
-    print(f"\n{model.title()}, best of the rounds\n{'':<62}{'tokens/s':>10}{'tokens/CPU-s':>14}")
+    print(f"\n{model.sizes.title()}, best of the rounds\n{'':<62}{'tokens/s':>10}{'tokens/CPU-s':>14}")
     for way, figures in best.items():
-        print(f"{way:<62}{figures['examples_per_second'] * model.length:>10.0f}"
-              f"{figures['examples_per_cpu_second'] * model.length:>14.0f}")
+        print(f"{way:<62}{figures['examples_per_second'] * model.sizes.length:>10.0f}"
+              f"{figures['examples_per_cpu_second'] * model.sizes.length:>14.0f}")
     print(f"{'':<62}{'ratio':>10}  goal")
     for what, ratio, goal in ratios(model, best):
         print(f"{what:<62}{ratio:>10.3f}  {goal}".rstrip())
@@ -197,7 +186,7 @@ def main():
     for name in options.model:
         with tempfile.TemporaryDirectory() as scratch:
             tokens = Path(scratch) / "tokens.bin"
-            compare.write_tokens(tokens, MODELS[name].vocabulary, MODELS[name].length)
+            write_tokens(tokens, MODELS[name].sizes.vocabulary, MODELS[name].sizes.length)
             show(MODELS[name], measure(options, name, tokens))
     if options.sum_bench:
         compare_sums(options.sum_bench)

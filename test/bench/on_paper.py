@@ -20,9 +20,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-import compare
+from inputs import write_tokens
+from rows import ROWS
 
-MODEL = compare.MODELS["lm"]
+MODEL = ROWS["gpt2_small_shape"]
 ENGINE = "local/SharedMemory"
 AXES = ("replica", "data", "mdl", "stage")
 MESHES = ((8, 1, 1), (1, 1, 4), (1, 1, 1, 2))
@@ -129,7 +130,7 @@ def main():
     counts = [int(count) for count in options.processes.split(",")]
     with tempfile.TemporaryDirectory() as scratch:
         tokens = Path(scratch) / "tokens.bin"
-        compare.write_tokens(tokens)
+        write_tokens(tokens, MODEL.peer_options["vocabulary"], MODEL.length)
         machine = Machine(options, tokens)
         best = measure(machine, counts, options.rounds)
         for mesh in MESHES:
