@@ -51,6 +51,8 @@ tv_status transfer(tv_ctx* ctx, void* dst, const void* src, std::uint64_t bytes,
 
 const void* extension(tv_ctx*, const char* name) {
   const std::string_view wanted = name;
+  if (wanted == TV_PEAK_FLOPS) return reinterpret_cast<const void*>(&peak_flops);
+  if (wanted == TV_PEAK_BANDWIDTH) return reinterpret_cast<const void*>(&peak_bandwidth);
 #define TRIVET_OFFER(id, function, arguments) \
   if (wanted == id) return reinterpret_cast<const void*>(&function);
   TV_FOR_EACH_EXTENSION_KERNEL(TRIVET_OFFER)

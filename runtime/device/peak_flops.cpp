@@ -2,25 +2,61 @@
 #include "device/peak_flops.h"
 
 #include <algorithm>
-#include <string_view>
-#include <utility>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
 
 #include "base/process_info.h"
-#include "base/user_directories.h"
+#include "trivet/backend/kernels/peak.h"
 #include "trivet/backend/thread_pool.h"
-#include "trivet/config/json.h"
 #include "trivet/error.h"
 #include "trivet/ops.h"
-#include "trivet/os/file.h"
 #include "trivet/os/process.h"
 #include "trivet/tape.h"
 
 namespace trivet {
 namespace {
 
+constexpr int kLeastBursts = 8, kMostBursts = 60;
+constexpr double kSteady = 0.005;    // by which the two best bursts may differ
+constexpr double kOfTheUnits = 0.9;  // a burst below this share of its units was disturbed
+
 constexpr std::int64_t kSmallest = 256, kLargest = 8192;
 constexpr int kTimes = 5;
 constexpr double kLongEnough = 0.25;  // seconds
+
+constexpr std::int64_t kMemory = 256 << 20;  // bytes
+
+// Null if the backend has no such function.
+template <typename Function>
+Function extension_of(Device& device, const char* name) {
+  const tv_backend& table = device.table();
+  if (table.struct_size <= offsetof(tv_backend, extension) || table.extension == nullptr) {
+    return nullptr;
+  }
+  const void* const function =
+      device.in_backend("extension", [&] { return table.extension(device.context(), name); });
+  return reinterpret_cast<Function>(reinterpret_cast<std::uintptr_t>(function));
+}
+
+// False if the backend does not measure this.
+template <typename Function, typename Arguments>
+bool measure(Device& device, const char* name, Function function, Arguments& arguments) {
+  arguments.struct_size = sizeof arguments;
+  const tv_status status =
+      device.in_backend(name, [&] { return function(device.context(), &arguments); });
+  if (status == TV_UNSUPPORTED) return false;
+  device.check(status, name);
+  return true;
+}
+
+// FLOP of an instruction are known; how many of them a core starts in a cycle is seen from the
+// speed, as the clock is known, too.
+int units_of(const tv_peak_flops& burst) {
+  const double of_unit = burst.cores * burst.clock * burst.width;
+  if (of_unit <= 0) return 0;
+  return std::max(1, static_cast<int>(std::lround(burst.flops / of_unit)));
+}
 
 // The shortest of several products [n, n] x [n, n].
 double seconds_of_product(Device& device, std::int64_t n) {
@@ -37,36 +73,7 @@ double seconds_of_product(Device& device, std::int64_t n) {
   return shortest;
 }
 
-Value key_of(const Device& device, std::int64_t index) {
-  return Value::table({{"host", host_name()},
-                       {"backend", device.key()},
-                       {"description", static_cast<const char*>(device.info().name)},
-                       {"device", index},
-                       {"threads", device.pool().threads()}});
-}
-
-bool matches(const Value& entry, const Value& key) {
-  return std::all_of(key.members().begin(), key.members().end(), [&](const Value::Member& member) {
-    const Value* found = entry.find(member.key);
-    return found != nullptr && *found == member.value;
-  });
-}
-
-Value read_peaks(const std::filesystem::path& file) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(file, ignored)) return Value::array();
-  const Value content = value_from_json(read_text_file(file), file.string());
-  const Value* peaks = content.find("peaks");
-  if (peaks == nullptr || !peaks->is_array()) {
-    throw InputError(file.string() + ": contains no list of peaks",
-                     {.hint = "delete it; 'trivet doctor --peak' writes it again"});
-  }
-  return *peaks;
-}
-
-}  // namespace
-
-double measure_peak(Device& device) {
+double measure_products(Device& device) {
   const FlushDenormals flush;
   const NoGrad no_grad;
   double best = 0;
@@ -79,49 +86,62 @@ double measure_peak(Device& device) {
   return best;
 }
 
-std::filesystem::path peaks_file() {
-  const std::filesystem::path cache = cache_directory();
-  return cache.empty() ? cache : cache / "trivet" / "peaks.json";
+}  // namespace
+
+bool Peak::disturbed() const {
+  return flops < kOfTheUnits * most();
 }
 
-std::optional<KnownPeak> find_peak(const std::filesystem::path& file, const Device& device,
-                                   std::int64_t index) {
-  const Value key = key_of(device, index);
-  const Value peaks = read_peaks(file);
-  for (const Value& entry : peaks.items()) {
-    const Value* flops = entry.find("flops");
-    const Value* time = entry.find("measured_at");
-    if (flops == nullptr || time == nullptr || !matches(entry, key)) continue;
-    return KnownPeak{flops->as_float(), time->as_float()};
+std::optional<Peak> measure_bursts(Device& device) {
+  const auto burst_of = extension_of<tv_peak_flops_fn>(device, TV_PEAK_FLOPS);
+  if (burst_of == nullptr) return {};
+  Peak best;
+  double second = 0;
+  for (int i = 0; i < kMostBursts; ++i) {
+    tv_peak_flops burst = {};
+    burst.dtype = TV_F32;
+    if (!measure(device, TV_PEAK_FLOPS, burst_of, burst)) return {};
+    best.clock = std::max(best.clock, burst.clock);
+    if (burst.flops > best.flops) {
+      second = best.flops;
+      best.flops = burst.flops;
+      best.cores = burst.cores, best.width = burst.width;
+    } else {
+      second = std::max(second, burst.flops);
+    }
+    burst.flops = best.flops, burst.clock = best.clock;
+    best.units = units_of(burst);
+    const bool steady = second > (1 - kSteady) * best.flops && !best.disturbed();
+    if (steady && i + 1 >= kLeastBursts) break;
   }
-  return {};
+  best.measured_at = unix_time();
+  return best;
 }
 
-void keep_peak(const std::filesystem::path& file, const Device& device, std::int64_t index,
-               const KnownPeak& peak) {
-  Value entry = key_of(device, index);
-  const Value before = read_peaks(file);
-  Value peaks = Value::array();
-  for (const Value& other : before.items()) {
-    if (!matches(other, entry)) peaks.push_back(other);
+Peak measure_peak(Device& device) {
+  if (std::optional<Peak> bursts = measure_bursts(device)) return *bursts;
+  return {.flops = measure_products(device),
+          .measured_at = unix_time(),
+          .method = PeakMethod::products};
+}
+
+double measure_bandwidth(Device& device) {
+  const auto read = extension_of<tv_peak_bandwidth_fn>(device, TV_PEAK_BANDWIDTH);
+  if (read == nullptr) return 0;
+  const Tensor memory = Tensor::full(device, {kMemory / 4}, 1);
+  double best = 0;
+  for (int i = 0; i < kTimes; ++i) {
+    tv_peak_bandwidth pass = {};
+    pass.data = memory.view().data;
+    pass.bytes = kMemory;
+    if (!measure(device, TV_PEAK_BANDWIDTH, read, pass)) return 0;
+    best = std::max(best, pass.bytes_per_second);
   }
-  entry.set("flops", peak.flops);
-  entry.set("measured_at", peak.measured_at);
-  peaks.push_back(std::move(entry));
-  std::error_code failed;
-  std::filesystem::create_directories(file.parent_path(), failed);
-  if (failed) throw_system_error("create", file.parent_path(), failed.value());
-  replace_file(file, to_json(Value::table({{"peaks", std::move(peaks)}}), JsonStyle::indented),
-               Durability::cached);
+  return best;
 }
 
-double peak_of(const Device& device, const RuntimeConfig& runtime) {
-  if (runtime.peak_flops > 0) return runtime.peak_flops;
-  if (const double said = device.info().peak_flops[TV_F32]; said > 0) return said;
-  const std::filesystem::path file = peaks_file();
-  if (file.empty()) return 0;
-  const std::optional<KnownPeak> found = find_peak(file, device, runtime.device);
-  return found ? found->flops : 0;
+std::string to_text(PeakMethod method) {
+  return method == PeakMethod::bursts ? "bursts" : "products";
 }
 
 }  // namespace trivet

@@ -1,39 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peak of a device in FLOP/s, the speed of the fastest measured matrix product. Model FLOPs
-// utilization (MFU) is relative to it. Measurements of this machine are stored in
-// ~/.cache/trivet/peaks.json, one per backend, number of threads and device.
+// The peak of a device in FLOP/s. Model FLOPs utilization (MFU) is relative to it.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
 #include <optional>
+#include <string>
 
-#include "trivet/experiment.h"
 #include "trivet/tensor/device.h"
 
 namespace trivet {
 
-// Measures f32 products of square matrices. The size starts at 256 and doubles until five products
-// take more than a quarter of a second; the fastest of these five counts. Takes about two seconds.
-double measure_peak(Device& device);
-
-// XDG_CACHE_HOME/trivet/peaks.json. Empty if the user's folder is unknown.
-std::filesystem::path peaks_file();
-
-struct KnownPeak {
-  double flops = 0;
-  double measured_at = 0;  // seconds since 1970
+// How a peak was found.
+enum class PeakMethod {
+  bursts,   // of multiply-adds in registers
+  products  // of large matrices, for a backend without bursts: below what its units can reach
 };
 
-// The peak that was measured on this machine with this backend, description and number of threads,
-// if any. `index` is runtime.device. Throws InputError if the file is damaged.
-std::optional<KnownPeak> find_peak(const std::filesystem::path& file, const Device& device,
-                                   std::int64_t index);
-// Replaces an older peak. Throws RunError if the file cannot be written.
-void keep_peak(const std::filesystem::path& file, const Device& device, std::int64_t index,
-               const KnownPeak& peak);
+struct Peak {
+  double flops = 0;        // per second
+  double measured_at = 0;  // seconds since 1970
+  PeakMethod method = PeakMethod::bursts;
 
-// runtime.peak_flops, else that of the backend, else the measured one. 0: unknown.
-double peak_of(const Device& device, const RuntimeConfig& runtime);
+  // Of bursts; 0: unknown. The units of all cores do at most cores * clock * units * width FLOP/s.
+  double clock = 0;  // cycles per second of a core
+  int cores = 0;
+  int units = 0;  // that multiply and add in each cycle
+  int width = 0;  // FLOP of an instruction
+
+  double bytes_per_second = 0;  // read from memory; 0: not measured
+
+  double most() const { return cores * clock * units * width; }
+  // Whether the clock allows much more than was reached: other work has disturbed the bursts.
+  bool disturbed() const;
+};
+
+// Many bursts of some milliseconds on all threads of the device, of which the best counts: other
+// work only makes them slower. Ends as soon as the best is steady and agrees with the clock, after
+// 10 to 150 ms. Empty if the backend has no extension "peak_flops/1".
+std::optional<Peak> measure_bursts(Device& device);
+
+// Bursts, or else f32 products of square matrices. Their size starts at 256 and doubles until five
+// products take more than a quarter of a second; the fastest of these five counts.
+Peak measure_peak(Device& device);
+
+// Of reading 256 MiB of the device's memory, the best of five. 0 if the backend has no extension
+// "peak_bandwidth/1".
+double measure_bandwidth(Device& device);
+
+std::string to_text(PeakMethod method);
 
 }  // namespace trivet

@@ -62,6 +62,7 @@ class RunSession {
   void make_parts();
   void lead_processes();
   void find_peak();
+  void check_peak();
   void make_profile();
   Controller::Outcome work();
   Controller::Outcome post_evaluate(Controller::Outcome trained);

@@ -56,6 +56,7 @@ class RunStats {
   std::int64_t examples() const { return examples_; }
   std::int64_t tokens() const { return tokens_; }
   double model_flops() const { return model_flops_; }  // of these steps
+  double device_peak_flops() const { return device_peak_flops_; }
   double peak_flops() const { return device_peak_flops_ * process_count(); }
   double training_seconds() const;  // all segments
   // From the start of the process to the end of its first training step. 0 before its end.

@@ -119,8 +119,8 @@ void each_span(std::int64_t n, std::int64_t most, const F& f) {
   for (std::int64_t begin = 0; begin < n; begin += most) f(Span{begin, std::min(most, n - begin)});
 }
 
-// What a thread has packed last. It starts the thread's memory, so that its tasks of the same
-// columns, which follow on each other, pack them once.
+// Names the columns that a thread has packed last, at the start of its memory. So its tasks of the
+// same columns, which follow on each other, pack them once.
 struct PackedColumns {
   const void* product = nullptr;
   std::int64_t round = 0, column = 0;

@@ -6,6 +6,7 @@
 
 #include <trivet/backend/backend.h>
 #include <trivet/backend/kernels/all.h>
+#include <trivet/backend/kernels/peak.h>
 
 namespace cpu {
 
@@ -24,5 +25,9 @@ tv_status batch_norm_bwd(tv_ctx*, const tv_batch_norm_grad*);
 // pool.cpp
 tv_status pool2d_fwd(tv_ctx*, const tv_pool2d*);
 tv_status pool2d_bwd(tv_ctx*, const tv_pool2d_grad*);
+
+// peak.cpp
+tv_status peak_flops(tv_ctx*, tv_peak_flops*);
+tv_status peak_bandwidth(tv_ctx*, tv_peak_bandwidth*);
 
 }  // namespace cpu

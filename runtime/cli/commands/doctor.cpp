@@ -18,7 +18,7 @@
 #include "cli/host_catalog.h"
 #include "cli/view/inspection_text.h"
 #include "config/config_arguments.h"
-#include "device/peak_flops.h"
+#include "device/peak_cache.h"
 #include "processes/exchange_speed.h"
 #include "processes/start_processes.h"
 #include "processes/world.h"
@@ -33,7 +33,7 @@ namespace trivet {
 namespace {
 
 constexpr OptionSpec kDoctorOptions[] = {
-    {.name = "peak", .doc = "Measure the peak speed of matrix products and store it"},
+    {.name = "peak", .doc = "Measure the peak of arithmetic and memory and store it"},
     {.name = "backend", .value = "KEY", .doc = "Same as runtime.backend; default cpu/Highway"},
     {.name = "device", .value = "N", .doc = "Same as runtime.device; default 0"},
     {.name = "threads", .value = "N", .doc = "Same as runtime.threads; default one per core"},
@@ -81,24 +81,45 @@ std::filesystem::path expected_file() {
   throw UsageError("the peak cannot be stored: neither XDG_CACHE_HOME nor HOME is set");
 }
 
-std::string text_of(const Target& patient, const std::optional<KnownPeak>& peak) {
+std::string method_text(const Peak& peak) {
+  if (peak.method == PeakMethod::products) return "by products of matrices";
+  std::string text = "by bursts of multiply-adds";
+  if (peak.clock == 0) return text;
+  text += fmt::format("; {} x {:.2f} GHz x {} x {} FLOP are {}/s", count_of(peak.cores, "core"),
+                      peak.clock / 1e9, count_of(peak.units, "unit"), peak.width,
+                      format_flops(peak.most()));
+  if (peak.disturbed()) text += "\n         other work has disturbed it: measure again";
+  return text;
+}
+
+std::string text_of(const Target& patient, const std::optional<Peak>& peak) {
   const int threads = patient.device->pool().threads();
   std::string text =
       fmt::format("backend  {} {}; {}\n", patient.device->key(), count_of(threads, "thread"),
                   static_cast<const char*>(patient.device->info().name));
   if (!peak) return text + "peak     not measured; 'trivet doctor --peak' does\n";
-  return text + fmt::format("peak     {}/s, measured {} ago\n", format_flops(peak->flops),
-                            format_duration(std::max(0.0, unix_time() - peak->measured_at)));
+  text += fmt::format("peak     {}/s, measured {} ago {}\n", format_flops(peak->flops),
+                      format_duration(std::max(0.0, unix_time() - peak->measured_at)),
+                      method_text(*peak));
+  if (peak->bytes_per_second == 0) return text;
+  return text + fmt::format("memory   {:.1f} GB/s read\n", peak->bytes_per_second / 1e9);
 }
 
-std::string json_of(const Target& target, const std::optional<KnownPeak>& peak) {
+std::string json_of(const Target& target, const std::optional<Peak>& peak) {
+  const bool bursts = peak && peak->method == PeakMethod::bursts;
   return to_json(
-      Value::table({{"backend", target.device->key()},
-                    {"description", static_cast<const char*>(target.device->info().name)},
-                    {"device", target.index},
-                    {"threads", target.device->pool().threads()},
-                    {"peak_flops", peak ? Value(peak->flops) : Value()},
-                    {"measured_at", peak ? Value(peak->measured_at) : Value()}}),
+      Value::table(
+          {{"backend", target.device->key()},
+           {"description", static_cast<const char*>(target.device->info().name)},
+           {"device", target.index},
+           {"threads", target.device->pool().threads()},
+           {"peak_flops", peak ? Value(peak->flops) : Value()},
+           {"measured_at", peak ? Value(peak->measured_at) : Value()},
+           {"method", peak ? Value(to_text(peak->method)) : Value()},
+           {"disturbed", bursts ? Value(peak->disturbed()) : Value()},
+           {"clock", bursts ? Value(peak->clock) : Value()},
+           {"bytes_per_second",
+            peak && peak->bytes_per_second > 0 ? Value(peak->bytes_per_second) : Value()}}),
       JsonStyle::indented);
 }
 
@@ -169,10 +190,11 @@ int run_doctor(std::span<const std::string> words) {
   const Target target = open_target(arguments);
   const std::filesystem::path file = expected_file();
   if (arguments.has("peak")) {
-    keep_peak(file, *target.device, target.index,
-              {.flops = measure_peak(*target.device), .measured_at = unix_time()});
+    Peak measured = measure_peak(*target.device);
+    measured.bytes_per_second = measure_bandwidth(*target.device);
+    keep_peak(file, *target.device, target.index, measured);
   }
-  const std::optional<KnownPeak> peak = find_peak(file, *target.device, target.index);
+  const std::optional<Peak> peak = find_peak(file, *target.device, target.index);
   print_out(arguments.has("json") ? json_of(target, peak) : text_of(target, peak));
   return 0;
 }
@@ -184,10 +206,12 @@ extern const CommandInfo kDoctorCommand{
     .usage = "doctor [--peak | --collective KEY]",
     .summary = "Prints the backend of this machine and measures its peak speed",
     .details =
-        "With --peak, times products of large matrices and stores the fastest in\n"
-        "~/.cache/trivet/peaks.json. Runs that count tokens and use the same backend and number\n"
-        "of threads then report their model FLOPs utilization (mfu). Measure while the machine\n"
-        "is otherwise idle.\n"
+        "With --peak, times bursts of multiply-adds in registers and reading of memory, and\n"
+        "stores the best in ~/.cache/trivet/peaks.json. A backend without bursts is measured by\n"
+        "products of large matrices. The model FLOPs utilization (mfu) of runs is relative to "
+        "this\n"
+        "peak. A run that finds none takes the bursts itself. Measure while the machine is\n"
+        "otherwise idle.\n"
         "\n"
         "With --collective, starts processes of this machine and times the exchange of a sum: "
         "each\n"

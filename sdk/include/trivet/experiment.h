@@ -94,19 +94,19 @@ struct RuntimeConfig {
   Bytes memory_limit = 0;
   double peak_flops = 0;
 };
-TRIVET_CONFIG(RuntimeConfig, trivet::NoBase, (backend, "The compute backend, plugin/Name."),
-              (device, "Index of the backend's device.", at_least(0)),
-              (threads,
-               "Number of compute threads; 0: one per core that this process may use. Results do "
-               "not depend on the number.",
-               at_least(0), at_most(1024)),
-              (dtype, "Type that layers compute in."),
-              (memory_limit, "Limit of a run's device memory, such as \"8GiB\". 0: no limit.",
-               at_least(0)),
-              (peak_flops,
-               "Peak FLOP/s of one device, for MFU. 0: the value of the backend, or the one that "
-               "trivet doctor --peak has measured.",
-               at_least(0)))
+TRIVET_CONFIG(
+    RuntimeConfig, trivet::NoBase, (backend, "The compute backend, plugin/Name."),
+    (device, "Index of the backend's device.", at_least(0)),
+    (threads,
+     "Number of compute threads; 0: one per core that this process may use. Results do "
+     "not depend on the number.",
+     at_least(0), at_most(1024)),
+    (dtype, "Type that layers compute in."),
+    (memory_limit, "Limit of a run's device memory, such as \"8GiB\". 0: no limit.", at_least(0)),
+    (peak_flops,
+     "Peak FLOP/s of one device, for MFU. 0: the value of the backend, or the measured one "
+     "of this machine.",
+     at_least(0)))
 
 struct ExperimentConfig {
   std::string name;

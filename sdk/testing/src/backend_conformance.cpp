@@ -92,6 +92,7 @@ BackendReport check_backend(const tv_backend* backend, const BackendCheckOptions
   TV_FOR_EACH_KERNEL(TRIVET_CHECK)
 #undef TRIVET_CHECK
   check_batch_norm(kit);
+  check_peak(kit);
   check_vision(kit);
   return kit.take_report();
 }

@@ -53,11 +53,19 @@ TEST_CASE("the doctor measures a peak and stores it by backend and threads", "[s
   const nlohmann::json measured = doctor("--peak --threads 1", cache);
   CHECK(measured.at("threads") == 1);
   CHECK(measured.at("peak_flops").get<double>() > 1e6);
+  CHECK(measured.at("method") == "bursts");
+  CHECK(measured.at("clock").get<double>() > 1e6);
+  CHECK(measured.at("bytes_per_second").get<double>() > 1e6);
+  CHECK_THAT(trivet::test::trivet("doctor --threads 1", cache_in(cache)).output,
+             Contains("by bursts of multiply-adds; 1 core x ") && Contains("GB/s read"));
   CHECK(doctor("--threads 1", cache).at("peak_flops") == measured.at("peak_flops"));
   CHECK(doctor("--threads 2", cache).at("peak_flops").is_null());
   CHECK(doctor("--threads 1 --backend tiny/Backend", cache).at("peak_flops").is_null());
 
-  doctor("--peak --threads 1 --backend tiny/Backend", cache);
+  const nlohmann::json other = doctor("--peak --threads 1 --backend tiny/Backend", cache);
+  CHECK(other.at("method") == "products");
+  CHECK(other.at("clock").is_null());
+  CHECK(other.at("bytes_per_second").is_null());
   doctor("--peak --threads 1", cache);
   CHECK(json_of(peaks_of(cache)).at("peaks").size() == 2);  // a new peak replaces the old one
 }
@@ -102,9 +110,53 @@ TEST_CASE("the peak in a config has priority over the measured peak") {
                summary.at("flops_per_token").get<double>() / 1e12));
 }
 
+TEST_CASE("a run without a known peak measures it, and later runs use the same") {
+  const TempDir cache, dir;
+  const ShellResult first = language_run(cache, dir.path() / "first");
+  INFO(first.output);
+  REQUIRE(first.exit_code == 0);
+  CHECK_THAT(first.output, Contains("MFU"));
+  const double peak = json_of(dir.path() / "first" / "summary.json").at("peak_flops");
+  CHECK(peak > 1e6);
+
+  // Where other work disturbed the bursts, the next run measures again.
+  if (fs::exists(peaks_of(cache))) {
+    const nlohmann::json entry = json_of(peaks_of(cache)).at("peaks").at(0);
+    CHECK(entry.at("flops") == peak);
+    CHECK(entry.at("method") == "bursts");
+    CHECK(entry.at("threads") == 1);
+    CHECK(doctor("--threads 1", cache).at("peak_flops") == peak);
+    REQUIRE(language_run(cache, dir.path() / "second").exit_code == 0);
+    CHECK(json_of(dir.path() / "second" / "summary.json").at("peak_flops") == peak);
+  }
+}
+
+TEST_CASE("a run whose peak cannot be stored reports its MFU") {
+  const TempDir cache, dir;
+  cache.write("trivet", "a file where the folder should be");
+  const ShellResult result = language_run(cache, dir.path() / "run");
+  INFO(result.output);
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.output, Contains("MFU") && !Contains("warning"));
+}
+
+TEST_CASE("a peak below what a run has reached is measured again") {
+  const TempDir cache, dir;
+  REQUIRE(language_run(cache, dir.path() / "first").exit_code == 0);
+  if (!fs::exists(peaks_of(cache))) return;
+  nlohmann::json peaks = json_of(peaks_of(cache));
+  peaks.at("peaks").at(0).at("flops") = 1e6;
+  cache.write("trivet/peaks.json", peaks.dump());
+  REQUIRE(language_run(cache, dir.path() / "second").exit_code == 0);
+  const nlohmann::json summary = json_of(dir.path() / "second" / "summary.json");
+  CHECK(summary.at("peak_flops").get<double>() > 1e6);
+  CHECK(summary.at("mfu").get<double>() < 1);
+}
+
 TEST_CASE("without a peak there is no MFU, and without tokens neither") {
   const TempDir cache, dir;
-  const ShellResult result = language_run(cache, dir.path() / "run");
+  const ShellResult result =
+      language_run(cache, dir.path() / "run", "runtime.backend=tiny/Backend ");
   INFO(result.output);
   CHECK(result.exit_code == 0);
   CHECK_THAT(result.output, Contains("run 'trivet doctor --peak' to get the MFU"));

@@ -14,9 +14,10 @@ std::filesystem::path config(std::string_view name) {
 }
 
 ShellResult trivet(const std::string& words, const std::string& settings) {
+  static const TempDir cache;
   return shell("TRIVET_PLUGIN_PATH=" + quoted(plugin_dir().string()) +
-               " HOME=/nonexistent XDG_CACHE_HOME=/nonexistent " + settings +
-               quoted(program().string()) + " " + words);
+               " HOME=/nonexistent XDG_CACHE_HOME=" + quoted(cache.path().string()) + " " +
+               settings + quoted(program().string()) + " " + words);
 }
 
 ShellResult run(const std::filesystem::path& config, const std::filesystem::path& workdir,

@@ -134,6 +134,7 @@ TV_FOR_EACH_KERNEL(TRIVET_DECLARE_CHECK)
 #undef TRIVET_DECLARE_CHECK
 // Those of kernels outside the table, which they ask for themselves.
 void check_batch_norm(Kit& kit);
+void check_peak(Kit& kit);
 void check_vision(Kit& kit);
 
 }  // namespace trivet::testing
