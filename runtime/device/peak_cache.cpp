@@ -108,7 +108,10 @@ void keep_peak(const std::filesystem::path& file, const Device& device, std::int
   entry.set("bytes_per_second", peak.bytes_per_second);
   peaks.push_back(std::move(entry));
   std::error_code failed;
-  std::filesystem::create_directories(file.parent_path(), failed);
+  // The folder of caches, but not the user's home.
+  const std::filesystem::path folder = file.parent_path();
+  std::filesystem::create_directory(folder.parent_path(), failed);
+  if (!failed) std::filesystem::create_directory(folder, failed);
   if (failed) throw_system_error("create", file.parent_path(), failed.value());
   replace_file(file, to_json(Value::table({{"peaks", std::move(peaks)}}), JsonStyle::indented),
                Durability::cached);

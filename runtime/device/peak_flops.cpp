@@ -18,8 +18,9 @@ namespace trivet {
 namespace {
 
 constexpr int kLeastBursts = 8, kMostBursts = 60;
-constexpr double kSteady = 0.005;    // by which the two best bursts may differ
-constexpr double kOfTheUnits = 0.9;  // a burst below this share of its units was disturbed
+constexpr double kSteady = 0.005;   // by which the two best bursts may differ
+constexpr double kGood = 0.96;      // share of what the units can do, with which the bursts end
+constexpr double kDisturbed = 0.9;  // a peak below this share was measured beside other work
 
 constexpr std::int64_t kSmallest = 256, kLargest = 8192;
 constexpr int kTimes = 5;
@@ -50,12 +51,10 @@ bool measure(Device& device, const char* name, Function function, Arguments& arg
   return true;
 }
 
-// FLOP of an instruction are known; how many of them a core starts in a cycle is seen from the
-// speed, as the clock is known, too.
-int units_of(const tv_peak_flops& burst) {
-  const double of_unit = burst.cores * burst.clock * burst.width;
-  if (of_unit <= 0) return 0;
-  return std::max(1, static_cast<int>(std::lround(burst.flops / of_unit)));
+// Instructions that a core ends in a cycle, from its best speed and the best clock.
+int units_of(double core_flops, const Peak& best) {
+  const double of_unit = best.clock * best.width;
+  return of_unit > 0 ? static_cast<int>(std::lround(core_flops / of_unit)) : 0;
 }
 
 // The shortest of several products [n, n] x [n, n].
@@ -89,14 +88,14 @@ double measure_products(Device& device) {
 }  // namespace
 
 bool Peak::disturbed() const {
-  return flops < kOfTheUnits * most();
+  return flops < kDisturbed * most();
 }
 
 std::optional<Peak> measure_bursts(Device& device) {
   const auto burst_of = extension_of<tv_peak_flops_fn>(device, TV_PEAK_FLOPS);
   if (burst_of == nullptr) return {};
   Peak best;
-  double second = 0;
+  double second = 0, core_flops = 0;
   for (int i = 0; i < kMostBursts; ++i) {
     tv_peak_flops burst = {};
     burst.dtype = TV_F32;
@@ -109,9 +108,9 @@ std::optional<Peak> measure_bursts(Device& device) {
     } else {
       second = std::max(second, burst.flops);
     }
-    burst.flops = best.flops, burst.clock = best.clock;
-    best.units = units_of(burst);
-    const bool steady = second > (1 - kSteady) * best.flops && !best.disturbed();
+    core_flops = std::max(core_flops, burst.core_flops);
+    best.units = units_of(core_flops, best);
+    const bool steady = second > (1 - kSteady) * best.flops && best.flops >= kGood * best.most();
     if (steady && i + 1 >= kLeastBursts) break;
   }
   best.measured_at = unix_time();

@@ -23,7 +23,7 @@ struct Peak {
   // Of bursts; 0: unknown. The units of all cores do at most cores * clock * units * width FLOP/s.
   double clock = 0;  // cycles per second of a core
   int cores = 0;
-  int units = 0;  // that multiply and add in each cycle
+  int units = 0;  // instructions that a core ends in a cycle
   int width = 0;  // FLOP of an instruction
 
   double bytes_per_second = 0;  // read from memory; 0: not measured

@@ -39,24 +39,22 @@ class Benchmark:
         if options.steps:
             self.rows = [shorter(row, options.steps) for row in self.rows]
         self.best = {row.name: Best(row) for row in self.rows}
-        self.peak_flops = None
+        self.peaks = {"peak_flops": 0, "bytes_per_second": 0}
         self.package = peers.llama_package(options.source)
 
     def measure(self):
-        self.measure_peak()
+        self.measure_peaks()
         for turn in range(self.options.rounds):
             for row in self.rows:
                 self.measure_row(row, first=turn == 0)
                 self.best[row.name].rounds = turn + 1
                 print(f"round {turn + 1} of {self.options.rounds}: {self.line_of(row)}", file=sys.stderr)
-        self.measure_peak()
+        self.measure_peaks()
 
-    def measure_peak(self):
-        """Keeps the larger one: other work can only make it smaller."""
-        if not any(row.flops for row in self.rows):
-            return
+    def measure_peaks(self):
+        """Keeps the larger ones: other work can only make them smaller."""
         try:
-            self.peak_flops = max(self.peak_flops or 0, self.trivet.peak_flops())
+            self.peaks = {name: max(self.peaks[name], value) for name, value in self.trivet.peaks().items()}
         except (child.Failed, KeyError, ValueError) as why:
             print(f"  no peak: trivet doctor: {why}", file=sys.stderr)
 
@@ -106,14 +104,14 @@ class Benchmark:
         return f"{row.name}: {', '.join(texts)} {row.unit}{way}"
 
     def tables(self):
-        return [report.table_of(row, self.best[row.name], self.peak_flops, self.options.threads) for row in self.rows]
+        return [report.table_of(row, self.best[row.name], self.peaks, self.options.threads) for row in self.rows]
 
 
 def finish(benchmark):
     """Prints and writes what was measured. No signal cuts it short."""
     set_handlers(signal.SIG_IGN)
     tables = benchmark.tables()
-    report.show(tables, benchmark.peak_flops, benchmark.options.threads)
+    report.show(tables, benchmark.peaks, benchmark.options.threads)
     if benchmark.options.json:
         Path(benchmark.options.json).write_text(json.dumps(tables, indent=2) + "\n")
 

@@ -9,23 +9,26 @@ def ratio(a, b):
     return a / b if a is not None and b else None
 
 
-def table_of(row, best, peak_flops, threads):
+def table_of(row, best, peaks, threads):
     """A row of the JSON file. `best` has the figures of each way: ours, plain and the ways of the peer."""
     ours, plain, tuned = best.figures("ours"), best.figures("plain"), best.tuned()
     value = {name: figures["value"] if figures else None
              for name, figures in (("ours", ours), ("plain", plain), ("tuned", tuned))}
     parameters = next((figures["parameters"] for figures in (ours, tuned) if figures), None)
     flops = row.flops(parameters) if row.flops and parameters else None
+    need, peak = flops, peaks["peak_flops"]
+    if row.kind == "decode" and row.batch == 1:  # each token reads each weight once
+        need, peak = 4 * (parameters or 0), peaks["bytes_per_second"]
     table = {
         "name": row.name, "title": row.title, "unit": row.unit, "cpu": processor(), "threads": threads,
         **value, "tuned_way": best.tuned_way(),
         "speed_ratio": ratio(value["ours"], value["tuned"]),
         "memory_ratio": ratio(ours and ours["peak_rss_bytes"], tuned and tuned["peak_rss_bytes"]),
-        "peak_share": share_of_peak(value["ours"], flops, peak_flops),
-        "tuned_peak_share": share_of_peak(value["tuned"], flops, peak_flops),
+        "peak_share": share_of_peak(value["ours"], need, peak),
+        "tuned_peak_share": share_of_peak(value["tuned"], need, peak),
         "peak_rss_bytes": {name: figures["peak_rss_bytes"] if figures else None
                            for name, figures in (("ours", ours), ("plain", plain), ("tuned", tuned))},
-        "flops_per_unit": flops, "peak_flops": peak_flops, "parameters": parameters,
+        "flops_per_unit": flops, **peaks, "parameters": parameters,
         **counts_of(row), "rounds": best.rounds, "errors": best.errors(),
     }
     if row.llama:
@@ -38,11 +41,9 @@ def table_of(row, best, peak_flops, threads):
     return table
 
 
-def share_of_peak(value, flops, peak_flops):
-    """Flops are those of a unit: a token or an example."""
-    if value is None or not flops or not peak_flops:
-        return None
-    return value * flops / peak_flops
+def share_of_peak(value, need, peak):
+    """The need is that of a unit, a token or an example: its FLOPs, or the bytes that it reads."""
+    return value * need / peak if value is not None and need and peak else None
 
 
 def counts_of(row):
@@ -74,7 +75,7 @@ def processor():
 LEGEND = """\
 plain is PyTorch as Debian ships it. tuned is the fastest of its environments and variants: the first round tries all
 of them, later rounds the two fastest. speed and memory are ratios to tuned; rows in seconds are better where they are
-lower. peak is trivet's share of the peak of the machine."""
+lower. peak is trivet's share of the peak of the machine: of FLOP/s, or of the bandwidth of memory for one prompt."""
 
 
 def line_of(table):
@@ -93,8 +94,9 @@ def notes_of(table):
     yield from table["errors"]
 
 
-def show(tables, peak_flops, threads):
-    peak = f"peak {peak_flops / 1e9:.0f} GFLOP/s" if peak_flops else "no peak was measured"
+def show(tables, peaks, threads):
+    peak = (f"peak {peaks['peak_flops'] / 1e9:.0f} GFLOP/s and {peaks['bytes_per_second'] / 1e9:.1f} GB/s"
+            if peaks["peak_flops"] else "no peak was measured")
     print(f"\n{processor()}, {threads} {'thread' if threads == 1 else 'threads'}, {peak}; best of the rounds")
     print(LINE.format("row", "unit", "ours", "plain", "tuned", "speed", "memory", "peak"))
     for table in tables:

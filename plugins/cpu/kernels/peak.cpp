@@ -6,8 +6,11 @@
 #define HWY_TARGET_INCLUDE "cpu/kernels/peak.cpp"
 #include <hwy/foreach_target.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <ctime>
+#include <thread>
 
 #include "cpu/support/context.h"
 #include "cpu/support/kernels.h"
@@ -77,20 +80,27 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// Of the calling thread alone: other work on its core does not count.
+double thread_seconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 // Nothing reads it, but the compiler must compute what is written.
 std::atomic<float> result = 0;
 
 // Each instruction needs the result of the one before it, which takes one cycle.
 double cycles_per_second() {
-  const auto start = Clock::now();
-  std::uint64_t chain = 1, other = static_cast<std::uint64_t>(start.time_since_epoch().count());
+  const double start = thread_seconds();
+  std::uint64_t chain = 1, other = 3;
   for (std::int64_t i = 0; i < kCycles / 8; ++i) {
     for (int step = 0; step < 8; ++step) {
       chain ^= other;
       __asm__ volatile("" : "+r"(chain), "+r"(other));
     }
   }
-  const double seconds = seconds_since(start);
+  const double seconds = thread_seconds() - start;
   result = static_cast<float>(chain);
   return static_cast<double>(kCycles) / seconds;
 }
@@ -99,20 +109,27 @@ double cycles_per_second() {
 
 tv_status peak_flops(tv_ctx* ctx, tv_peak_flops* d) {
   if (d->dtype != TV_F32) return TV_UNSUPPORTED;
-  d->cores = ctx->host->max_workers;
+  const std::int32_t threads = ctx->host->max_workers;
+  const auto cores = static_cast<std::int32_t>(std::thread::hardware_concurrency());
+  d->cores = cores > 0 ? std::min(threads, cores) : threads;
   d->width = HWY_DYNAMIC_DISPATCH(flop_of_instruction)();
+  const auto flop = static_cast<double>(kRounds * HWY_DYNAMIC_DISPATCH(flop_of_round)());
+  std::atomic<double> of_core = 0, clock = 0;  // of the thread of the first piece
   const auto start = Clock::now();
-  parallel(ctx, d->cores, 1, [](std::int64_t begin, std::int64_t end, std::int32_t) {
-    for (; begin < end; ++begin) result = HWY_DYNAMIC_DISPATCH(burst)(kRounds);
+  parallel(ctx, threads, 1, [&](std::int64_t begin, std::int64_t end, std::int32_t) {
+    for (; begin < end; ++begin) {
+      const double before = thread_seconds();
+      result = HWY_DYNAMIC_DISPATCH(burst)(kRounds);
+      if (begin == 0) of_core = flop / (thread_seconds() - before);
+    }
   });
-  d->flops = static_cast<double>(kRounds * HWY_DYNAMIC_DISPATCH(flop_of_round)()) * d->cores /
-             seconds_since(start);
-  std::atomic<double> clock = 0;
-  parallel(ctx, d->cores, 1, [&](std::int64_t begin, std::int64_t, std::int32_t) {
+  d->flops = flop * threads / seconds_since(start);
+  parallel(ctx, threads, 1, [&](std::int64_t begin, std::int64_t, std::int32_t) {
     const double own = cycles_per_second();
     if (begin == 0) clock = own;
   });
   d->clock = clock;
+  d->core_flops = of_core;
   return TV_OK;
 }
 

@@ -140,6 +140,16 @@ TEST_CASE("a run whose peak cannot be stored reports its MFU") {
   CHECK_THAT(result.output, Contains("MFU") && !Contains("warning"));
 }
 
+TEST_CASE("a measurement does not create the home of a user who has none") {
+  const TempDir dir;
+  const fs::path home = dir.path() / "home";
+  const ShellResult result = trivet::test::trivet(
+      "doctor --peak --threads 1", "HOME=" + quoted(home.string()) + " XDG_CACHE_HOME= ");
+  CHECK(result.exit_code == 1);
+  CHECK_THAT(result.output, Contains("cannot create"));
+  CHECK_FALSE(fs::exists(home));
+}
+
 TEST_CASE("a peak below what a run has reached is measured again") {
   const TempDir cache, dir;
   REQUIRE(language_run(cache, dir.path() / "first").exit_code == 0);

@@ -20,6 +20,9 @@ std::string problem_of(tv_status status, const tv_peak_flops& burst) {
   if (!is_speed(burst.flops)) return "flops is no positive number";
   if (burst.clock != 0 && !is_speed(burst.clock)) return "clock is neither 0 nor positive";
   if (burst.cores < 1) return "no core";
+  if (burst.core_flops != 0 && !is_speed(burst.core_flops)) {
+    return "core_flops is neither 0 nor positive";
+  }
   return burst.width < 2 ? "an instruction has less than 2 FLOP" : "";
 }
 

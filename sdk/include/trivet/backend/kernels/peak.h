@@ -19,10 +19,11 @@ extern "C" {
 typedef struct tv_peak_flops {
   uint32_t struct_size;
   uint8_t dtype;
-  double flops;  /* out: multiplications and additions per second */
-  double clock;  /* out: cycles per second of one core under load; 0: unknown */
-  int32_t cores; /* out: how many cores took part */
-  int32_t width; /* out: FLOP of one instruction: twice the elements of a vector */
+  double flops;      /* out: multiplications and additions per second */
+  double clock;      /* out: cycles per second of one core under load; 0: unknown */
+  double core_flops; /* out: of one core while it ran the burst; 0: unknown */
+  int32_t cores;     /* out: how many cores took part */
+  int32_t width;     /* out: FLOP of one instruction: twice the elements of a vector */
 } tv_peak_flops;
 typedef tv_status (*tv_peak_flops_fn)(tv_ctx*, tv_peak_flops*);
 
