@@ -25,7 +25,7 @@ from paths import HERE
 
 TABLE = HERE / "guard.json"
 TOLERANCE = 0.02
-CACHES = ["--I1=32768,8,64", "--D1=32768,8,64", "--LL=524288,8,64"]
+CACHES = ["--I1=32768,8,64", "--D1=32768,8,64", "--LL=262144,16,64"]
 SHORT, LONG = 3, 7  # steps; the first two plan memory
 KINDS = ("instructions", "first_level_misses", "last_level_misses")
 
