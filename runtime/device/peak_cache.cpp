@@ -95,8 +95,13 @@ void keep_peak(const std::filesystem::path& file, const Device& device, std::int
   Value entry = key_of(device, index);
   const Value before = read_peaks(file);
   Value peaks = Value::array();
+  double bandwidth = peak.bytes_per_second;
   for (const Value& other : before.items()) {
-    if (!matches(other, entry)) peaks.push_back(other);
+    if (!matches(other, entry)) {
+      peaks.push_back(other);
+    } else if (bandwidth == 0) {
+      bandwidth = number_of(other, "bytes_per_second");
+    }
   }
   entry.set("flops", peak.flops);
   entry.set("measured_at", peak.measured_at);
@@ -105,7 +110,7 @@ void keep_peak(const std::filesystem::path& file, const Device& device, std::int
   entry.set("cores", peak.cores);
   entry.set("units", peak.units);
   entry.set("flop_of_instruction", peak.width);
-  entry.set("bytes_per_second", peak.bytes_per_second);
+  entry.set("bytes_per_second", bandwidth);
   peaks.push_back(std::move(entry));
   std::error_code failed;
   // The folder of caches, but not the user's home.

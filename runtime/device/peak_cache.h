@@ -19,7 +19,8 @@ std::filesystem::path peaks_file();
 // threads, if any. `index` is runtime.device. Throws InputError if the file is damaged.
 std::optional<Peak> find_peak(const std::filesystem::path& file, const Device& device,
                               std::int64_t index);
-// Replaces an older peak. Throws RunError if the file cannot be written.
+// Replaces an older peak, whose bandwidth stays if none was measured. Throws RunError if the file
+// cannot be written.
 void keep_peak(const std::filesystem::path& file, const Device& device, std::int64_t index,
                const Peak& peak);
 
@@ -27,7 +28,7 @@ void keep_peak(const std::filesystem::path& file, const Device& device, std::int
 double peak_of(const Device& device, const RuntimeConfig& runtime);
 
 // peak_of, or else bursts of now, which are stored if the file can be written. 0 for a backend
-// without bursts. Takes up to 150 ms if it measures.
+// without bursts.
 double peak_of_run(Device& device, const RuntimeConfig& runtime);
 
 // Bursts of now if a run has reached more than its peak: the peak was measured beside other work.

@@ -35,7 +35,7 @@ struct Peak {
 
 // Many bursts of some milliseconds on all threads of the device, of which the best counts: other
 // work only makes them slower. Ends as soon as the best is steady and agrees with the clock, after
-// 10 to 150 ms. Empty if the backend has no extension "peak_flops/1".
+// 8 to 60 bursts. Empty if the backend has no extension "peak_flops/1".
 std::optional<Peak> measure_bursts(Device& device);
 
 // Bursts, or else f32 products of square matrices. Their size starts at 256 and doubles until five

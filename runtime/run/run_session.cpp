@@ -137,7 +137,11 @@ void RunSession::check_peak() {
   constexpr double kTooGood = 0.9;
   if (stats_.cost().mfu() < kTooGood) return;
   const double own = stats_.device_peak_flops();
-  stats_.set_peak_flops(raise_peak(device_, experiment_.runtime, own));
+  try {
+    stats_.set_peak_flops(raise_peak(device_, experiment_.runtime, own));
+  } catch (const Error& unreadable) {
+    recorder_.warn(fmt::format("{}; the peak was not measured again", unreadable.message()));
+  }
 }
 
 void RunSession::make_profile() {
