@@ -22,6 +22,7 @@
 #include <vector>
 
 #include <trivet/backend/kernels/norm.h>
+#include <trivet/backend/kernels/recurrent.h>
 #include <trivet/backend/kernels/vision.h>
 #include <trivet/backend/thread_pool.h>
 
@@ -301,6 +302,37 @@ struct Bench {
                       [=] { std::memcpy(to, from, bytes), std::memcpy(to, from, bytes / 2); }});
   }
 
+  // Bare: the products of the state with the weights, one call a position.
+  void lstm(const std::string& name, std::int64_t batch, std::int64_t time, std::int64_t units) {
+    const std::int64_t states = batch * time * units;
+    tv_lstm f = {};
+    f.struct_size = sizeof(f);
+    f.sequence.batch = batch, f.sequence.time = time, f.sequence.units = units;
+    float *w = floats(4 * units * units), *gates = floats(4 * states);
+    f.w = w, f.gates = gates, f.h = floats(states), f.c = floats(states);
+    tv_lstm_grad g = {};
+    g.struct_size = sizeof(g), g.fwd = f, g.dh = floats(states), g.dw = floats(4 * units * units);
+    const auto forward = kernel<tv_lstm_fwd_fn>(TV_LSTM_FWD);
+    const auto backward = kernel<tv_lstm_bwd_fn>(TV_LSTM_BWD);
+    const int b = static_cast<int>(batch), n = static_cast<int>(units),
+              rows = b * static_cast<int>(time);
+    float *state = floats(rows * n), *of_gates = floats(4 * rows * n), *dw = floats(4 * n * n);
+    const double flops = 8.0 * static_cast<double>(states * units);
+    pieces.push_back({name + " forward", flops, [=, this] { forward(host.context(), &f); },
+                      [=] {
+                        for (std::int64_t t = 0; t < time; ++t) {
+                          gemm(false, false, b, 4 * n, n, state, w, of_gates);
+                        }
+                      }});
+    pieces.push_back({name + " backward", 2 * flops, [=, this] { backward(host.context(), &g); },
+                      [=] {
+                        for (std::int64_t t = 0; t < time; ++t) {
+                          gemm(false, true, b, n, 4 * n, of_gates, w, state);
+                        }
+                        gemm(true, false, n, 4 * n, rows, state, of_gates, dw);
+                      }});
+  }
+
   void adam(const std::string& name, std::int64_t n) {
     tv_optim d = {};
     d.struct_size = sizeof(d), d.kind = TV_ADAM, d.n = n;
@@ -434,6 +466,10 @@ int main(int argc, char** argv) {
     bench.batch_norm("batch norm 14x14x32 relu", kBatch * 14 * 14, 32);
     bench.batch_norm("batch norm 7x7x64 relu", kBatch * 7 * 7, 64);
     bench.layer_norm("layer norm 50x64", kBatch * 50, 64);
+  });
+  section("recurrent", 1, [&](Bench& bench) {
+    bench.lstm("lstm 32 x 128 x 512", 32, 128, 512);
+    bench.lstm("lstm 8 x 64 x 128", 8, 64, 128);
   });
   section("heads", 8, [&](Bench& bench) {
     bench.head("softmax of 258 bytes", 8 * 256, 128, 258);

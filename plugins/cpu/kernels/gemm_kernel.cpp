@@ -104,14 +104,15 @@ void pack_straight(const float* from, std::int64_t step, std::int64_t count, std
   }
 }
 
-// For each run of kWidth rows: to[k * kWidth + r] = from[r * step + k].
+// For each run of kWidth rows: to[k * kWidth + r] = from[r * step + k]. Runs have `between`
+// positions in `to`.
 template <std::int64_t kWidth>
 void pack_transposed_runs(const float* from, std::int64_t step, std::int64_t count,
-                          std::int64_t depth, float* to) {
+                          std::int64_t depth, std::int64_t between, float* to) {
   for (std::int64_t r = 0; r < count; r += kWidth) {
     const std::int64_t next = std::clamp<std::int64_t>(count - r - kWidth, 0, kWidth);
     pack_transposed<kWidth>(from + r * step, step, std::min(kWidth, count - r), next, depth,
-                            to + r * depth);
+                            to + r * between);
   }
 }
 
@@ -120,14 +121,19 @@ void pack_strips(Transpose transpose, std::int64_t m, std::int64_t k, const floa
   if (transpose == Transpose::yes) {
     pack_straight<kRows>(from, step, m, k, to);
   } else {
-    pack_transposed_runs<kRows>(from, step, m, k, to);
+    pack_transposed_runs<kRows>(from, step, m, k, k, to);
   }
+}
+
+void pack_strip_part(std::int64_t m, std::int64_t k, const float* from, std::int64_t step,
+                     std::int64_t begin, std::int64_t depth, float* to) {
+  pack_transposed_runs<kRows>(from, step, m, k, depth, to + begin * kRows);
 }
 
 void pack_panels(Transpose transpose, std::int64_t k, std::int64_t n, const float* from,
                  std::int64_t step, float* to) {
   if (transpose == Transpose::yes) {
-    pack_transposed_runs<kColumns>(from, step, n, k, to);
+    pack_transposed_runs<kColumns>(from, step, n, k, k, to);
   } else {
     pack_straight<kColumns>(from, step, n, k, to);
   }
@@ -365,6 +371,7 @@ namespace cpu {
 namespace {
 
 HWY_EXPORT(pack_strips);
+HWY_EXPORT(pack_strip_part);
 HWY_EXPORT(pack_panels);
 HWY_EXPORT(panel_columns);
 HWY_EXPORT(multiply);
@@ -374,6 +381,11 @@ HWY_EXPORT(multiply);
 void pack_left(Transpose transpose, std::int64_t m, std::int64_t k, const float* from,
                std::int64_t step, float* to) {
   HWY_DYNAMIC_DISPATCH(pack_strips)(transpose, m, k, from, step, to);
+}
+
+void pack_left_part(std::int64_t m, std::int64_t k, const float* from, std::int64_t step,
+                    std::int64_t begin, std::int64_t depth, float* to) {
+  HWY_DYNAMIC_DISPATCH(pack_strip_part)(m, k, from, step, begin, depth, to);
 }
 
 void pack_right(Transpose transpose, std::int64_t k, std::int64_t n, const float* from,

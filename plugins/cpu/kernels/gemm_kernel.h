@@ -27,6 +27,10 @@ constexpr std::int64_t whole_columns(std::int64_t n) {
 void pack_left(Transpose transpose, std::int64_t m, std::int64_t k, const float* from,
                std::int64_t step, float* to);
 
+// The same of k positions that start at `begin` of a left factor [m, depth]; `from` is the first.
+void pack_left_part(std::int64_t m, std::int64_t k, const float* from, std::int64_t step,
+                    std::int64_t begin, std::int64_t depth, float* to);
+
 // Packs a right factor [k, n] of row stride `step` ([n, k] if transposed) into panels of columns,
 // for each position along k the columns of the panel. `to` holds whole_columns(n) * k floats.
 void pack_right(Transpose transpose, std::int64_t k, std::int64_t n, const float* from,

@@ -26,6 +26,14 @@ tv_status batch_norm_bwd(tv_ctx*, const tv_batch_norm_grad*);
 tv_status pool2d_fwd(tv_ctx*, const tv_pool2d*);
 tv_status pool2d_bwd(tv_ctx*, const tv_pool2d_grad*);
 
+// ../recurrent/lstm.cpp
+tv_status lstm_fwd(tv_ctx*, const tv_lstm*);
+tv_status lstm_bwd(tv_ctx*, const tv_lstm_grad*);
+
+// ../recurrent/gru.cpp
+tv_status gru_fwd(tv_ctx*, const tv_gru*);
+tv_status gru_bwd(tv_ctx*, const tv_gru_grad*);
+
 // peak.cpp
 tv_status peak_flops(tv_ctx*, tv_peak_flops*);
 tv_status peak_bandwidth(tv_ctx*, tv_peak_bandwidth*);

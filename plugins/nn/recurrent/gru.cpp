@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/recurrent/gru.h"
 
+#include <utility>
+
 #include "trivet/ops.h"
 
 namespace trivet::nn {
@@ -17,14 +19,14 @@ Tensor Gru::project(const Tensor& x) const {
 }
 
 Recurrent::State Gru::next(const Tensor& projected, const State& state) const {
-  const Tensor& h = state[0];
-  const std::vector<Tensor> of_x = ops::split(projected, 1, 3);
-  const std::vector<Tensor> of_h = ops::split(ops::matmul(h, u_.value()), 1, 3);
-  const Tensor reset = ops::sigmoid(ops::add(of_x[0], of_h[0]));
-  const Tensor update = ops::sigmoid(ops::add(of_x[1], of_h[1]));
-  const Tensor candidate =
-      ops::tanh(ops::add(of_x[2], ops::mul(reset, ops::add(of_h[2], c_.value()))));
-  return {ops::add(candidate, ops::mul(update, ops::sub(h, candidate)))};
+  return {ops::gru_cell(projected, state[0], weights())};
+}
+
+Tensor Gru::scan(Tensor projected, State& state, const ScanOptions& positions) const {
+  const Tensor before = state.empty() ? Tensor() : state[0];
+  const Tensor y = ops::gru(std::move(projected), weights(), before, positions);
+  state = {last_output(y, positions.reverse)};
+  return y;
 }
 
 }  // namespace trivet::nn

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "nn/recurrent/recurrent.h"
+#include "trivet/recurrent/gru.h"
 
 namespace trivet::nn {
 
@@ -25,6 +26,9 @@ class Gru final : public Recurrent {
  private:
   Tensor project(const Tensor& x) const override;
   State next(const Tensor& projected, const State& state) const override;
+  Tensor scan(Tensor projected, State& state, const ScanOptions& positions) const override;
+
+  GruWeights weights() const { return {u_.value(), c_.value()}; }
 
   Parameter &w_, &u_, &b_, &c_;
 };

@@ -23,6 +23,7 @@
 #pragma once
 
 #include "nn/recurrent/recurrent.h"
+#include "trivet/recurrent/lstm.h"
 
 namespace trivet::nn {
 
@@ -48,15 +49,14 @@ class Lstm final : public Recurrent {
  private:
   Tensor project(const Tensor& x) const override;
   State next(const Tensor& projected, const State& state) const override;
+  Tensor scan(Tensor projected, State& state, const ScanOptions& positions) const override;
 
-  bool coupled() const { return gates_ == 3; }
-  Tensor normalized(const Tensor& gates) const;  // [B, gates * output_dims], biases added
-  // The next cell value, before clipping; `gates` are [B, output_dims] each.
-  Tensor next_cell(const std::vector<Tensor>& gates, const Tensor& cell) const;
+  std::int64_t width() const { return options_.gates() * output_dims(); }
+  Tensor of_state() const;                       // weights [output_dims, G * output_dims]
+  Tensor normalized(const Tensor& gates) const;  // [B, G * output_dims], biases added
 
   std::int64_t input_dims_;
-  int gates_;
-  float forget_gate_bias_, cap_;
+  LstmOptions options_;
   Parameter &wm_, &b_;
   Parameter* ln_scale_;  // null without layer_norm
 };

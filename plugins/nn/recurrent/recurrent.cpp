@@ -11,30 +11,6 @@
 namespace trivet::nn {
 namespace {
 
-// Splits x [B, T, ..] into T tensors [B, 1, ..] by halving: each of T direct slices would have a
-// gradient as large as x.
-void split(const Tensor& x, std::vector<Tensor>& positions) {
-  const std::int64_t length = x.dim(1);
-  if (length <= 1) {
-    if (length == 1) positions.push_back(x);
-    return;
-  }
-  split(ops::slice(x, 1, 0, length / 2), positions);
-  split(ops::slice(x, 1, length / 2, length), positions);
-}
-
-Tensor joined(std::span<const Tensor> positions) {
-  if (positions.size() == 1) return positions.front();
-  const std::size_t half = positions.size() / 2;
-  return ops::concat(
-      std::vector<Tensor>{joined(positions.first(half)), joined(positions.subspan(half))}, 1);
-}
-
-// [B, 1, n] -> [B, n]
-Tensor position(const Tensor& x) {
-  return ops::reshape(x, {x.dim(0), x.dim(2)});
-}
-
 // 1 if a position is in another segment than the one read before it, f32 [B, T]. The first is
 // compared with `before` [B, 1], or is 0 without it.
 Tensor starts_of(const Tensor& ids, const Tensor& before, bool reverse) {
@@ -101,41 +77,48 @@ Recurrent::State Recurrent::zoned_out(const State& before, const State& after,
   return mixed;
 }
 
+Tensor Recurrent::scan(Tensor projected, State& state, const ScanOptions& positions) const {
+  return step_through(
+      projected, state, positions,
+      [&](const Tensor& x, const State& before, std::int64_t) { return next(x, before); });
+}
+
+Tensor Recurrent::step_through(const Tensor& projected, State& state, const ScanOptions& positions,
+                               const ScanStep& step) const {
+  if (state.empty()) {
+    state.assign(states_, Tensor::zeros(projected.device(), {projected.dim(0), output_dims_}));
+  }
+  return ops::scan(projected, state, positions, step);
+}
+
 Tensor Recurrent::run(const Tensor& x, const FpropContext& context, Cache& past) const {
   if (x.rank() != 3 || x.dim(2) != input_dims_) {
     wrong_input(type_, path_, "[B, T, " + std::to_string(input_dims_) + "]", x);
   }
   const std::int64_t batch = x.dim(0), length = x.dim(1);
   if (length == 0) return Tensor::zeros(x.device(), {batch, 0, output_dims_});
-  State& state = past.state;
-  if (state.empty()) state.assign(states_, Tensor::zeros(x.device(), {batch, output_dims_}));
-  const Tensor padding = fitting(context.paddings, x), ids = fitting(context.segment_ids, x);
-  const Tensor starts = ids.defined() ? starts_of(ids, past.segment, reverse_) : Tensor();
-  std::vector<Tensor> inputs, outputs(static_cast<std::size_t>(length));
-  split(project(x), inputs);
-  const auto column = [](const Tensor& all, std::int64_t t) {
-    NoGrad no_grad;
-    return ops::contiguous(ops::slice(all, 1, t, t + 1));  // [B, 1]
-  };
-  for (std::int64_t step = 0; step < length; ++step) {
-    const std::int64_t t = reverse_ ? length - 1 - step : step;
-    if (starts.defined()) {
-      const Tensor goes_on = ops::add(ops::neg(column(starts, t)), 1);
-      for (Tensor& each : state) each = ops::mul(each, goes_on);
-    }
-    State after = next(position(inputs[static_cast<std::size_t>(t)]), state);
-    if (zoneout_ > 0) after = zoned_out(state, after, context, past.length + t);
-    for (std::size_t i = 0; padding.defined() && i < state.size(); ++i) {
-      const Tensor kept = column(padding, t);
-      after[i] =
-          ops::add(ops::mul(state[i], kept), ops::mul(after[i], ops::add(ops::neg(kept), 1)));
-    }
-    state = std::move(after);
-    outputs[static_cast<std::size_t>(t)] = ops::reshape(state[0], {batch, 1, output_dims_});
+  const Tensor ids = fitting(context.segment_ids, x);
+  const ScanOptions positions{
+      .reverse = reverse_,
+      .starts = ids.defined() ? starts_of(ids, past.segment, reverse_) : Tensor(),
+      .paddings = fitting(context.paddings, x)};
+  Tensor y;
+  if (zoneout_ > 0) {
+    y = step_through(project(x), past.state, positions,
+                     [&](const Tensor& projected, const State& before, std::int64_t t) {
+                       return zoned_out(before, next(projected, before), context, past.length + t);
+                     });
+  } else {
+    y = scan(project(x), past.state, positions);
   }
   past.length += length;
   if (ids.defined()) past.segment = ops::contiguous(ops::slice(ids, 1, length - 1, length));
-  return joined(outputs);
+  return y;
+}
+
+Tensor last_output(const Tensor& y, bool reverse) {
+  const std::int64_t last = reverse ? 0 : y.dim(1) - 1;
+  return ops::reshape(ops::slice(y, 1, last, last + 1), {y.dim(0), y.dim(2)});
 }
 
 Tensor Recurrent::fprop(const Tensor& x, FpropContext& context) {

@@ -18,6 +18,7 @@
 
 #include "trivet/layer.h"
 #include "trivet/layer/extend_step.h"
+#include "trivet/recurrent/scan.h"
 
 namespace trivet::nn {
 
@@ -44,7 +45,7 @@ class Recurrent : public DecodingLayer {
   Tensor extend_step(const Tensor& x, LayerCache& cache, FpropContext& context) final;
 
  protected:
-  using State = std::vector<Tensor>;  // each [B, output_dims]; the first is the output
+  using State = RecurrentState;  // each [B, output_dims]; the first is the output
   // `states`: the number of tensors in a state.
   Recurrent(std::string_view type, const RecurrentConfig& config, std::size_t states,
             const Scope& scope);
@@ -52,12 +53,17 @@ class Recurrent : public DecodingLayer {
   virtual Tensor project(const Tensor& x) const = 0;
   // The next state, from one position's projection [B, ..].
   virtual State next(const Tensor& projected, const State& state) const = 0;
+  // All positions: the outputs [B, T, output_dims]. `state` is that before them, empty for zeros,
+  // and becomes that after them. This one calls next().
+  virtual Tensor scan(Tensor projected, State& state, const ScanOptions& positions) const;
   std::int64_t output_dims() const { return output_dims_; }
 
  private:
   struct Cache;
   // Reads all positions of x, which follow those of `past`.
   Tensor run(const Tensor& x, const FpropContext& context, Cache& past) const;
+  Tensor step_through(const Tensor& projected, State& state, const ScanOptions& positions,
+                      const ScanStep& step) const;
   // The state after a position, from the state before it and the candidate state.
   State zoned_out(const State& before, const State& after, const FpropContext& context,
                   std::int64_t position) const;
@@ -69,5 +75,8 @@ class Recurrent : public DecodingLayer {
   bool reverse_;
   float zoneout_;
 };
+
+// The output after all positions, of y [B, T, n] -> [B, n].
+Tensor last_output(const Tensor& y, bool reverse);
 
 }  // namespace trivet::nn

@@ -61,6 +61,18 @@ ConvSizes sizes_of(const tv_conv2d_shape& s) {
           2 * pixels(s, s.out_h, s.out_w, 1) * w};
 }
 
+// Of one call: the products with the weights, and the arrays of all positions.
+KernelCost recurrent(std::uint8_t dtype, const tv_sequence& s, double gates, double products,
+                     double arrays) {
+  const double states = number(s.batch * s.time * s.units), width = gates * number(s.units);
+  return {products * 2 * states * width,
+          size_of_one(dtype) * (states * (gates + arrays) + number(s.units) * width)};
+}
+
+double gates_of(const tv_lstm& a) {
+  return a.coupled != 0 ? 3 : 4;
+}
+
 }  // namespace
 
 KernelCost cost_of(const tv_view& view) {
@@ -174,6 +186,22 @@ KernelCost cost_of(const tv_batch_norm& a) {
 KernelCost cost_of(const tv_batch_norm_grad& a) {
   const double n = number(a.rows * a.n);
   return {n, bytes_of(a.dtype, n, a.x, a.y, a.dy, a.dx)};
+}
+
+KernelCost cost_of(const tv_lstm& a) {
+  return recurrent(a.dtype, a.sequence, gates_of(a), 1, 2);
+}
+
+KernelCost cost_of(const tv_lstm_grad& a) {
+  return recurrent(a.fwd.dtype, a.fwd.sequence, gates_of(a.fwd), 1 + count(a.dw != nullptr), 3);
+}
+
+KernelCost cost_of(const tv_gru& a) {
+  return recurrent(a.dtype, a.sequence, 3, 1, 2);
+}
+
+KernelCost cost_of(const tv_gru_grad& a) {
+  return recurrent(a.fwd.dtype, a.fwd.sequence, 3, 1 + count(a.dw != nullptr), 3);
 }
 
 }  // namespace trivet::detail

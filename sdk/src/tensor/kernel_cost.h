@@ -30,6 +30,10 @@ KernelCost cost_of(const tv_pool2d& args);
 KernelCost cost_of(const tv_pool2d_grad& args);
 KernelCost cost_of(const tv_batch_norm& args);
 KernelCost cost_of(const tv_batch_norm_grad& args);
+KernelCost cost_of(const tv_lstm& args);
+KernelCost cost_of(const tv_lstm_grad& args);
+KernelCost cost_of(const tv_gru& args);
+KernelCost cost_of(const tv_gru_grad& args);
 // One operation for each element.
 KernelCost cost_of(const tv_view& view);
 

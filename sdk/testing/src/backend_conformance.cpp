@@ -93,6 +93,7 @@ BackendReport check_backend(const tv_backend* backend, const BackendCheckOptions
 #undef TRIVET_CHECK
   check_batch_norm(kit);
   check_peak(kit);
+  check_recurrent(kit);
   check_vision(kit);
   return kit.take_report();
 }

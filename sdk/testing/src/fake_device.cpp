@@ -193,6 +193,26 @@ void bring_in(tv_batch_norm_grad& a) {
   bring_in(a.x, a.gamma, a.y, a.dy, a.mean, a.variance, a.dx, a.dgamma, a.dbeta);
 }
 
+void bring_in(tv_sequence& a) {
+  bring_in(a.starts, a.paddings);
+}
+void bring_in(tv_lstm& a) {
+  bring_in(a.sequence);
+  bring_in(a.w, a.h0, a.c0, a.gates, a.h, a.c);
+}
+void bring_in(tv_lstm_grad& a) {
+  bring_in(a.fwd);
+  bring_in(a.dh, a.dlast_c, a.dw, a.dh0, a.dc0);
+}
+void bring_in(tv_gru& a) {
+  bring_in(a.sequence);
+  bring_in(a.w, a.bias, a.h0, a.gates, a.product, a.h);
+}
+void bring_in(tv_gru_grad& a) {
+  bring_in(a.fwd);
+  bring_in(a.dh, a.dw, a.dbias, a.dh0);
+}
+
 // The arrays of a function of the table are in one struct, or are views beside other arguments.
 template <auto Slot>
 struct Wrapped;

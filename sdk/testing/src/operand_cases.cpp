@@ -4,6 +4,8 @@
 #include "trivet/ops/ops_norm.h"
 #include "trivet/ops/ops_vision.h"
 #include "trivet/ops/ops_volume.h"
+#include "trivet/recurrent/gru.h"
+#include "trivet/recurrent/lstm.h"
 
 namespace trivet::testing {
 namespace {
@@ -233,6 +235,27 @@ std::vector<Operand> attention_operands(std::int64_t rows) {
           numbers("v", {rows, 5, 2, 2})};
 }
 
+void add_recurrent(Cases& cases) {
+  cases.push_back({.op = "lstm",
+                   .operands = [](auto rows) -> std::vector<Operand> {
+                     return {numbers("gates", {rows, 3, 8}), numbers("w", {2, 8}),
+                             optional(numbers("h", {rows, 2})), optional(numbers("c", {rows, 2}))};
+                   },
+                   .call =
+                       [](In in) {
+                         return ops::lstm(in[0], in[1], {in[2], in[3]}, {.cell_value_cap = 4}).h;
+                       }});
+  cases.push_back({.op = "gru",
+                   .operands = [](auto rows) -> std::vector<Operand> {
+                     return {numbers("gates", {rows, 3, 6}), numbers("u", {2, 6}),
+                             numbers("c", {2}), optional(numbers("h", {rows, 2}))};
+                   },
+                   .call =
+                       [](In in) {
+                         return ops::gru(in[0], {in[1], in[2]}, in[3]);
+                       }});
+}
+
 void add_sequences(Cases& cases) {
   cases.push_back({.op = "attention", .operands = attention_operands, .call = [](In in) {
                      return ops::attention(in[0], in[1], in[2], {.causal = true, .q_offset = 2});
@@ -359,6 +382,7 @@ std::vector<OperandCase> operand_cases() {
   add_activations(cases);
   add_products(cases);
   add_norms(cases);
+  add_recurrent(cases);
   add_sequences(cases);
   add_losses(cases);
   add_images(cases);

@@ -15,6 +15,8 @@
 #include "trivet/error.h"
 #include "trivet/ops/ops_norm.h"
 #include "trivet/ops/ops_vision.h"
+#include "trivet/recurrent/gru.h"
+#include "trivet/recurrent/lstm.h"
 #include "trivet/tape.h"
 #include "trivet/testing/backend_wrappers.h"
 #include "trivet/train/optim_update.h"
@@ -100,6 +102,10 @@ Outcome run(const tv_backend* table) {
   });
   differentiate([&] { return ops::max_pool2d(image, {2, 2}, {.stride = {2, 2}}); });
   differentiate([&] { return ops::avg_pool2d(image, {3, 3}, {}); });
+  const Tensor state = leaf({2, 3}), of_state = leaf({3, 12});
+  differentiate([&] { return ops::lstm(leaf({2, 4, 12}), of_state, {state, state}).h; });
+  const Tensor gru_weights = leaf({3, 9}), gru_bias = leaf({3});
+  differentiate([&] { return ops::gru(leaf({2, 4, 9}), {gru_weights, gru_bias}, state); });
   for (const auto& slot : slots) keep(slot->gradient);
   outcome.uses = device->kernel_uses();
   return outcome;

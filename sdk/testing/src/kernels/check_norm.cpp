@@ -21,10 +21,6 @@ std::string case_text(const Rows& r) {
   return std::to_string(r.rows) + "x" + std::to_string(r.n);
 }
 
-Values zeros(std::int64_t n) {
-  return Values(static_cast<std::size_t>(n), 0.0);
-}
-
 // ---- Over rows
 
 struct NormCase {

@@ -23,6 +23,9 @@ inline double at(const Values& values, std::int64_t i) {
 inline double& at(Values& values, std::int64_t i) {
   return values[static_cast<std::size_t>(i)];
 }
+inline Values zeros(std::int64_t n) {
+  return Values(static_cast<std::size_t>(n), 0.0);
+}
 using Extents = std::vector<std::int64_t>;
 
 std::size_t element_size(int dtype);
@@ -135,6 +138,7 @@ TV_FOR_EACH_KERNEL(TRIVET_DECLARE_CHECK)
 // Those of kernels outside the table, which they ask for themselves.
 void check_batch_norm(Kit& kit);
 void check_peak(Kit& kit);
+void check_recurrent(Kit& kit);
 void check_vision(Kit& kit);
 
 }  // namespace trivet::testing

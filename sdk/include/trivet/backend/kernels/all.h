@@ -5,9 +5,13 @@
 #define TRIVET_BACKEND_KERNELS_ALL_H
 
 #include "norm.h"
+#include "recurrent.h"
 #include "vision.h"
 
 /* X(ID, FUNCTION, ARGUMENTS) */
-#define TV_FOR_EACH_EXTENSION_KERNEL(X) TV_FOR_EACH_VISION_KERNEL(X) TV_FOR_EACH_NORM_KERNEL(X)
+#define TV_FOR_EACH_EXTENSION_KERNEL(X) \
+  TV_FOR_EACH_VISION_KERNEL(X)          \
+  TV_FOR_EACH_NORM_KERNEL(X)            \
+  TV_FOR_EACH_RECURRENT_KERNEL(X)
 
 #endif
