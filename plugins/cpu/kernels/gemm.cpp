@@ -13,43 +13,17 @@
 namespace cpu {
 namespace {
 
-constexpr std::int64_t kBlockDepth = 384;
-constexpr std::int64_t kBlockColumns = 128;      // 192 KiB of a right factor with this depth
+constexpr std::int64_t kBlockColumns = 128;      // 192 KiB of a right factor with a depth of 384
 constexpr std::int64_t kOwnRows = 480;           // of a left factor that a thread packs for itself
 constexpr std::int64_t kSharedRows = 2400;       // of a left factor that all threads share
 constexpr std::int64_t kSharedFloats = 1 << 20;  // of it that are packed at a time
 constexpr std::int64_t kPackedRows = 120;        // by a task
 constexpr std::int64_t kTaskRows = 240;          // of a task whose columns are packed already
-constexpr std::int64_t kInPlaceRows = 4;         // so few do not repay packing the right factor
-constexpr std::int64_t kInPlaceBlock = 256;      // its columns of a task
+constexpr std::int64_t kInPlaceBlock = 512;      // columns of a right factor that is not packed
 constexpr std::int64_t kInPlaceColumns = 192;    // so few do not repay packing the left factor
 constexpr std::int64_t kInPlaceTransposed = 64;  // the same if it is transposed
 constexpr double kTaskFlops = 1e6;               // some 10 us of one core
-constexpr double kTasksPerWorker = 4;
-
-// Equal blocks of the depth, rounded up to the steps by which the inner loop is unrolled.
-class DepthBlocks {
- public:
-  explicit DepthBlocks(std::int64_t depth) : depth_(depth) {
-    const std::int64_t blocks = std::max<std::int64_t>(1, ceil_div(depth, kBlockDepth));
-    size_ = std::max<std::int64_t>(1, ceil_div(ceil_div(depth, blocks), 8) * 8);
-  }
-  std::int64_t size() const { return size_; }  // of each block but the last one
-  std::int64_t largest() const { return std::min(size_, depth_); }
-
-  // Calls f(begin, size); once with size 0 if there is no depth.
-  template <typename F>
-  void each(const F& f) const {
-    std::int64_t begin = 0;
-    do {
-      f(begin, std::min(size_, depth_ - begin));
-      begin += size_;
-    } while (begin < depth_);
-  }
-
- private:
-  std::int64_t depth_, size_;
-};
+constexpr std::int64_t kTasksPerWorker = 4;
 
 // Without depth, the factors may be null.
 const float* left_at(const Gemm& g, std::int64_t row, std::int64_t k) {
@@ -67,29 +41,35 @@ Factor left_in_place(const Gemm& g, std::int64_t row, std::int64_t k) {
   return {left_at(g, row, k), g.lda, g.trans_a == Transpose::yes ? Layout::columns : Layout::rows};
 }
 
+// Whether the right factor is read where it lies: few rows do not repay packing it.
+bool reads_right_in_place(const Gemm& g) {
+  return g.m <= kThinRows && (g.trans_b == Transpose::yes || g.n % kColumnStep == 0);
+}
+
 bool packs_left(const Gemm& g) {
-  return g.k > 0 && g.n > (g.trans_a == Transpose::yes ? kInPlaceTransposed : kInPlaceColumns);
+  return g.k > 0 && !reads_right_in_place(g) &&
+         g.n > (g.trans_a == Transpose::yes ? kInPlaceTransposed : kInPlaceColumns);
 }
 
 struct Span {
   std::int64_t begin, size;
 };
 
-// Whether the right factor is read where it lies.
-bool reads_right_in_place(const Gemm& g) {
-  return g.m <= kInPlaceRows && g.trans_b == Transpose::no && g.n % kColumnStep == 0;
-}
-
 // Columns that a task multiplies.
-std::int64_t block_columns(const Gemm& g) {
-  return reads_right_in_place(g) ? kInPlaceBlock : kBlockColumns;
+std::int64_t block_columns(const Gemm& g, std::int32_t workers) {
+  if (!reads_right_in_place(g)) return kBlockColumns;
+  // Tasks are as long as memory is slow, and there are few: all have the same size.
+  const std::int64_t parts = ceil_div(ceil_div(g.n, kInPlaceBlock), workers) * workers;
+  return whole_columns(ceil_div(g.n, std::max<std::int64_t>(parts, kTasksPerWorker / 2 * workers)));
 }
 
 // Columns of the right factor, packed into `memory` if that is worth it.
 Factor right_factor(const Gemm& g, Span columns, Span depth, float* memory) {
   if (depth.size == 0) return {memory, 0, Layout::packed};
   const float* const from = right_at(g, depth.begin, columns.begin);
-  if (reads_right_in_place(g)) return {from, g.ldb, Layout::rows};
+  if (reads_right_in_place(g)) {
+    return {from, g.ldb, g.trans_b == Transpose::yes ? Layout::columns : Layout::rows};
+  }
   pack_right(g.trans_b, depth.size, columns.size, from, g.ldb, memory);
   return {memory, depth.size, Layout::packed};
 }
@@ -135,7 +115,8 @@ static_assert(sizeof(PackedColumns) <= kNoteFloats * sizeof(float));
 class SharedGemm {
  public:
   SharedGemm() = default;
-  SharedGemm(const Gemm& g, std::int32_t workers) : g_(g), workers_(workers) {
+  SharedGemm(const Gemm& g, std::int32_t workers)
+      : g_(g), workers_(workers), block_columns_(block_columns(g, workers)) {
     const DepthBlocks blocks(g.k);
     block_ = blocks.size();
     round_rows_ = std::min(g.m, whole_rows(ceil_div(g.m, ceil_div(g.m, kSharedRows))));
@@ -158,8 +139,9 @@ class SharedGemm {
     depth_ = {k, std::min(round_depth_, g_.k - k)};
     const double work = flops(g_) * static_cast<double>(rows_.size * depth_.size) /
                         std::max(1.0, static_cast<double>(g_.m) * static_cast<double>(g_.k));
-    const double tasks = std::min(kTasksPerWorker * workers_, work / kTaskFlops);
-    column_parts_ = ceil_div(g_.n, block_columns(g_));
+    const double tasks =
+        std::min(static_cast<double>(kTasksPerWorker * workers_), work / kTaskFlops);
+    column_parts_ = ceil_div(g_.n, block_columns_);
     const auto row_parts = static_cast<std::int64_t>(tasks / static_cast<double>(column_parts_));
     part_rows_ = whole_rows(ceil_div(rows_.size, std::max<std::int64_t>(1, row_parts)));
     if (keeps_columns()) part_rows_ = std::min(part_rows_, task_rows());
@@ -181,7 +163,7 @@ class SharedGemm {
   void multiply(std::int64_t task, float* memory) const {
     const std::int64_t row_parts = ceil_div(rows_.size, part_rows_);
     const std::int64_t row = task % row_parts * part_rows_;
-    const std::int64_t step = block_columns(g_), column = task / row_parts * step;
+    const std::int64_t step = block_columns_, column = task / row_parts * step;
     const Span rows = {rows_.begin + row, std::min(part_rows_, rows_.size - row)};
     const Span columns = {column, std::min(step, g_.n - column)};
     const auto block_product = [&](Span block) {
@@ -221,6 +203,7 @@ class SharedGemm {
 
   Gemm g_;
   std::int32_t workers_ = 1;
+  std::int64_t block_columns_ = kBlockColumns;
   std::int64_t block_ = 1, round_rows_ = 1, round_depth_ = 1, depth_rounds_ = 1, round_ = 0;
   float* packed_ = nullptr;
   Span rows_ = {0, 0}, depth_ = {0, 0};  // of this round
@@ -247,7 +230,7 @@ void multiply(const Gemm& g, float* memory) {
         pack_left(g.trans_a, rows.size, size, left.data, g.lda, packed);
         left = {packed, size, Layout::packed};
       }
-      each_span(g.n, block_columns(g), [&](Span columns) {
+      each_span(g.n, block_columns(g, 1), [&](Span columns) {
         const Span depth = {begin, size};
         multiply_part(g, rows, columns, depth, left, right_factor(g, columns, depth, memory));
       });

@@ -3,7 +3,9 @@
 // alone, not on the number of threads, other rows or columns, or how the work is cut.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 
 #include "cpu/kernels/activation.h"
 #include "cpu/kernels/gemm_kernel.h"
@@ -26,6 +28,33 @@ struct Gemm {
 };
 
 double flops(const Gemm& g);
+
+// Equal blocks of the depth, rounded up to the steps by which the inner loop is unrolled. Each
+// element is the sum of the sums of its blocks, in order, so all products that shall have the same
+// bits have the same blocks.
+class DepthBlocks {
+ public:
+  explicit DepthBlocks(std::int64_t depth) : depth_(depth) {
+    const std::int64_t blocks = std::max<std::int64_t>(1, ceil_div(depth, kLargest));
+    size_ = std::max<std::int64_t>(1, ceil_div(ceil_div(depth, blocks), 8) * 8);
+  }
+  std::int64_t size() const { return size_; }  // of each block but the last one
+  std::int64_t largest() const { return std::min(size_, depth_); }
+
+  // Calls f(begin, size); once with size 0 if there is no depth.
+  template <typename F>
+  void each(const F& f) const {
+    std::int64_t begin = 0;
+    do {
+      f(begin, std::min(size_, depth_ - begin));
+      begin += size_;
+    } while (begin < depth_);
+  }
+
+ private:
+  static constexpr std::int64_t kLargest = 384;
+  std::int64_t depth_, size_;
+};
 
 // Floats of memory that multiply(g, memory) needs.
 std::int64_t gemm_memory(const Gemm& g);

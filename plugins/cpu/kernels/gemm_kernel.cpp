@@ -262,6 +262,16 @@ void multiply_rows(std::int64_t row, std::int64_t rows, std::int64_t column, con
   }
 }
 
+// Element (r, k) of a left factor is at r * down + k * along.
+struct LeftStrides {
+  explicit LeftStrides(const Factor& left)
+      : down(left.layout == Layout::rows ? left.step : 1),
+        along(left.layout == Layout::packed ? kRows
+              : left.layout == Layout::rows ? 1
+                                            : left.step) {}
+  std::int64_t down, along;
+};
+
 inline constexpr std::int64_t kThinColumns = 512;
 
 // Up to kThinColumns columns of a product of few rows with a right factor where it lies. Its rows
@@ -271,10 +281,7 @@ void multiply_thin(const BlockProduct& p, std::int64_t column, std::int64_t colu
   constexpr int kSteps = kCount <= 2 ? 4 : 2;  // along k at a time
   HWY_ALIGN float sums[kCount][kThinColumns];
   for (float(&row)[kThinColumns] : sums) std::fill_n(row, columns, 0.0f);
-  const std::int64_t down = p.left.layout == Layout::rows ? p.left.step : 1;
-  const std::int64_t along = p.left.layout == Layout::packed ? kRows
-                             : p.left.layout == Layout::rows ? 1
-                                                             : p.left.step;
+  const LeftStrides left(p.left);
   const auto add_rows = [&](auto steps, std::int64_t k) TRIVET_CPU_INLINE {
     constexpr int kNow = decltype(steps)::value;
     const float* const right = p.right.data + k * p.right.step + column;
@@ -282,13 +289,15 @@ void multiply_thin(const BlockProduct& p, std::int64_t column, std::int64_t colu
     unrolled<kCount>([&](auto r) TRIVET_CPU_INLINE {
       unrolled<kNow>([&](auto i) TRIVET_CPU_INLINE {
         const auto row = static_cast<std::int64_t>(r), at = k + static_cast<std::int64_t>(i);
-        x[r][i] = set(p.left.data[row * down + at * along]);
+        x[r][i] = set(p.left.data[row * left.down + at * left.along]);
       });
     });
     for (std::int64_t c = 0; c < columns; c += kLanes) {
       V y[kNow];
       unrolled<kNow>([&](auto i) TRIVET_CPU_INLINE {
-        y[i] = load(right + static_cast<std::int64_t>(i) * p.right.step + c);
+        const float* const at = right + static_cast<std::int64_t>(i) * p.right.step + c;
+        y[i] = load(at);
+        hwy::Prefetch(at + 2 * kNow * p.right.step);
       });
       unrolled<kCount>([&](auto r) TRIVET_CPU_INLINE {
         V sum = hn::Load(F32(), sums[r] + c);
@@ -311,33 +320,122 @@ void multiply_thin(const BlockProduct& p, std::int64_t column, std::int64_t colu
   }
 }
 
+// v[r] holds positions k .. k + kLanes - 1 of row r; afterwards v[i] holds position k + i of all
+// rows.
+HWY_INLINE void transpose_lanes(V (&v)[kLanes]) {
+  const F32 d;
+  // First blocks of 4 lanes are transposed as if they were elements, then the lanes in each.
+  if constexpr (kLanes == 16) {
+    unrolled<4>([&](auto r) TRIVET_CPU_INLINE {
+      const V v0 = v[r], v1 = v[4 + r], v2 = v[8 + r], v3 = v[12 + r];
+      const V even01 = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(v1), v0);
+      const V odd01 = hn::OddEvenBlocks(v1, hn::SwapAdjacentBlocks(v0));
+      const V even23 = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(v3), v2);
+      const V odd23 = hn::OddEvenBlocks(v3, hn::SwapAdjacentBlocks(v2));
+      v[r] = hn::ConcatLowerLower(d, even23, even01);
+      v[4 + r] = hn::ConcatLowerLower(d, odd23, odd01);
+      v[8 + r] = hn::ConcatUpperUpper(d, even23, even01);
+      v[12 + r] = hn::ConcatUpperUpper(d, odd23, odd01);
+    });
+  } else if constexpr (kLanes == 8) {
+    unrolled<4>([&](auto r) TRIVET_CPU_INLINE {
+      const V v0 = v[r], v1 = v[4 + r];
+      v[r] = hn::ConcatLowerLower(d, v1, v0), v[4 + r] = hn::ConcatUpperUpper(d, v1, v0);
+    });
+  }
+  unrolled<static_cast<int>(kLanes / 4)>([&](auto q) TRIVET_CPU_INLINE {
+    V* const w = v + 4 * q;
+    const V low02 = hn::InterleaveLower(d, w[0], w[2]), low13 = hn::InterleaveLower(d, w[1], w[3]);
+    const V high02 = hn::InterleaveUpper(d, w[0], w[2]);
+    const V high13 = hn::InterleaveUpper(d, w[1], w[3]);
+    w[0] = hn::InterleaveLower(d, low02, low13), w[1] = hn::InterleaveUpper(d, low02, low13);
+    w[2] = hn::InterleaveLower(d, high02, high13), w[3] = hn::InterleaveUpper(d, high02, high13);
+  });
+}
+
+// A product of few rows with a right factor of layout `columns`, where it lies. Lanes are columns,
+// so that each is one sum over k in order.
+template <int kCount>
+void multiply_thin_columns(const BlockProduct& p) {
+  constexpr int kSteps = static_cast<int>(kLanes);
+  const LeftStrides left(p.left);
+  const V alpha = set(p.alpha), beta = set(p.beta);
+  for (std::int64_t column = 0; column < p.n; column += kLanes) {
+    const float* columns[kLanes];
+    for (std::int64_t i = 0; i < kLanes; ++i) {
+      columns[i] = p.right.data + std::min(column + i, p.n - 1) * p.right.step;
+    }
+    V s[kCount];
+    unrolled<kCount>([&](auto r) TRIVET_CPU_INLINE { s[r] = set(0); });
+    const auto add = [&](std::int64_t k, V y) TRIVET_CPU_INLINE {
+      unrolled<kCount>([&](auto r) TRIVET_CPU_INLINE {
+        const float x = p.left.data[static_cast<std::int64_t>(r) * left.down + k * left.along];
+        s[r] = hn::MulAdd(set(x), y, s[r]);
+      });
+    };
+    std::int64_t k = 0;
+    V v[kLanes];
+    for (; k + kLanes <= p.k; k += kLanes) {
+      unrolled<kSteps>([&](auto i) TRIVET_CPU_INLINE {
+        v[i] = load(columns[i] + k);
+        hwy::Prefetch(columns[i] + kLanes * p.right.step + k);
+      });
+      transpose_lanes(v);
+      unrolled<kSteps>([&](auto i)
+                           TRIVET_CPU_INLINE { add(k + static_cast<std::int64_t>(i), v[i]); });
+    }
+    if (const std::int64_t rest = p.k - k; rest > 0) {
+      HWY_ALIGN float last[kLanes * kLanes];
+      for (std::int64_t i = 0; i < kLanes; ++i) {
+        v[i] = load_part(columns[i] + k, static_cast<std::size_t>(rest));
+      }
+      transpose_lanes(v);
+      for (std::int64_t i = 0; i < kLanes; ++i) hn::Store(v[i], F32(), last + i * kLanes);
+      for (std::int64_t i = 0; i < rest; ++i) add(k + i, hn::Load(F32(), last + i * kLanes));
+    }
+    const auto count = static_cast<std::size_t>(std::min(kLanes, p.n - column));
+    for (int r = 0; r < kCount; ++r) {
+      float* const to = p.c + r * p.ldc + column;
+      const bool whole = count == lanes();
+      V x = hn::Mul(alpha, s[r]);
+      if (p.beta != 0) x = hn::MulAdd(beta, whole ? load(to) : load_part(to, count), x);
+      whole ? store(x, to) : store_part(x, to, count);
+    }
+  }
+}
+
+template <int kCount>
+void multiply_thin_rows(const BlockProduct& p) {
+  if (p.right.layout == Layout::columns) return multiply_thin_columns<kCount>(p);
+  for (std::int64_t column = 0; column < p.n; column += kThinColumns) {
+    multiply_thin<kCount>(p, column, std::min(kThinColumns, p.n - column));
+  }
+}
+
 void multiply_few_rows(BlockProduct p) {
   if (p.skip == Skip::depth_after) p.k = std::clamp<std::int64_t>(p.m - p.diagonal, 0, p.k);
-  for (std::int64_t column = 0; column < p.n; column += kThinColumns) {
-    const std::int64_t columns = std::min(kThinColumns, p.n - column);
-    switch (p.m) {
-      case 1:
-        multiply_thin<1>(p, column, columns);
-        break;
-      case 2:
-        multiply_thin<2>(p, column, columns);
-        break;
-      case 3:
-        multiply_thin<3>(p, column, columns);
-        break;
-      default:
-        multiply_thin<4>(p, column, columns);
-    }
+  switch (p.m) {
+    case 1:
+      return multiply_thin_rows<1>(p);
+    case 2:
+      return multiply_thin_rows<2>(p);
+    case 3:
+      return multiply_thin_rows<3>(p);
+    default:
+      return multiply_thin_rows<kThinRows>(p);
   }
 }
 
 std::int64_t panel_columns() {
   return kColumns;
 }
+std::int64_t strip_rows() {
+  return kRows;
+}
 
 void multiply(const BlockProduct& p) {
   const bool packed = p.right.layout == Layout::packed;
-  if (!packed && p.m <= 4 && (p.skip == Skip::none || p.skip == Skip::depth_after)) {
+  if (!packed && p.m <= kThinRows && (p.skip == Skip::none || p.skip == Skip::depth_after)) {
     return multiply_few_rows(p);
   }
   Tile t = {&p, nullptr, nullptr, packed ? kColumns : p.right.step, nullptr, 0, p.k};
@@ -374,6 +472,7 @@ HWY_EXPORT(pack_strips);
 HWY_EXPORT(pack_strip_part);
 HWY_EXPORT(pack_panels);
 HWY_EXPORT(panel_columns);
+HWY_EXPORT(strip_rows);
 HWY_EXPORT(multiply);
 
 }  // namespace
@@ -395,6 +494,10 @@ void pack_right(Transpose transpose, std::int64_t k, std::int64_t n, const float
 
 Factor packed_after_depth(const Factor& right, std::int64_t count) {
   return {right.data + count * HWY_DYNAMIC_DISPATCH(panel_columns)(), right.step, Layout::packed};
+}
+
+Factor left_after_depth(const Factor& left, std::int64_t count) {
+  return {left.data + count * HWY_DYNAMIC_DISPATCH(strip_rows)(), left.step, Layout::packed};
 }
 
 void multiply_block(const BlockProduct& p) {

@@ -14,6 +14,8 @@ enum class Transpose : bool { no, yes };
 // start a strip or a panel on every instruction set.
 inline constexpr std::int64_t kRowStep = 12;
 inline constexpr std::int64_t kColumnStep = 32;
+// So few rows read a right factor where it lies as fast as memory delivers it.
+inline constexpr std::int64_t kThinRows = 4;
 
 constexpr std::int64_t whole_rows(std::int64_t m) {
   return (m + kRowStep - 1) / kRowStep * kRowStep;
@@ -65,13 +67,14 @@ enum class Skip {
   depth_before  // left(i, k) is 0 for k < i + diagonal
 };
 
-// A packed right factor without its first `count` rows.
+// A packed right factor without its first `count` rows, a left one without its first columns.
 Factor packed_after_depth(const Factor& right, std::int64_t count);
+Factor left_after_depth(const Factor& left, std::int64_t count);
 
 // C = alpha * left * right + beta * C, row-major. C is not read if beta is 0. Each element is one
 // sum over k in order, and then alpha and beta are applied: its bits do not depend on m, n, or its
 // position. A right factor that is not packed has layout `rows` and whole panels (n is a multiple
-// of kColumnStep).
+// of kColumnStep), or layout `columns`, at most kThinRows rows and nothing to skip.
 struct BlockProduct {
   std::int64_t m = 0, n = 0, k = 0;
   Factor left, right;

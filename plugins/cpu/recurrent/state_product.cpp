@@ -100,13 +100,17 @@ GateRows StateProduct::multiply(const StateBlock& block, float* memory) const {
   if (streams()) return {Rows{whole_, gates_ * units_}.from(block.row, block.unit), units_};
   for (std::int64_t out = 0; out < factors_out(); ++out) {
     for (std::int64_t in = 0; in < factors_in(); ++in) {
-      BlockProduct p;
-      p.m = block.rows, p.n = block.units, p.k = units_;
-      p.left = Factor{state_ + in * packed_state(), units_}.after_rows(block.row);
-      p.right = Factor{weights_ + (in + out) * packed_weights(), units_}.after_columns(block.unit);
-      p.c = memory + out * block_floats(), p.ldc = kBlockUnits;
-      p.beta = in == 0 ? 0 : 1;
-      multiply_block(p);
+      const Factor left = Factor{state_ + in * packed_state(), units_}.after_rows(block.row);
+      const Factor right =
+          Factor{weights_ + (in + out) * packed_weights(), units_}.after_columns(block.unit);
+      DepthBlocks(units_).each([&](std::int64_t begin, std::int64_t size) {
+        BlockProduct p;
+        p.m = block.rows, p.n = block.units, p.k = size;
+        p.left = left_after_depth(left, begin), p.right = packed_after_depth(right, begin);
+        p.c = memory + out * block_floats(), p.ldc = kBlockUnits;
+        p.beta = in == 0 && begin == 0 ? 0 : 1;
+        multiply_block(p);
+      });
     }
   }
   return rows_of(memory);

@@ -51,12 +51,13 @@ class InstructionSet {
   }
 };
 
-TEST_CASE("products and attention agree with float64 on every instruction set", "[slow][backend]") {
+TEST_CASE("products, attention and recurrence agree with float64 on every instruction set",
+          "[slow][backend]") {
   std::size_t sets = 0;
   for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
     const InstructionSet set(target);
     for (const char* only : {"matmul", "linear_fwd", "linear_bwd", "linear_xent", "attention_fwd",
-                             "attention_bwd", "conv2d"}) {
+                             "attention_bwd", "conv2d", "lstm", "gru"}) {
       BackendCheckOptions options;
       options.only = only;
       const auto report = check_backend(cpu::get(), options);

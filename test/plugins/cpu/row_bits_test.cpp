@@ -2,6 +2,7 @@
 // A row of a product and a query of attention have the same bits whatever is computed with them:
 // text that is generated token by token is that of the whole text.
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -9,6 +10,8 @@
 #include "sdk/tensor/tensor_bits.h"
 #include "support/plugins.h"
 #include "trivet/ops.h"
+#include "trivet/recurrent/gru.h"
+#include "trivet/recurrent/lstm.h"
 
 namespace {
 
@@ -71,6 +74,35 @@ TEST_CASE("a query of attention has the same bits alone and with others", "[back
              {0, 1}, {63, 64}, {255, 257}, {299, 300}, {0, 70}, {100, 280}}) {
       INFO("queries " << begin << " to " << end << ", window " << window);
       CHECK(bits_of(attend(begin, end)) == bits_of(part(whole, 1, begin, end)));
+    }
+  }
+}
+
+TEST_CASE("a position of lstm and gru has the same bits alone and with others", "[backend]") {
+  const auto device = trivet::test::open_device("cpu/Highway");
+  constexpr std::int64_t kRows = 15, kTime = 6, kUnits = 400;
+  const Tensor gates = tensor(*device, {kRows, kTime, 4 * kUnits}, 1);
+  const Tensor w = trivet::ops::mul(tensor(*device, {kUnits, 4 * kUnits}, 2), 0.1f);
+  const Tensor gru_gates = tensor(*device, {kRows, kTime, 3 * kUnits}, 3);
+  const trivet::GruWeights weights = {
+      trivet::ops::mul(tensor(*device, {kUnits, 3 * kUnits}, 4), 0.1f),
+      tensor(*device, {kUnits}, 5)};
+  const auto last_of = [](const Tensor& y) {
+    return trivet::ops::reshape(part(y, 1, y.dim(1) - 1, y.dim(1)), {y.dim(0), y.dim(2)});
+  };
+  const Tensor whole = trivet::ops::lstm(gates, w).h, gru = trivet::ops::gru(gru_gates, weights);
+  for (const auto& [first, end] : {std::pair{0, kRows}, {3, 4}, {2, 15}}) {
+    INFO("rows " << first << " to " << end);
+    trivet::LstmState state;
+    Tensor h;
+    for (const auto& [from, to] : {std::pair{0, 1}, {1, 2}, {2, 5}, {5, 6}}) {
+      const auto rows = [&](const Tensor& x) { return part(part(x, 0, first, end), 1, from, to); };
+      const trivet::LstmResult y = trivet::ops::lstm(rows(gates), w, state);
+      CHECK(bits_of(y.h) == bits_of(rows(whole)));
+      state = {last_of(y.h), y.last_c};
+      const Tensor next = trivet::ops::gru(rows(gru_gates), weights, h);
+      CHECK(bits_of(next) == bits_of(rows(gru)));
+      h = last_of(next);
     }
   }
 }
