@@ -22,6 +22,7 @@
 #include "trivet/data/quantized_weights.h"
 #include "trivet/data/safetensors.h"
 #include "trivet/error.h"
+#include "trivet/ops.h"
 #include "trivet/os/file.h"
 
 namespace trivet {
@@ -55,6 +56,22 @@ FileSum sum_of(const std::filesystem::path& path) {
 bool is_plain_name(const std::string& name) {
   return !name.empty() && name.front() != '.' && name.find('/') == std::string::npos &&
          name.find('\0') == std::string::npos;
+}
+
+// So that the file is never in memory as a whole beside what is read from it.
+void assign_in_pieces(Tensor values, std::span<const std::byte> data, const SafetensorsFile& file) {
+  constexpr std::size_t kPiece = 16 << 20;
+  const std::int64_t rows = values.rank() > 0 ? values.dim(0) : 1;
+  const std::size_t row_bytes = data.size() / static_cast<std::size_t>(rows);
+  const auto step = static_cast<std::int64_t>(std::max<std::size_t>(1, kPiece / row_bytes));
+  for (std::int64_t row = 0; row < rows; row += step) {
+    const std::int64_t end = std::min(row + step, rows);
+    const auto piece = data.subspan(static_cast<std::size_t>(row) * row_bytes,
+                                    static_cast<std::size_t>(end - row) * row_bytes);
+    Tensor part = end - row == rows ? values : ops::slice(values, 0, row, end);
+    part.assign_bytes(piece);
+    file.release(piece);
+  }
 }
 
 std::string described(std::string_view name, DType dtype, const Shape& shape) {
@@ -265,9 +282,9 @@ void CheckpointDirectoryReader::read_parts(std::string_view name,
                    {.hint = "the checkpoint was made by another model or optimizer"});
   }
   for (const TensorPart& part : into) {
-    Tensor values = part.values;
-    if (values.size() == 0) continue;
-    values.assign_bytes(found.at(part.name)->data.subspan(part.first_byte(), values.bytes()));
+    if (part.values.size() == 0) continue;
+    const auto data = found.at(part.name)->data;
+    assign_in_pieces(part.values, data.subspan(part.first_byte(), part.values.bytes()), file);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <numeric>
 #include <system_error>
 
@@ -46,6 +47,15 @@ class Mapping {
   Mapping& operator=(const Mapping&) = delete;
 
   std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(data_), size_}; }
+
+  // A hint for whole pages in the part.
+  void release(std::span<const std::byte> part) const {
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const auto first = static_cast<std::size_t>(part.data() - bytes().data());
+    const std::size_t begin = (first + page - 1) / page * page;
+    const std::size_t end = (first + part.size()) / page * page;
+    if (begin < end) ::madvise(static_cast<std::byte*>(data_) + begin, end - begin, MADV_DONTNEED);
+  }
 
  private:
   void* data_ = MAP_FAILED;
@@ -115,6 +125,14 @@ const SafetensorsEntry* SafetensorsFile::find(std::string_view name) const {
 
 const std::map<std::string, std::string>& SafetensorsFile::metadata() const {
   return impl_->metadata;
+}
+
+void SafetensorsFile::release(std::span<const std::byte> data) const {
+  const auto all = impl_->mapping.bytes();
+  const std::less_equal<const std::byte*> before;
+  const bool inside =
+      before(all.data(), data.data()) && before(data.data() + data.size(), all.data() + all.size());
+  if (inside) impl_->mapping.release(data);
 }
 
 }  // namespace trivet

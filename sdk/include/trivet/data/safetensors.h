@@ -43,6 +43,10 @@ class TRIVET_API SafetensorsFile {
   const SafetensorsEntry* find(std::string_view name) const;
   const std::map<std::string, std::string>& metadata() const;
 
+  // Takes the memory of `data`, a part of an entry's data, out of this process. It is read from the
+  // file again when it is needed. Data that are not in the file's memory stay.
+  void release(std::span<const std::byte> data) const;
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
