@@ -20,8 +20,6 @@ constexpr std::int64_t kSharedFloats = 1 << 20;  // of it that are packed at a t
 constexpr std::int64_t kPackedRows = 120;        // by a task
 constexpr std::int64_t kTaskRows = 240;          // of a task whose columns are packed already
 constexpr std::int64_t kInPlaceBlock = 512;      // columns of a right factor that is not packed
-constexpr std::int64_t kInPlaceColumns = 192;    // so few do not repay packing the left factor
-constexpr std::int64_t kInPlaceTransposed = 64;  // the same if it is transposed
 constexpr double kTaskFlops = 1e6;               // some 10 us of one core
 constexpr std::int64_t kTasksPerWorker = 4;
 
@@ -47,8 +45,7 @@ bool reads_right_in_place(const Gemm& g) {
 }
 
 bool packs_left(const Gemm& g) {
-  return g.k > 0 && !reads_right_in_place(g) &&
-         g.n > (g.trans_a == Transpose::yes ? kInPlaceTransposed : kInPlaceColumns);
+  return g.k > 0 && !reads_right_in_place(g) && g.n > most_columns_in_place(g.trans_a);
 }
 
 struct Span {

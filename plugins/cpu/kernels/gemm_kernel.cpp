@@ -278,7 +278,7 @@ inline constexpr std::int64_t kThinColumns = 512;
 // are read as streams, as memory likes it; the sums are in the first cache.
 template <int kCount>
 void multiply_thin(const BlockProduct& p, std::int64_t column, std::int64_t columns) {
-  constexpr int kSteps = kCount <= 2 ? 4 : 2;  // along k at a time
+  constexpr int kSteps = 4;  // along k at a time
   HWY_ALIGN float sums[kCount][kThinColumns];
   for (float(&row)[kThinColumns] : sums) std::fill_n(row, columns, 0.0f);
   const LeftStrides left(p.left);
@@ -412,18 +412,23 @@ void multiply_thin_rows(const BlockProduct& p) {
   }
 }
 
+template <int kCount>
+void multiply_thin_count(const BlockProduct& p) {
+  if (p.m == kCount) return multiply_thin_rows<kCount>(p);
+  if constexpr (kCount > 1) multiply_thin_count<kCount - 1>(p);
+}
+
 void multiply_few_rows(BlockProduct p) {
   if (p.skip == Skip::depth_after) p.k = std::clamp<std::int64_t>(p.m - p.diagonal, 0, p.k);
-  switch (p.m) {
-    case 1:
-      return multiply_thin_rows<1>(p);
-    case 2:
-      return multiply_thin_rows<2>(p);
-    case 3:
-      return multiply_thin_rows<3>(p);
-    default:
-      return multiply_thin_rows<kThinRows>(p);
-  }
+  multiply_thin_count<kThinRows>(p);
+}
+
+// Measured. A tile of more rows reads each element of the right factor less often, which leaves
+// more loads to a left factor that is not packed.
+std::int64_t columns_in_place(Transpose left) {
+  const bool transposed = left == Transpose::yes;
+  if constexpr (kRows == kRowStep) return transposed ? 384 : 1024;
+  return transposed ? 64 : 384;
 }
 
 std::int64_t panel_columns() {
@@ -468,6 +473,7 @@ HWY_AFTER_NAMESPACE();
 namespace cpu {
 namespace {
 
+HWY_EXPORT(columns_in_place);
 HWY_EXPORT(pack_strips);
 HWY_EXPORT(pack_strip_part);
 HWY_EXPORT(pack_panels);
@@ -476,6 +482,10 @@ HWY_EXPORT(strip_rows);
 HWY_EXPORT(multiply);
 
 }  // namespace
+
+std::int64_t most_columns_in_place(Transpose left) {
+  return HWY_DYNAMIC_DISPATCH(columns_in_place)(left);
+}
 
 void pack_left(Transpose transpose, std::int64_t m, std::int64_t k, const float* from,
                std::int64_t step, float* to) {

@@ -15,7 +15,7 @@ enum class Transpose : bool { no, yes };
 inline constexpr std::int64_t kRowStep = 12;
 inline constexpr std::int64_t kColumnStep = 32;
 // So few rows read a right factor where it lies as fast as memory delivers it.
-inline constexpr std::int64_t kThinRows = 4;
+inline constexpr std::int64_t kThinRows = 8;
 
 constexpr std::int64_t whole_rows(std::int64_t m) {
   return (m + kRowStep - 1) / kRowStep * kRowStep;
@@ -37,6 +37,9 @@ void pack_left_part(std::int64_t m, std::int64_t k, const float* from, std::int6
 // for each position along k the columns of the panel. `to` holds whole_columns(n) * k floats.
 void pack_right(Transpose transpose, std::int64_t k, std::int64_t n, const float* from,
                 std::int64_t step, float* to);
+
+// So many columns of a right factor, or fewer, do not repay packing the left one.
+std::int64_t most_columns_in_place(Transpose left);
 
 enum class Layout {
   packed,  // `step` is the depth that was packed, at least the depth of the product
