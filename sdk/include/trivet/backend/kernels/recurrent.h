@@ -5,7 +5,8 @@
  *
  * The part of the input, x w + b, is a product of its own. A kernel gets it in `gates`, adds the
  * part of the state, and leaves there what its gradient needs, in any form. The gradient writes
- * that of `gates` in the same memory.
+ * that of `gates` in the same memory. So a backend offers a kernel and its gradient for the same
+ * arguments, or neither.
  *
  * Positions are read from first to last, or from last to first with `reverse`. At each position,
  * with the position's `start` s and `padding` p of that row (0 where the array is null), a state h
