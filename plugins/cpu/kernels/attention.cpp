@@ -8,8 +8,8 @@
 #include <limits>
 
 #include "cpu/kernels/attention_scores.h"
-#include "cpu/kernels/gemm_kernel.h"
 #include "cpu/kernels/key_rows.h"
+#include "cpu/products/gemm_kernel.h"
 #include "cpu/support/context.h"
 #include "cpu/support/kernels.h"
 

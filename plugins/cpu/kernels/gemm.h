@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "cpu/kernels/activation.h"
-#include "cpu/kernels/gemm_kernel.h"
+#include "cpu/products/gemm_kernel.h"
 #include "cpu/support/context.h"
 
 namespace cpu {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "cpu/kernels/attention_scores.h"
-#include "cpu/kernels/gemm_kernel.h"
+#include "cpu/products/gemm_kernel.h"
 #include "cpu/support/context.h"
 
 namespace cpu {

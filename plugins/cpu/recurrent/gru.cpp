@@ -81,13 +81,7 @@ tv_status gru_bwd(tv_ctx* ctx, const tv_gru_grad* d) {
     });
   }
   if (status != TV_OK) return status;
-  if (d->dh0 != nullptr) {
-    product.multiply_last(ctx, [&](const StateBlock& block, const Rows& of_gates) {
-      const Rows dh0 = {static_cast<float*>(d->dh0), s.units};
-      start_grad({block.rows, block.units, of_gates, block.of(later_dh),
-                  positions.starts(0, block.row), block.of(dh0)});
-    });
-  }
+  if (d->dh0 != nullptr) product.start_gradient(ctx, later_dh, d->dh0);
   if (d->dbias != nullptr) {
     status = write_bias_gradient(ctx, *d);
     if (status != TV_OK) return status;

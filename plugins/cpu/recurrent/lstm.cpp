@@ -81,13 +81,7 @@ tv_status lstm_bwd(tv_ctx* ctx, const tv_lstm_grad* d) {
   }
   if (status != TV_OK) return status;
   if (d->dc0 != nullptr) std::copy_n(dc.data, state, static_cast<float*>(d->dc0));
-  if (d->dh0 != nullptr) {
-    product.multiply_last(ctx, [&](const StateBlock& block, const Rows& of_gates) {
-      const Rows dh0 = {static_cast<float*>(d->dh0), s.units};
-      start_grad({block.rows, block.units, of_gates, block.of(later_dh),
-                  positions.starts(0, block.row), block.of(dh0)});
-    });
-  }
+  if (d->dh0 != nullptr) product.start_gradient(ctx, later_dh, d->dh0);
   return d->dw != nullptr ? write_weight_gradient(ctx, *d) : TV_OK;
 }
 

@@ -124,6 +124,14 @@ void StateProduct::pack(const StateBlock& block, const float* left) const {
   }
 }
 
+void StateProduct::start_gradient(tv_ctx* ctx, const Rows& later_dh, void* dh0) const {
+  const Rows to = {static_cast<float*>(dh0), units_};
+  each_block(ctx, [&](const StateBlock& block, const GateRows& product, float*) {
+    start_grad({block.rows, block.units, product.rows, block.of(later_dh),
+                positions_.starts(0, block.row), block.of(to)});
+  });
+}
+
 void gather_states(tv_ctx* ctx, const tv_sequence& s, const void* h, const void* h0, float* to) {
   const Positions positions(s);
   parallel(ctx, s.batch * s.time, row_grain(s.units), [&](auto begin, auto end, auto) {

@@ -79,9 +79,9 @@ class StateProduct {
   template <typename Step, typename F>
   [[nodiscard]] tv_status step(tv_ctx* ctx, std::int64_t i, const F& f);
 
-  // The product that follows the last position: calls f(block, product).
-  template <typename F>
-  void multiply_last(tv_ctx* ctx, const F& f) const;
+  // backward, after the first position: dh0 [batch, units], to which `later_dh` [batch, units] is
+  // added if it has data.
+  void start_gradient(tv_ctx* ctx, const Rows& later_dh, void* dh0) const;
 
  private:
   static constexpr std::int64_t kBlockUnits = kColumnStep;
@@ -145,13 +145,6 @@ tv_status StateProduct::step(tv_ctx* ctx, std::int64_t i, const F& f) {
   std::swap(state_, next_);
   is_zero_ = false;
   return TV_OK;
-}
-
-template <typename F>
-void StateProduct::multiply_last(tv_ctx* ctx, const F& f) const {
-  each_block(ctx, [&](const StateBlock& block, const GateRows& product, float*) {
-    f(block, product.rows);
-  });
 }
 
 // The state before each position, [batch, time, units], as the weights multiply it.

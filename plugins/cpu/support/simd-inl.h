@@ -55,6 +55,9 @@ inline constexpr int kRows = 12;
 inline constexpr int kRows = 6;
 #endif
 
+inline constexpr std::int64_t kLanes = hn::MaxLanes(F32());
+inline constexpr std::int64_t kColumns = 2 * kLanes;  // of such a tile
+
 // Calls f(0), f(1), ... unrolled, so that arrays indexed by r become registers with any compiler.
 template <typename F, std::size_t... kIndex>
 HWY_INLINE void unrolled(const F& f, std::index_sequence<kIndex...>) {
