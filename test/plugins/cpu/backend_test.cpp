@@ -4,6 +4,11 @@
 #include "cpu/backend.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -81,6 +86,40 @@ const tv_host kQuietHost = [] {
   host.max_workers = 1;
   return host;
 }();
+
+TEST_CASE("cpu/Highway asks for huge pages for large memory", "[backend]") {
+  const tv_backend* table = cpu::get();
+  tv_ctx* context = nullptr;
+  REQUIRE(table->open(0, nullptr, 0, &kQuietHost, &context) == TV_OK);
+  // Whether the page of the address is of memory for which huge pages were asked ("hg").
+  const auto asked = [](const void* address) {
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    std::ifstream maps("/proc/self/smaps");
+    bool inside = false;
+    for (std::string line; std::getline(maps, line);) {
+      std::uintptr_t begin = 0, end = 0;
+      const bool starts = std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2;
+      if (starts) inside = begin <= at && at < end;
+      if (inside && line.starts_with("VmFlags:")) return line.find(" hg") != std::string::npos;
+    }
+    return false;
+  };
+  const bool there = std::filesystem::exists("/sys/kernel/mm/transparent_hugepage/enabled");
+  constexpr std::uint64_t kHuge = 2 << 20;
+  void *large = nullptr, *small = nullptr, *none = nullptr;
+  REQUIRE(table->alloc(context, 3 * kHuge + kHuge / 2, &large) == TV_OK);
+  REQUIRE(table->alloc(context, 100, &small) == TV_OK);
+  CHECK(reinterpret_cast<std::uintptr_t>(large) % kHuge == 0);
+  CHECK(asked(large) == there);
+  CHECK(asked(static_cast<char*>(large) + 3 * kHuge - 1) == there);
+  for (const std::uint64_t most : {UINT64_MAX, UINT64_MAX - kHuge + 1}) {
+    CHECK(table->alloc(context, most, &none) == TV_OUT_OF_MEMORY);
+    CHECK(none == nullptr);
+  }
+  table->free(context, large);
+  table->free(context, small);
+  table->close(context);
+}
 
 TEST_CASE("cpu/Highway draws the bits of Random123's Threefry-2x32-20", "[backend]") {
   const tv_backend* table = cpu::get();

@@ -219,39 +219,6 @@ TEST_CASE("files of others are read: any order, blanks, unaligned data, other fi
   CHECK(file.entries()[1].data[0] == std::byte{1});
 }
 
-TEST_CASE("released data leave the memory of the process, and are read again") {
-  const TempDir temp;
-  const std::vector<std::byte> numbers(32 << 20, std::byte{7});
-  const auto entry = [&](const char* name, std::size_t size) {
-    return SafetensorsEntry{
-        name, DType::u8, {static_cast<std::int64_t>(size)}, std::span(numbers).first(size)};
-  };
-  const std::vector<SafetensorsEntry> entries{entry("odd", 5001), entry("large", numbers.size())};
-  trivet::write_safetensors(temp.path() / "a.safetensors", entries);
-  const SafetensorsFile file(temp.path() / "a.safetensors");
-  const auto data = file.find("large")->data;
-  const auto is_whole = [&] { return std::ranges::equal(data, numbers); };
-  const auto resident = [] {  // of files, in pages
-    std::int64_t size = 0, all = 0, shared = 0;
-    std::ifstream("/proc/self/statm") >> size >> all >> shared;
-    return shared;
-  };
-  const std::int64_t pages = static_cast<std::int64_t>(data.size()) / ::sysconf(_SC_PAGESIZE);
-  CHECK(is_whole());
-  const std::int64_t before = resident();
-  file.release(data.subspan(3, data.size() / 2));
-  CHECK(before - resident() > pages / 2 - 64);
-  file.release(data);
-  CHECK(before - resident() > pages - 64);
-  CHECK(is_whole());
-  file.release(data.first(10));  // less than a page
-  file.release(data.last(0));
-  file.release(numbers);  // not of the file
-  CHECK(is_whole());
-  CHECK(numbers.front() == std::byte{7});
-  CHECK(std::ranges::equal(file.find("odd")->data, std::span(numbers).first(5001)));
-}
-
 TEST_CASE("a file cut anywhere is refused, and so are bytes after its end") {
   TempDir dir;
   trivet::write_safetensors(dir.path() / "a", Example().entries(), {{"k", "v"}});

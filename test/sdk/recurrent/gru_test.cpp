@@ -10,6 +10,7 @@
 #include "sdk/backend/backends.h"
 #include "sdk/recurrent/recurrent_case.h"
 #include "trivet/error.h"
+#include "trivet/tape.h"
 
 namespace trivet::test {
 namespace {
@@ -78,6 +79,23 @@ TEST_CASE("gru leaves gates alone that someone else sees", "[ops]") {
     const std::vector<float> first = ops::gru(gates, {u, c}).to_host<float>();
     CHECK(gates.to_host<float>() == std::vector<float>(2 * 3 * 6, 0.5F));
     CHECK(ops::gru(gates, {u, c}).to_host<float>() == first);
+  }
+}
+
+TEST_CASE("gru counts the products of the state and their gradients", "[ops]") {
+  for (const NamedBackend& backend : named_backends()) {
+    INFO(backend.name);
+    const auto device = open(backend);
+    GradientSlot of_u, of_h;
+    const Tensor gates = Tensor::full(*device, {2, 3, 15}, 0.5);
+    const Tensor u = make_leaf(Tensor::full(*device, {5, 15}, 0.1), of_u);
+    const Tensor before = make_leaf(Tensor::full(*device, {2, 5}, 0.2), of_h);
+    constexpr double kProducts = 2.0 * 2 * 3 * 5 * 15;
+    const double start = device->flops();
+    Tape tape;
+    const Tape::Recording recording(tape);
+    ops::gru(gates, {u, Tensor::zeros(*device, {5})}, before);
+    CHECK(device->flops() - start == 3 * kProducts);
   }
 }
 

@@ -163,6 +163,28 @@ TEST_CASE("lstm continues from the state that it returns", "[ops]") {
   }
 }
 
+TEST_CASE("lstm counts the products of the state and their gradients", "[ops]") {
+  for (const NamedBackend& backend : named_backends()) {
+    INFO(backend.name);
+    const auto device = open(backend);
+    GradientSlot of_w, of_h;
+    const Tensor gates = drawn(*device, {2, 3, 20}, 1);
+    const Tensor w = make_leaf(drawn(*device, {5, 20}, 2), of_w);
+    const LstmState before{make_leaf(drawn(*device, {2, 5}, 3), of_h), {}};
+    constexpr double kProducts = 2.0 * 2 * 3 * 5 * 20;
+    const double start = device->flops();
+    {
+      const NoGrad no_grad;
+      ops::lstm(gates, w, before);
+    }
+    CHECK(device->flops() - start == kProducts);
+    Tape tape;
+    const Tape::Recording recording(tape);
+    ops::lstm(gates, w, before);
+    CHECK(device->flops() - start == kProducts + 3 * kProducts);
+  }
+}
+
 TEST_CASE("lstm reports shapes that do not fit", "[ops]") {
   const auto device = open_any();
   const auto zeros = [&](const Shape& shape) { return Tensor::zeros(*device, shape); };
