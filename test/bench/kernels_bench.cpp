@@ -462,6 +462,11 @@ int main(int argc, char** argv) {
     bench.softmax(kBatch, 10);
     bench.adam("adam", 9 * 32 + 32 + 9 * 32 * 64 + 64 + 3136 * 128 + 128 + 1290);
   });
+  section("resnet", kBatch, [&](Bench& bench) {
+    bench.conv("conv 32-32 of 14x14", kBatch, 14, 32, 32, true);
+    bench.conv("conv 64-64 of 7x7", kBatch, 7, 64, 64, true);
+    bench.conv("conv 128-128 of 4x4", kBatch, 4, 128, 128, true);
+  });
   section("norms", kBatch, [&](Bench& bench) {
     bench.batch_norm("batch norm 14x14x32 relu", kBatch * 14 * 14, 32);
     bench.batch_norm("batch norm 7x7x64 relu", kBatch * 7 * 7, 64);

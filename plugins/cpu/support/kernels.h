@@ -14,7 +14,7 @@ namespace cpu {
 TV_FOR_EACH_KERNEL(TRIVET_DECLARE)
 #undef TRIVET_DECLARE
 
-// conv.cpp
+// ../convolution/conv2d.cpp
 tv_status conv2d_fwd(tv_ctx*, const tv_conv2d*);
 tv_status conv2d_bwd(tv_ctx*, const tv_conv2d_grad*);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of a product and a query of attention have the same bits whatever is computed with them:
-// text that is generated token by token is that of the whole text.
+// A row of a product, an image and a query of attention have the same bits whatever is computed
+// with them: text that is generated token by token is that of the whole text.
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -10,6 +10,7 @@
 #include "sdk/tensor/tensor_bits.h"
 #include "support/plugins.h"
 #include "trivet/ops.h"
+#include "trivet/ops/ops_vision.h"
 #include "trivet/recurrent/gru.h"
 #include "trivet/recurrent/lstm.h"
 
@@ -103,6 +104,25 @@ TEST_CASE("a position of lstm and gru has the same bits alone and with others", 
       const Tensor next = trivet::ops::gru(rows(gru_gates), weights, h);
       CHECK(bits_of(next) == bits_of(rows(gru)));
       h = last_of(next);
+    }
+  }
+}
+
+TEST_CASE("an image of a convolution has the same bits alone and with others", "[backend]") {
+  const auto device = trivet::test::open_device("cpu/Highway");
+  constexpr std::int64_t kImages = 70;
+  for (const std::int64_t channels : {3, 32, 33}) {
+    const Tensor x = tensor(*device, {kImages, 5, 7, channels}, 1);
+    const Tensor w = tensor(*device, {3, 3, channels, channels}, 2);
+    const Tensor b = tensor(*device, {channels}, 3);
+    const auto convolve = [&](std::int64_t begin, std::int64_t end) {
+      return trivet::ops::conv2d(part(x, 0, begin, end), w, b, {}, trivet::Activation::gelu);
+    };
+    const Tensor whole = convolve(0, kImages);
+    for (const auto& [begin, end] :
+         {std::pair<std::int64_t, std::int64_t>{0, 1}, {69, 70}, {2, 45}}) {
+      INFO("images " << begin << " to " << end << ", " << channels << " channels");
+      CHECK(bits_of(convolve(begin, end)) == bits_of(part(whole, 0, begin, end)));
     }
   }
 }

@@ -4,10 +4,11 @@
 // of two vectors so that both stream.
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/kernels/conv_kernel.cpp"
+#define HWY_TARGET_INCLUDE "cpu/convolution/direct.cpp"
 #include <hwy/foreach_target.h>
 
-#include "cpu/kernels/image.h"
+#include "cpu/convolution/direct.h"
+
 #include "cpu/support/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -222,17 +223,17 @@ void grad_image(const Window& w, const float* framed, const float* dz, float* sc
   }
 }
 
-// w is [taps, cin, cout]; flipped, its taps run backwards and depth is cout.
-void pack(const Window& w, const float* filter, bool flip, float* packed) {
-  const std::int64_t taps = w.kernel_h * w.kernel_w, in = w.image.channels, out = w.out_c;
-  const std::int64_t width = panel_width();
+void pack(const Window& w, const float* filter, const FilterTaps& taps, float* packed) {
+  const std::int64_t in = w.image.channels, out = w.out_c, width = panel_width();
+  const std::int64_t down = taps.reversed ? 1 : out, right = taps.reversed ? in : 1;
   for (std::int64_t n = 0; n < out; n += width) {
-    for (std::int64_t tap = 0; tap < taps; ++tap) {
-      for (std::int64_t c = 0; c < in; ++c) {
-        for (std::int64_t j = n; j < n + width; ++j, ++packed) {
-          const std::int64_t at =
-              flip ? ((taps - 1 - tap) * out + j) * in + c : (tap * in + c) * out + j;
-          *packed = j < out ? filter[at] : 0.0f;
+    const std::int64_t valid = std::min(width, out - n);
+    for (std::int64_t y = 0; y < w.kernel_h; ++y) {
+      for (std::int64_t x = 0; x < w.kernel_w; ++x) {
+        const float* from = filter + taps.at(w, y, x) * in * out + n * right;
+        for (std::int64_t c = 0; c < in; ++c, from += down, packed += width) {
+          for (std::int64_t j = 0; j < valid; ++j) packed[j] = from[j * right];
+          std::fill(packed + valid, packed + width, 0.0f);
         }
       }
     }
@@ -280,8 +281,8 @@ std::int64_t packed_filter_size(const Window& w) {
   return w.depth() * padded_channels(w.out_c);
 }
 
-void pack_filter(const Window& w, const float* filter, FilterTaps taps, float* packed) {
-  HWY_DYNAMIC_DISPATCH(pack)(w, filter, taps == FilterTaps::flipped, packed);
+void pack_filter(const Window& w, const float* filter, const FilterTaps& taps, float* packed) {
+  HWY_DYNAMIC_DISPATCH(pack)(w, filter, taps, packed);
 }
 
 void convolve(const Window& w, const float* framed, const float* packed, const ConvEpilogue& then,

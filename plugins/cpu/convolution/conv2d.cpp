@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv2d_fwd and conv2d_bwd: each thread processes whole images, so that an image stays in its
-// cache.
+// conv2d_fwd and conv2d_bwd. Where Winograd's products do not suit, each thread processes whole
+// images, so that an image stays in its cache.
 
 #include <cstring>
 
+#include "cpu/convolution/winograd.h"
 #include "cpu/kernels/activation.h"
-#include "cpu/kernels/image.h"
 #include "cpu/support/kernels.h"
 
 namespace cpu {
@@ -39,16 +39,50 @@ std::int64_t rounded(std::int64_t floats_count) {
 
 struct Backward {
   const tv_conv2d_grad& d;
-  Window forward, backward;  // backward: for the input gradient
-  std::int64_t piece, pieces;
-  std::int64_t in_image, out_image, frame, panel, per_worker;
-  float *flipped, *worker_memory, *dw_parts, *db_parts;
+  Window forward;
+  InputGradParts input_parts;
+  std::int64_t piece = 0, pieces = 0;
+  std::int64_t in_image = 0, out_image = 0, frame = 0, panel = 0, per_worker = 0;
+  float *flipped = nullptr, *worker_memory = nullptr, *dw_parts = nullptr, *db_parts = nullptr;
+
+  explicit Backward(const tv_conv2d_grad& grad)
+      : d(grad), forward(forward_window(grad.shape)), input_parts(grad.shape) {
+    const tv_conv2d_shape& s = d.shape;
+    const std::int64_t filter = std::max<std::int64_t>(1, packed_filter_size(forward));
+    const std::int64_t fits = kPartialBytes / 4 / filter;
+    piece = ceil_div(s.batch, std::clamp<std::int64_t>(fits, 1, kMostPieces));
+    pieces = ceil_div(s.batch, piece);
+    in_image = s.in_h * s.in_w * s.in_c, out_image = forward.pixels() * s.out_c;
+  }
 
   float* dz(std::int64_t image) const {
     const bool plain = d.activation == TV_ACT_NONE;
     return (plain ? const_cast<float*>(floats(d.dy)) : floats(d.dz)) + image * out_image;
   }
+  bool is_strided() const { return d.shape.stride_h > 1 || d.shape.stride_w > 1; }
 };
+
+// The pixels of a part to their positions in dx.
+void spread(const InputGradPart& part, const tv_conv2d_shape& s, const float* from, float* dx) {
+  for (std::int64_t y = 0; y < part.y.pixels; ++y) {
+    float* const row = dx + (part.y.first_pixel + y * s.stride_h) * s.in_w * s.in_c;
+    for (std::int64_t x = 0; x < part.x.pixels; ++x, from += s.in_c) {
+      std::copy_n(from, s.in_c, row + (part.x.first_pixel + x * s.stride_w) * s.in_c);
+    }
+  }
+}
+
+void input_gradient(const Backward& b, const float* dz, float* memory, float* dx) {
+  if (!b.input_parts.cover_input()) std::fill_n(dx, b.in_image, 0.0f);
+  const float* packed = b.flipped;
+  float* const pixels = b.is_strided() ? memory + b.frame + b.panel : dx;
+  b.input_parts.each([&](const InputGradPart& part) {
+    const Window& w = part.window;
+    convolve(w, framed_or_source(w.image, dz, memory), packed, {}, pixels);
+    if (b.is_strided()) spread(part, b.d.shape, pixels, dx);
+    packed += packed_filter_size(w);
+  });
+}
 
 void backward_image(const Backward& b, std::int64_t image, std::int64_t piece, float* memory) {
   const tv_conv2d_grad& d = b.d;
@@ -66,10 +100,7 @@ void backward_image(const Backward& b, std::int64_t image, std::int64_t piece, f
     filter_grad(b.forward, framed, dz, memory + b.frame,
                 b.dw_parts + piece * packed_filter_size(b.forward));
   }
-  if (d.dx) {
-    const float* framed = framed_or_source(b.backward.image, dz, memory);
-    convolve(b.backward, framed, b.flipped, {}, floats(d.dx) + image * b.in_image);
-  }
+  if (d.dx) input_gradient(b, dz, memory, floats(d.dx) + image * b.in_image);
 }
 
 void clear_sums(const tv_conv2d_grad& d) {
@@ -82,13 +113,29 @@ void clear_sums(const tv_conv2d_grad& d) {
 
 bool take_memory(tv_ctx* ctx, Backward& b) {
   const tv_conv2d_grad& d = b.d;
-  b.frame = rounded(std::max(b.forward.image.size(), d.dx ? b.backward.image.size() : 0));
-  b.per_worker = b.frame + rounded(filter_grad_panel_size(b.forward));
+  std::int64_t frame = b.forward.image.size(), pixels = 0, flipped = 0;
+  if (d.dx) {
+    b.input_parts.each([&](const InputGradPart& part) {
+      frame = std::max(frame, part.window.image.size());
+      pixels = std::max(pixels, part.window.pixels() * part.window.out_c);
+      flipped += packed_filter_size(part.window);
+    });
+  }
+  b.frame = rounded(frame), b.panel = rounded(filter_grad_panel_size(b.forward));
+  b.per_worker = b.frame + b.panel + (b.is_strided() ? rounded(pixels) : 0);
   b.worker_memory = scratch(ctx, b.per_worker * ctx->host->max_workers);
   b.dw_parts = scratch(ctx, d.dw ? b.pieces * packed_filter_size(b.forward) : 0);
   b.db_parts = scratch(ctx, d.db ? b.pieces * rounded(d.shape.out_c) : 0);
-  b.flipped = scratch(ctx, d.dx ? packed_filter_size(b.backward) : 0);
+  b.flipped = scratch(ctx, flipped);
   return b.worker_memory && b.dw_parts && b.db_parts && b.flipped;
+}
+
+void pack_input_filters(const Backward& b) {
+  float* to = b.flipped;
+  b.input_parts.each([&](const InputGradPart& part) {
+    pack_filter(part.window, floats(b.d.w), taps_of(part, b.d.shape.kernel_w), to);
+    to += packed_filter_size(part.window);
+  });
 }
 
 void finish_sums(const Backward& b) {
@@ -103,6 +150,45 @@ void finish_sums(const Backward& b) {
   }
 }
 
+tv_status winograd_fwd(tv_ctx* ctx, const tv_conv2d& d, const Window& w, bool in_kernel) {
+  const ConvEpilogue then = {in_kernel ? floats(d.b) : nullptr,
+                             in_kernel && d.activation == TV_ACT_RELU};
+  const std::int64_t batch = d.shape.batch, rows = batch * w.pixels();
+  const tv_status status =
+      winograd_convolve(ctx, w, batch, floats(d.x), floats(d.w), {w.kernel_w}, then, floats(d.y));
+  if (status != TV_OK || in_kernel) return status;
+  const Epilogue epilogue = {floats(d.b), floats(d.pre), d.activation};
+  parallel(ctx, rows, row_grain(w.out_c), [&](std::int64_t begin, std::int64_t end, std::int32_t) {
+    const std::int64_t at = begin * w.out_c;
+    apply_epilogue(epilogue.at(at, 0), end - begin, w.out_c, floats(d.y) + at, w.out_c);
+  });
+  return TV_OK;
+}
+
+tv_status winograd_bwd(tv_ctx* ctx, const tv_conv2d_grad& d, const Window& w) {
+  const tv_conv2d_shape& s = d.shape;
+  const bool plain = d.activation == TV_ACT_NONE;
+  const float* const dz = plain ? floats(d.dy) : floats(d.dz);
+  if ((d.db || !plain) &&
+      !activation_grad(ctx, d.activation, s.batch * w.pixels(), s.out_c, floats(d.saved),
+                       floats(d.dy), const_cast<float*>(dz), floats(d.db), d.beta_db)) {
+    return TV_OUT_OF_MEMORY;
+  }
+  if (d.dw) {
+    const tv_status status =
+        winograd_filter_grad(ctx, w, s.batch, floats(d.x), dz, d.beta_dw, floats(d.dw));
+    if (status != TV_OK) return status;
+  }
+  tv_status status = TV_OK;
+  if (d.dx) {
+    InputGradParts(s).each([&](const InputGradPart& part) {
+      status = winograd_convolve(ctx, part.window, s.batch, dz, floats(d.w),
+                                 taps_of(part, s.kernel_w), {}, floats(d.dx));
+    });
+  }
+  return status;
+}
+
 }  // namespace
 
 tv_status conv2d_fwd(tv_ctx* ctx, const tv_conv2d* d) {
@@ -110,13 +196,14 @@ tv_status conv2d_fwd(tv_ctx* ctx, const tv_conv2d* d) {
   const tv_conv2d_shape& s = d->shape;
   if (empty(s)) return TV_OK;
   const Window w = forward_window(s);
+  // Bias and relu are part of the kernel; other activations follow.
+  const bool in_kernel = !d->pre && (d->activation == TV_ACT_RELU || d->activation == TV_ACT_NONE);
+  if (suits_winograd(w)) return winograd_fwd(ctx, *d, w, in_kernel);
   const std::int64_t frame = rounded(w.image.size()), channels = padded_channels(s.out_c);
   float* packed = scratch(ctx, packed_filter_size(w) + channels);
   float* frames = scratch(ctx, w.image.is_source() ? 0 : frame * ctx->host->max_workers);
   if (!packed || !frames) return TV_OUT_OF_MEMORY;
-  pack_filter(w, floats(d->w), FilterTaps::in_order, packed);
-  // Bias and relu are part of the kernel; other activations follow, image by image.
-  const bool in_kernel = !d->pre && (d->activation == TV_ACT_RELU || d->activation == TV_ACT_NONE);
+  pack_filter(w, floats(d->w), {w.kernel_w}, packed);
   float* bias = d->b && in_kernel ? packed + packed_filter_size(w) : nullptr;
   if (bias) {
     std::fill_n(bias, channels, 0.0f);
@@ -145,15 +232,10 @@ tv_status conv2d_bwd(tv_ctx* ctx, const tv_conv2d_grad* d) {
     clear_sums(*d);
     return TV_OK;
   }
-  Backward b{*d, forward_window(s), input_grad_window(s), 0, 0, 0, 0, 0, 0, 0, {}, {}, {}, {}};
-  const std::int64_t fits =
-      kPartialBytes / 4 / std::max<std::int64_t>(1, packed_filter_size(b.forward));
-  b.piece = ceil_div(s.batch, std::clamp<std::int64_t>(fits, 1, kMostPieces));
-  b.pieces = ceil_div(s.batch, b.piece);
-  b.in_image = s.in_h * s.in_w * s.in_c;
-  b.out_image = b.forward.pixels() * s.out_c;
+  Backward b(*d);
+  if (suits_winograd(b.forward)) return winograd_bwd(ctx, *d, b.forward);
   if (!take_memory(ctx, b)) return TV_OUT_OF_MEMORY;
-  if (d->dx) pack_filter(b.backward, floats(d->w), FilterTaps::flipped, b.flipped);
+  if (d->dx) pack_input_filters(b);
   parallel(ctx, b.pieces, 1, [&](std::int64_t begin, std::int64_t end, std::int32_t worker) {
     for (std::int64_t piece = begin; piece < end; ++piece) {
       const std::int64_t size = packed_filter_size(b.forward);
