@@ -40,14 +40,20 @@ HWY_INLINE void threefry(std::uint32_t k0, std::uint32_t k1, U& x0, U& x1) {
   even(), inject(x0, x1, k2, k0 + 5);
 }
 
+// The low and high words of counter, counter + 1, ...
+HWY_INLINE void load_counters(std::uint64_t counter, U& low, U& high) {
+  const auto first = static_cast<std::uint32_t>(counter);
+  low = hn::Add(hn::Set(U32(), first), hn::Iota(U32(), 0));
+  high = hn::Set(U32(), static_cast<std::uint32_t>(counter >> 32));
+  if (first + static_cast<std::uint32_t>(lanes() - 1) < first) {  // the low words wrap around
+    high = hn::Sub(high, hn::VecFromMask(U32(), hn::Lt(low, hn::Set(U32(), first))));
+  }
+}
+
 // Elements of one vector of counters: counter, counter + 1, ...; two words each.
 HWY_INLINE void block(std::uint64_t key, std::uint64_t counter, std::uint32_t* out) {
-  HWY_ALIGN std::uint32_t low[kMaxLanes], high[kMaxLanes];
-  for (std::size_t i = 0; i < lanes(); ++i) {
-    low[i] = static_cast<std::uint32_t>(counter + i);
-    high[i] = static_cast<std::uint32_t>((counter + i) >> 32);
-  }
-  U x0 = hn::Load(U32(), low), x1 = hn::Load(U32(), high);
+  U x0, x1;
+  load_counters(counter, x0, x1);
   threefry(static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32), x0, x1);
   hn::StoreInterleaved2(x0, x1, U32(), out);
 }

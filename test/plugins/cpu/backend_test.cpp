@@ -121,25 +121,36 @@ TEST_CASE("cpu/Highway asks for huge pages for large memory", "[backend]") {
   table->close(context);
 }
 
+// 20 pairs of words from a counter on.
+void check_threefry(const tv_backend& table, tv_ctx* context, std::uint64_t key,
+                    std::uint64_t counter) {
+  std::uint32_t words[40] = {};
+  tv_view out = {};
+  out.data = words, out.rank = 1, out.shape[0] = 40, out.stride[0] = 1, out.dtype = TV_U32;
+  REQUIRE(table.rng_bits(context, &out, key, 2 * counter) == TV_OK);
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    const std::uint64_t at = counter + i;
+    const threefry2x32_ctr_t from = {
+        {static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at >> 32)}};
+    const threefry2x32_key_t with = {
+        {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)}};
+    const auto want = threefry2x32_R(20, from, with);
+    CHECK(words[2 * i] == want.v[0]);
+    CHECK(words[2 * i + 1] == want.v[1]);
+  }
+}
+
 TEST_CASE("cpu/Highway draws the bits of Random123's Threefry-2x32-20", "[backend]") {
   const tv_backend* table = cpu::get();
   tv_ctx* context = nullptr;
   REQUIRE(table->open(0, nullptr, 0, &kQuietHost, &context) == TV_OK);
-  for (const std::uint64_t key : {0ull, 1ull, 0x13198a2e03707344ull, ~0ull}) {
-    for (const std::uint64_t counter : {0ull, 0xfffffffdull, 0x7123456789abcdefull}) {
-      std::uint32_t words[40] = {};
-      tv_view out = {};
-      out.data = words, out.rank = 1, out.shape[0] = 40, out.stride[0] = 1, out.dtype = TV_U32;
-      REQUIRE(table->rng_bits(context, &out, key, 2 * counter) == TV_OK);
-      for (std::uint64_t i = 0; i < 20; ++i) {
-        const std::uint64_t at = counter + i;
-        const threefry2x32_ctr_t from = {
-            {static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at >> 32)}};
-        const threefry2x32_key_t with = {
-            {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)}};
-        const auto want = threefry2x32_R(20, from, with);
-        CHECK(words[2 * i] == want.v[0]);
-        CHECK(words[2 * i + 1] == want.v[1]);
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    const InstructionSet set(target);
+    INFO(hwy::TargetName(target));
+    for (const std::uint64_t key : {0ull, 1ull, 0x13198a2e03707344ull, ~0ull}) {
+      for (const std::uint64_t counter :
+           {0ull, 0xfffffff0ull, 0xfffffffdull, 0x7123456789abcdefull}) {
+        check_threefry(*table, context, key, counter);
       }
     }
   }
