@@ -17,7 +17,7 @@
   X(Run) X(Launch) X(Check) X(Summary) X(Data) X(Config) X(Experiments)         \
   X(Plugins) X(Explain) X(Ls) X(Plot) X(Diff) X(Generate) X(Predict) X(Ckpt)    \
   X(Schema) X(Status) X(Show) X(Logs) X(Cancel) X(Retry) X(Resume) X(Top)       \
-  X(Index) X(Doctor) X(Completions) X(Help) X(Complete) X(Supervise) X(Job)
+  X(Index) X(Doctor) X(Bench) X(Completions) X(Help) X(Complete) X(Supervise) X(Job)
 /* clang-format on */
 
 namespace trivet {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // trivet data show|prepare
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -18,6 +17,7 @@
 #include "base/terminal_text.h"
 #include "cli/command_info.h"
 #include "cli/host_catalog.h"
+#include "cli/option_number.h"
 #include "cli/view/batch_text.h"
 #include "config/config_arguments.h"
 #include "run/run_start.h"
@@ -52,17 +52,6 @@ constexpr OptionSpec kOwnDataOptions[] = {
     {.name = "json", .doc = "As JSON"},
 };
 constexpr auto kDataOptions = with_config_options(kOwnDataOptions);
-
-std::int64_t whole_number(const std::string* text, const char* option, std::int64_t otherwise) {
-  if (text == nullptr) return otherwise;
-  std::int64_t number = 0;
-  const char* const end = text->data() + text->size();
-  const auto [stop, failed] = std::from_chars(text->data(), end, number);
-  if (failed != std::errc() || stop != end || number < 1) {
-    throw UsageError(fmt::format("--{} takes a number of at least 1, not '{}'", option, *text));
-  }
-  return number;
-}
 
 // The inputs of a config, without those nested in other inputs.
 void find_inputs(const Value& value, const std::string& path, HostCatalog& catalog,
@@ -215,7 +204,7 @@ std::string text_of(const Value& about) {
 
 int show(std::span<const std::string> words) {
   ConfiguredInputs inputs(words);
-  const std::int64_t rows = whole_number(inputs.arguments().last("rows"), "rows", 3);
+  const std::int64_t rows = option_number(inputs.arguments(), "rows", 1).value_or(3);
   Value all = Value::array();
   for (const std::string& path : inputs.paths()) {
     inputs.with_input(path, [&] {
@@ -237,7 +226,7 @@ int prepare(std::span<const std::string> words) {
   const std::string* output = inputs.arguments().last("output");
   if (output == nullptr) throw UsageError("'trivet data prepare' needs -o DIR");
   const std::int64_t shard_bytes =
-      whole_number(inputs.arguments().last("shard-bytes"), "shard-bytes", std::int64_t{256} << 20);
+      option_number(inputs.arguments(), "shard-bytes", 1).value_or(std::int64_t{256} << 20);
   const std::vector<std::string> wanted = inputs.arguments().all("input");
   if (wanted.size() > 1) throw UsageError("'trivet data prepare' takes one --input a folder");
   const std::string path = wanted.empty() ? "task.train_input" : inputs.paths()[0];

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // trivet doctor [--peak | --collective KEY]
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +14,9 @@
 #include "base/process_info.h"
 #include "base/terminal.h"
 #include "cli/command_info.h"
+#include "cli/device_options.h"
 #include "cli/host_catalog.h"
+#include "cli/option_number.h"
 #include "cli/view/inspection_text.h"
 #include "config/config_arguments.h"
 #include "device/peak_cache.h"
@@ -35,8 +36,8 @@ namespace {
 constexpr OptionSpec kDoctorOptions[] = {
     {.name = "peak", .doc = "Measure the peak of arithmetic and memory and store it"},
     {.name = "backend", .value = "KEY", .doc = "Same as runtime.backend; default cpu/Highway"},
-    {.name = "device", .value = "N", .doc = "Same as runtime.device; default 0"},
-    {.name = "threads", .value = "N", .doc = "Same as runtime.threads; default one per core"},
+    kDeviceOption,
+    kThreadsOption,
     {.name = "collective",
      .value = "KEY",
      .doc = "Measure how fast processes exchange data with this engine"},
@@ -45,19 +46,6 @@ constexpr OptionSpec kDoctorOptions[] = {
     kPluginDirOption,
 };
 
-std::int64_t number_option(const Arguments& arguments, std::string_view option, std::int64_t most) {
-  const std::string* text = arguments.last(option);
-  if (text == nullptr) return 0;
-  std::int64_t number = 0;
-  const char* end = text->data() + text->size();
-  const auto [stop, error] = std::from_chars(text->data(), end, number);
-  if (error != std::errc() || stop != end || number < 0 || number > most) {
-    throw UsageError(
-        fmt::format("--{} takes a number from 0 to {}, not '{}'", option, most, *text));
-  }
-  return number;
-}
-
 struct Target {
   std::unique_ptr<Device> device;
   std::int64_t index = 0;
@@ -65,14 +53,10 @@ struct Target {
 
 Target open_target(const Arguments& arguments) {
   const std::string* named = arguments.last("backend");
-  DeviceOptions options;
-  options.key = named != nullptr ? *named : RuntimeConfig{}.backend;
-  options.index = static_cast<int>(number_option(arguments, "device", 1 << 20));
-  options.pool =
-      std::make_shared<ThreadPool>(static_cast<int>(number_option(arguments, "threads", 1024)));
-  const void* table = registry().table("backend", options.key, Origin{}, "--backend");
-  const std::int64_t index = options.index;
-  return {Device::open(static_cast<const tv_backend*>(table), std::move(options)), index};
+  const std::int64_t index = device_index(arguments);
+  return {open_backend(named != nullptr ? *named : RuntimeConfig{}.backend, "--backend", index,
+                       thread_pool(arguments)),
+          index};
 }
 
 std::filesystem::path expected_file() {
@@ -160,10 +144,7 @@ int run_collective(const Arguments& arguments, const std::string& key) {
   std::int32_t rank = -1;
   std::int32_t size = 0;
   engine.launched(&rank, &size);
-  const std::int64_t wanted = number_option(arguments, "processes", 1024);
-  if (arguments.has("processes") && wanted == 0) {
-    throw UsageError("--processes takes a number from 1 to 1024, not '0'");
-  }
+  const std::int64_t wanted = option_number(arguments, "processes", 1, 1024).value_or(0);
   if (rank >= 0) {
     if (arguments.has("processes") && wanted != size) {
       throw UsageError(fmt::format("--processes is {}, and {} were started", wanted, size));

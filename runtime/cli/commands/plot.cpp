@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // trivet plot: draws curves of runs in the terminal.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -15,6 +14,7 @@
 #include "base/terminal.h"
 #include "base/terminal_text.h"
 #include "cli/command_info.h"
+#include "cli/option_number.h"
 #include "cli/view/chart.h"
 #include "cli/view/progress.h"
 #include "cli/view/run_numbers.h"
@@ -213,15 +213,8 @@ std::string chart_of(const ChartRequest& chart, const std::vector<PlottedRun>& r
   return chart_text(printable(chart.title), all, style);
 }
 
-int number_option(const Arguments& arguments, std::string_view name, int otherwise) {
-  const std::string* text = arguments.last(name);
-  if (text == nullptr) return otherwise;
-  int number = 0;
-  const auto [end, failure] = std::from_chars(text->data(), text->data() + text->size(), number);
-  if (failure != std::errc() || end != text->data() + text->size() || number < 1 || number > 1000) {
-    throw UsageError(fmt::format("--{} takes a number from 1 to 1000, not '{}'", name, *text));
-  }
-  return number;
+int chart_extent(const Arguments& arguments, std::string_view option, int otherwise) {
+  return static_cast<int>(option_number(arguments, option, 1, 1000).value_or(otherwise));
 }
 
 int run_plot(std::span<const std::string> words) {
@@ -229,8 +222,8 @@ int run_plot(std::span<const std::string> words) {
   const Terminal terminal = detect_terminal();
   // One column less than there are: a full line would wrap on some terminals.
   const int columns = terminal.style == OutputStyle::live ? terminal_columns(1) - 1 : 80;
-  const ChartStyle style{.width = number_option(arguments, "width", columns),
-                         .height = number_option(arguments, "height", 16),
+  const ChartStyle style{.width = chart_extent(arguments, "width", columns),
+                         .height = chart_extent(arguments, "height", 16),
                          .unicode = terminal.unicode,
                          .color = terminal.color,
                          .log_y = arguments.has("log")};

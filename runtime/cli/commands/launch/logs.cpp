@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -20,6 +19,7 @@
 #include "cli/command_info.h"
 #include "cli/experiment_command.h"
 #include "cli/experiment_refresher.h"
+#include "cli/option_number.h"
 #include "launch/index/experiment_index.h"
 #include "launch/store/experiment_id.h"
 #include "trivet/error.h"
@@ -180,19 +180,6 @@ class FollowedJobs {
   std::vector<Followed> jobs_;
 };
 
-std::int64_t attempt_in(const Arguments& arguments) {
-  std::int64_t wanted = 0;
-  if (const std::string* text = arguments.last("attempt")) {
-    const char* end = text->data() + text->size();
-    const auto [stop, error] = std::from_chars(text->data(), end, wanted);
-    if (error != std::errc() || stop != end) wanted = 0;
-  }
-  if (arguments.has("attempt") && wanted < 1) {
-    throw UsageError("--attempt takes a number of at least 1");
-  }
-  return wanted;
-}
-
 // If an experiment has no units yet, a supervisor that has just started may add some.
 bool may_get_units(const ExperimentView& view, const ExperimentId& id) {
   return view.units.empty() && !id.wid && view.supervised;
@@ -203,7 +190,7 @@ int run_logs(std::span<const std::string> words) {
   const std::vector<std::string> plain = arguments.plain();
   if (plain.size() != 1) throw UsageError("'trivet logs' takes one ID");
   const ExperimentId id = find_experiment(plain[0], experiments_root(arguments.last("root")));
-  const std::int64_t attempt = attempt_in(arguments);
+  const std::int64_t attempt = option_number(arguments, "attempt", 1).value_or(0);
   const bool follow = arguments.has("follow");
   ExperimentIndex index(id);
   ExperimentRefresher refresher;
