@@ -8,6 +8,8 @@
 #include <limits>
 
 #include "cpu/kernels/attention_scores.h"
+#include "cpu/kernels/attention_tile.h"
+#include "cpu/kernels/few_queries.h"
 #include "cpu/kernels/key_rows.h"
 #include "cpu/products/gemm_kernel.h"
 #include "cpu/support/context.h"
@@ -18,6 +20,7 @@ namespace {
 
 constexpr std::int64_t kPackingRows = 32;  // queries that repay packing the keys and values
 constexpr std::int64_t kTasksPerWorker = 4;
+constexpr std::int64_t kStreamedFloats = 65536;  // keys and values that repay a task
 
 // Rows need distinct addresses, which repeated rows (stride 0) lack.
 bool has_rows(const tv_view& v) {
@@ -28,45 +31,6 @@ bool has_rows(const tv_view& v) {
 bool supports(const tv_attention& a) {
   return has_rows(a.q) && has_rows(a.k) && has_rows(a.v) && has_rows(a.out) && a.q.shape[3] > 0;
 }
-
-struct Span {
-  std::int64_t begin, end;
-
-  std::int64_t size() const { return end - begin; }
-};
-
-// The keys that query i may see, ignoring segments.
-Span key_range(const tv_attention& a, std::int64_t i) {
-  const std::int64_t at = i + a.q_offset, keys = a.k.shape[1];
-  const std::int64_t end = a.causal ? std::clamp<std::int64_t>(at + 1, 0, keys) : keys;
-  return {a.window > 0 ? std::clamp<std::int64_t>(at - a.window + 1, 0, end) : 0, end};
-}
-
-// Consecutive queries of one head, and the keys that any of them may see.
-struct Tile {
-  std::int64_t batch, head, first, count;  // queries
-  Span keys;
-
-  Tile(const tv_attention& a, std::int64_t batch, std::int64_t head, std::int64_t tile)
-      : batch(batch), head(head), first(tile * kTileQueries) {
-    count = std::min(kTileQueries, a.q.shape[1] - first);
-    keys.end = key_range(a, first + count - 1).end;
-    keys.begin = std::min(key_range(a, first).begin, keys.end);
-  }
-
-  std::int64_t width() const { return ceil_div(count, kQueryStep) * kQueryStep; }
-
-  // Calls f(block, the part of the block that is seen, from its start), in order.
-  template <typename F>
-  void each_block(const F& f) const {
-    if (keys.size() == 0) return;
-    for (std::int64_t block = keys.begin / kBlockKeys; block * kBlockKeys < keys.end; ++block) {
-      const std::int64_t start = block * kBlockKeys;
-      const std::int64_t begin = std::max<std::int64_t>(0, keys.begin - start);
-      f(block, Span{begin / kRowStep * kRowStep, std::min(kBlockKeys, keys.end - start)});
-    }
-  }
-};
 
 // Hides the keys that queries of the tile may not see. The scores start at key `first_key`.
 void hide(const tv_attention& a, const Tile& t, std::int64_t first_key, const ScoreBlock& scores) {
@@ -290,6 +254,30 @@ std::int64_t space_size(const Extents& e, Args... args) {
   return arena.size();
 }
 
+// A task is all queries of the heads that share keys.
+tv_status attend_few(tv_ctx* ctx, const tv_attention& a) {
+  const Extents e(a);
+  const bool packs_values = e.keys > 0 && e.depth % kColumnStep != 0;
+  const std::int64_t values_size = packs_values ? KeyRows::right_memory(e) : 0;
+  const std::int64_t each = values_size + FewQueries::memory(e);
+  float* const memory = scratch(ctx, each * ctx->host->max_workers);
+  if (memory == nullptr) return TV_OUT_OF_MEMORY;
+  const std::int64_t grain = ceil_div(kStreamedFloats, 2 * e.keys * e.depth + 1);
+  parallel(ctx, e.batch * e.kv_heads, grain, [&](auto begin, auto end, auto worker) {
+    float* const values = memory + worker * each;
+    for (std::int64_t task = begin; task < end; ++task) {
+      const std::int64_t batch = task / e.kv_heads, kv = task % e.kv_heads;
+      KeyRows rows;
+      if (e.keys > 0) {
+        rows.set_left(e, head_rows(a.k, batch, kv), nullptr);
+        rows.set_right(e, head_rows(a.v, batch, kv), packs_values ? values : nullptr);
+      }
+      FewQueries(a, batch, kv, values + values_size).attend(rows);
+    }
+  });
+  return TV_OK;
+}
+
 }  // namespace
 
 // A task is some tiles of heads that share keys.
@@ -297,6 +285,7 @@ tv_status attention_fwd(tv_ctx* ctx, const tv_attention* a) {
   if (!supports(*a)) return TV_UNSUPPORTED;
   const Extents e(*a);
   if (e.batch * e.heads * e.queries == 0) return TV_OK;
+  if (FewQueries::suit(e)) return attend_few(ctx, *a);
   const std::int64_t tiles = e.group() * e.tiles(), heads = e.batch * e.kv_heads;
   const bool packs = e.group() * e.queries >= kPackingRows && e.keys > 0;
   const bool packs_values = e.keys > 0 && (packs || e.depth % kColumnStep != 0);

@@ -25,14 +25,32 @@ HWY_INLINE void for_columns(std::int64_t width, const F& f) {
   for (; column < width; column += step) f(std::integral_constant<int, 1>(), column);
 }
 
-void cap_block(const ScoreBlock& scores, float cap) {
+void cap_scores_of(std::int64_t n, float cap, float* row) {
   const V wide = set(cap), narrow = set(1 / cap);
+  map(
+      n, row, [=](V s) { return hn::Mul(tanh(hn::Mul(s, narrow)), wide); },
+      static_cast<const float*>(row));
+}
+
+void cap_block(const ScoreBlock& scores, float cap) {
   for (std::int64_t key = 0; key < scores.keys; ++key) {
-    float* row = scores.row(key);
-    map(
-        scores.width, row, [=](V s) { return hn::Mul(tanh(hn::Mul(s, narrow)), wide); },
-        static_cast<const float*>(row));
+    cap_scores_of(scores.width, cap, scores.row(key));
   }
+}
+
+// As softmax_step: the sum of the weights is in the order of the keys.
+void softmax_row(std::int64_t query, std::int64_t keys, float* scores, RunningSoftmax& softmax) {
+  const auto at = static_cast<std::size_t>(query);
+  const float before = softmax.most[at], largest = row_max(keys, scores);
+  const float most = largest > before || std::isnan(largest) ? largest : before;
+  const float shift = most <= kHidden ? 0.0f : most;
+  const float correction = hn::GetLane(exp(set(before - shift)));
+  map(
+      keys, scores, [=](V s) { return exp(hn::Sub(s, set(shift))); },
+      static_cast<const float*>(scores));
+  float total = softmax.total[at] * correction;
+  for (std::int64_t key = 0; key < keys; ++key) total += scores[key];
+  softmax.correction[at] = correction, softmax.most[at] = most, softmax.total[at] = total;
 }
 
 void softmax_step(const ScoreBlock& scores, RunningSoftmax& softmax) {
@@ -122,7 +140,9 @@ HWY_AFTER_NAMESPACE();
 namespace cpu {
 namespace {
 
+HWY_EXPORT(cap_scores_of);
 HWY_EXPORT(cap_block);
+HWY_EXPORT(softmax_row);
 HWY_EXPORT(softmax_step);
 HWY_EXPORT(weights_block);
 HWY_EXPORT(gradient_block);
@@ -133,6 +153,15 @@ HWY_EXPORT(row_product);
 
 void cap_scores(const ScoreBlock& scores, float cap) {
   HWY_DYNAMIC_DISPATCH(cap_block)(scores, cap);
+}
+
+void cap_row(std::int64_t keys, float cap, float* scores) {
+  HWY_DYNAMIC_DISPATCH(cap_scores_of)(keys, cap, scores);
+}
+
+void add_row_to_softmax(std::int64_t query, std::int64_t keys, float* scores,
+                        RunningSoftmax& softmax) {
+  HWY_DYNAMIC_DISPATCH(softmax_row)(query, keys, scores, softmax);
 }
 
 void add_to_softmax(const ScoreBlock& scores, RunningSoftmax& softmax) {

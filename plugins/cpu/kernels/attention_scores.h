@@ -43,6 +43,11 @@ struct RunningSoftmax {
 // Replaces scores by exp(score - most).
 void add_to_softmax(const ScoreBlock& scores, RunningSoftmax& softmax);
 
+// The same for the scores of one query in a row.
+void cap_row(std::int64_t keys, float cap, float* scores);
+void add_row_to_softmax(std::int64_t query, std::int64_t keys, float* scores,
+                        RunningSoftmax& softmax);
+
 // weights = exp(scores - lse); 0 where lse is minus infinity.
 void weights_of(const ScoreBlock& scores, const PerQuery& lse, float* weights);
 

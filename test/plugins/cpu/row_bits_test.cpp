@@ -61,19 +61,38 @@ TEST_CASE("a row of a product has the same bits alone and with others", "[backen
 
 TEST_CASE("a query of attention has the same bits alone and with others", "[backend]") {
   const auto device = trivet::test::open_device("cpu/Highway");
-  constexpr std::int64_t kTime = 300, kHeads = 4, kKeyHeads = 2, kDepth = 24;
-  for (const std::int64_t window : {0, 90}) {
-    const Tensor q = tensor(*device, {1, kTime, kHeads, kDepth}, 1);
-    const Tensor k = tensor(*device, {1, kTime, kKeyHeads, kDepth}, 2);
-    const Tensor v = tensor(*device, {1, kTime, kKeyHeads, kDepth}, 3);
+  constexpr std::int64_t kBatch = 2, kTime = 300, kHeads = 4, kKeyHeads = 2;
+  struct Kind {
+    std::int64_t depth, window;
+    float softcap;
+    bool segments;
+  };
+  for (const Kind& kind :
+       {Kind{24, 0, 0, false}, {32, 90, 0, false}, {64, 0, 3, false}, {32, 0, 0, true}}) {
+    const Tensor q = tensor(*device, {kBatch, kTime, kHeads, kind.depth}, 1);
+    const Tensor k = tensor(*device, {kBatch, kTime, kKeyHeads, kind.depth}, 2);
+    const Tensor v = tensor(*device, {kBatch, kTime, kKeyHeads, kind.depth}, 3);
+    std::vector<std::int32_t> numbers;
+    for (std::int64_t i = 0; i < kBatch * kTime; ++i) {
+      numbers.push_back(static_cast<std::int32_t>(i % kTime / 60));
+    }
+    const Tensor segments = Tensor::from<std::int32_t>(*device, numbers, {kBatch, kTime});
     const auto attend = [&](std::int64_t begin, std::int64_t end) {
+      trivet::ops::AttentionOptions options{
+          .causal = true, .window = kind.window, .softcap = kind.softcap, .q_offset = begin};
+      if (kind.segments) {
+        options.q_segments = part(segments, 1, begin, end);
+        options.kv_segments = part(segments, 1, 0, end);
+      }
       return trivet::ops::attention(part(q, 1, begin, end), part(k, 1, 0, end), part(v, 1, 0, end),
-                                    {.causal = true, .window = window, .q_offset = begin});
+                                    options);
     };
     const Tensor whole = attend(0, kTime);
+    // Up to 4 queries, each of 2 heads that share keys, are few.
     for (const auto& [begin, end] : std::vector<std::pair<std::int64_t, std::int64_t>>{
-             {0, 1}, {63, 64}, {255, 257}, {299, 300}, {0, 70}, {100, 280}}) {
-      INFO("queries " << begin << " to " << end << ", window " << window);
+             {0, 1}, {63, 64}, {255, 257}, {299, 300}, {254, 258}, {0, 70}, {100, 280}}) {
+      INFO("queries " << begin << " to " << end << ", depth " << kind.depth << ", window "
+                      << kind.window);
       CHECK(bits_of(attend(begin, end)) == bits_of(part(whole, 1, begin, end)));
     }
   }
