@@ -27,6 +27,12 @@ NamedTensors tensors_of(const ParameterStore& store) {
   return tensors;
 }
 
+std::unique_ptr<Device> open_device_of(const ResolvedConfig& config) {
+  RunRequest request;
+  request.config = config;
+  return open_device(request);
+}
+
 }  // namespace
 
 RunCheckpoint find_run_checkpoint(const fs::path& path) {
@@ -42,13 +48,21 @@ RunCheckpoint find_run_checkpoint(const fs::path& path) {
       {.hint = "trivet ls DIR lists the runs below a directory"});
 }
 
-TrainedModel::TrainedModel(const ResolvedConfig& config, const RunCheckpoint& location) {
-  RunRequest request;
-  request.config = config;
-  device_ = open_device(request);
-  TaskContext context{*device_, {}, location.config.parent_path()};
+TrainedModel::TrainedModel(const ResolvedConfig& config, const RunCheckpoint& location,
+                           std::unique_ptr<Device> device)
+    : TrainedModel(config, location, *device) {
+  own_device_ = std::move(device);
+}
+
+TrainedModel::TrainedModel(const ResolvedConfig& config, const RunCheckpoint& location)
+    : TrainedModel(config, location, open_device_of(config)) {}
+
+TrainedModel::TrainedModel(const ResolvedConfig& config, const RunCheckpoint& location,
+                           Device& device)
+    : device_(device) {
+  TaskContext context{device_, {}, location.config.parent_path()};
   task_ = make(config.experiment.task, context);
-  store_.emplace(*device_, RngKey(static_cast<std::uint64_t>(config.experiment.seed)));
+  store_.emplace(device_, RngKey(static_cast<std::uint64_t>(config.experiment.seed)));
   Scope scope(*store_);
   model_ = build_model(*task_, task_->config().model, scope);
   store_->build_to_load();

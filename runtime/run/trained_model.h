@@ -30,20 +30,25 @@ class TrainedModel {
   // Moving averages replace the weights if the checkpoint has them, as in evaluations, unless
   // task.init_load.averages is false. Throws the errors of a run. [main-thread]
   TrainedModel(const ResolvedConfig& config, const RunCheckpoint& location);
+  // On a device that is open, which must outlive it; the config's runtime has no effect.
+  TrainedModel(const ResolvedConfig& config, const RunCheckpoint& location, Device& device);
   ~TrainedModel();
 
   Task& task() { return *task_; }
   Model& model() { return *model_; }
-  Device& device() { return *device_; }
+  Device& device() { return device_; }
   NamedTensors weights() const;
   std::int64_t step() const { return step_; }
   bool averaged() const { return averaged_; }  // whether they did
 
  private:
+  TrainedModel(const ResolvedConfig& config, const RunCheckpoint& location,
+               std::unique_ptr<Device> device);
   void load(const std::filesystem::path& checkpoint);
   void load_averages(const CheckpointReader& reader);
 
-  std::unique_ptr<Device> device_;
+  std::unique_ptr<Device> own_device_;
+  Device& device_;
   std::unique_ptr<Task> task_;
   std::optional<ParameterStore> store_;
   std::unique_ptr<Model> model_;

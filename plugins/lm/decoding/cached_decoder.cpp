@@ -111,9 +111,27 @@ std::vector<float> CachedDecoder::logits_of(std::span<const std::int32_t> ids, s
                                             FpropContext& context) {
   const NoGrad no_grad;
   const Tensor tokens = Tensor::from(device_, ids, {rows, std::ssize(ids) / rows});
-  Tensor logits = model_.next_logits(tokens, cache_.get(), context);
-  if (tokens_ < logits.dim(1)) logits = ops::contiguous(ops::slice(logits, 1, 0, tokens_));
-  return logits.to_host<float>();
+  return to_host(model_.next_logits(tokens, cache_.get(), context));
+}
+
+// Of the tokens that have text.
+std::vector<float> CachedDecoder::to_host(const Tensor& logits) const {
+  const int last = static_cast<int>(logits.rank()) - 1;
+  if (tokens_ == logits.dim(last)) return logits.to_host<float>();
+  return ops::contiguous(ops::slice(logits, last, 0, tokens_)).to_host<float>();
+}
+
+std::vector<float> CachedDecoder::extend_by(std::span<const std::int32_t> ids) {
+  const NoGrad no_grad;
+  columns_ += std::ssize(ids), rows_[0].length += std::ssize(ids);
+  FpropContext context;
+  const Tensor tokens = Tensor::from(device_, ids, {1, std::ssize(ids)});
+  return to_host(model_.all_logits(tokens, *cache_, context));
+}
+
+void CachedDecoder::remove_last(std::int64_t count) {
+  cache_->remove_last(count);
+  columns_ -= count, rows_[0].length -= count;
 }
 
 std::int64_t CachedDecoder::longest_row() const {

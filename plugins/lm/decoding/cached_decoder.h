@@ -35,6 +35,15 @@ class CachedDecoder final : public DecoderState {
   bool can_insert() const override { return !cache_ || cache_->can_append_rows(); }
   std::vector<float> insert(std::span<const std::vector<std::int32_t>> prompts) override;
 
+  // After start with one prompt, for guesses (speculative_decoder.h): whether the next ones can be
+  // used.
+  bool can_remove_last() const { return cache_ && cache_->can_remove_last(); }
+  // Appends several tokens; returns the logits after each, [ids, vocabulary_size].
+  std::vector<float> extend_by(std::span<const std::int32_t> ids);
+  void remove_last(std::int64_t count);
+  std::int64_t length() const { return columns_; }  // positions so far
+  std::int64_t free_positions() const { return room_ - columns_; }
+
  private:
   struct Row {
     std::int64_t prompt = 0;          // its number of tokens
@@ -44,6 +53,7 @@ class CachedDecoder final : public DecoderState {
   std::vector<float> padded(std::span<const std::vector<std::int32_t>> prompts,
                             std::int64_t length);
   std::vector<float> from_the_start();
+  std::vector<float> to_host(const Tensor& logits) const;
   std::vector<float> logits_of(std::span<const std::int32_t> ids, std::int64_t rows,
                                FpropContext& context);
 

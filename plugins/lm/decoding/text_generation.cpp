@@ -9,6 +9,7 @@
 #include "lm/decoding/beam_search.h"
 #include "lm/decoding/cached_decoder.h"
 #include "lm/decoding/sample_decode.h"
+#include "lm/decoding/speculative_decoder.h"
 #include "lm/decoding/stop_text_stream.h"
 #include "trivet/error.h"
 
@@ -98,9 +99,11 @@ class Generator {
     if (!configs_.empty() && configs_[0].beam_size > 1) {
       for (std::size_t i = 0; i < tokens_.size(); ++i) search(i);
     } else {
-      const auto slots = static_cast<std::size_t>(generation_.config.num_cache_slots);
-      const bool at_once =
-          tokens_.size() <= slots || CachedDecoder::can_insert_into(generation_.model);
+      // With a draft, rows would be at different positions.
+      const bool guesses = generation_.draft != nullptr;
+      const auto slots = static_cast<std::size_t>(guesses ? 1 : generation_.config.num_cache_slots);
+      const bool at_once = tokens_.size() <= slots ||
+                           (!guesses && CachedDecoder::can_insert_into(generation_.model));
       const std::size_t most = at_once ? tokens_.size() : slots;
       for (std::size_t i = 0; i < tokens_.size(); i += most) {
         sample(i, std::min(most, tokens_.size() - i));
@@ -135,7 +138,7 @@ class Generator {
     unconditional_.assign(count, tokens);
   }
 
-  CachedDecoder decoder_of(std::size_t first, std::size_t count) const {
+  CachedDecoder decoder_of(const NextToken& model, std::size_t first, std::size_t count) const {
     std::int64_t wanted = 0, longest = 0;
     std::vector<Tokens> prompts;
     for (std::size_t i = first; i < first + count; ++i) {
@@ -146,12 +149,19 @@ class Generator {
     }
     const std::int64_t steps = most_steps(prompts, limits_.longest, wanted);
     if (!unconditional_.empty()) longest = std::max(longest, std::ssize(unconditional_[first]));
-    return {generation_.model, generation_.device, steps, generation_.tokenizer.vocabulary_size(),
-            longest};
+    return {model, generation_.device, steps, generation_.tokenizer.vocabulary_size(), longest};
   }
 
   void sample(std::size_t first, std::size_t count) {
-    CachedDecoder steps = decoder_of(first, count);
+    CachedDecoder steps = decoder_of(generation_.model, first, count);
+    std::optional<CachedDecoder> draft;
+    std::optional<SpeculativeDecoder> speculative;
+    if (generation_.draft != nullptr) {
+      draft.emplace(decoder_of(*generation_.draft, first, count));
+      speculative.emplace(steps, *draft, generation_.draft->longest_sequence(),
+                          generation_.options.draft.tokens);
+    }
+    DecoderState& decoder = speculative ? static_cast<DecoderState&>(*speculative) : steps;
     std::vector<RngKey> keys;
     for (std::size_t i = first; i < first + count; ++i) keys.push_back(key_of(i));
     SampleBatch batch{.prompts = std::span(tokens_).subspan(first, count),
@@ -165,7 +175,7 @@ class Generator {
       batch.unconditional = std::span(unconditional_).subspan(first, count);
     }
     std::vector<DecodedRow> rows = sample_decode(
-        steps, batch, limits_,
+        decoder, batch, limits_,
         [&](std::size_t row, std::int32_t id) { return texts_[first + row].push(id); });
     for (std::size_t row = 0; row < count; ++row) {
       finish(first + row, rows[row].ids, rows[row].log_probs);
@@ -173,6 +183,9 @@ class Generator {
       results_[first + row].top_log_probabilities = std::move(rows[row].top);
       results_[first + row].entropies = std::move(rows[row].entropies);
     }
+    if (!speculative) return;
+    results_[first].guessed = speculative->guessed();
+    results_[first].accepted = speculative->accepted();
   }
 
   // Derived from the prompt's Draw, so that its row in a batch has no effect.
@@ -185,7 +198,7 @@ class Generator {
   void search(std::size_t i) {
     if (i == 0 || tokens_[i] != tokens_[i - 1] ||
         configs_[i].max_decode_steps != configs_[i - 1].max_decode_steps) {
-      CachedDecoder steps = decoder_of(i, 1);
+      CachedDecoder steps = decoder_of(generation_.model, i, 1);
       beams_ = beam_search(steps, tokens_[i], configs_[i], limits_);
     }
     const std::uint64_t rank = draw_of(generation_.options, i).sample;
@@ -297,6 +310,17 @@ DecodeConfig with_options(DecodeConfig config, const GenerateOptions& options) {
   set(config.max_decode_steps, options.max_tokens, 1, "the number of tokens");
   set(config.k, options.top_k, 0, "top-k");
   set(config.beam_size, options.beam_size, 1, "the beam size");
+  if (options.draft.model != nullptr) {
+    if (options.draft.tokens < 1) throw UsageError("a draft guesses at least 1 token at a time");
+    if (config.beam_size > 1) {
+      throw UsageError("a draft guesses for one sequence; beam search keeps several",
+                       {.hint = "use a beam size of 1"});
+    }
+    if (config.cf_guidance_scale != 1) {
+      throw UsageError("a draft does not go with guidance, which reads two prompts",
+                       {.hint = "set task.decode.cf_guidance_scale to 1"});
+    }
+  }
   if (config.beam_size > 1) {
     refuse_draws(options, config.beam_size);
     if (config.sample_constraint) {

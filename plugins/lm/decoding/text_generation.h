@@ -23,6 +23,7 @@ struct Generation {
   std::optional<std::int32_t> bos{};         // before each prompt
   std::optional<std::int32_t> prompt_end{};  // after each prompt
   std::optional<std::int32_t> eos{};         // ends a continuation
+  const NextToken* draft = nullptr;  // guesses tokens, see speculative_decoder.h; null: none
   const GenerateOptions& options;
 };
 

@@ -110,4 +110,10 @@ Tensor LanguageModel::next_logits(const Tensor& ids, LayerCache* cache,
   return head_->logits(last_position(hidden(ids, cache, context)), context);
 }
 
+Tensor LanguageModel::all_logits(const Tensor& ids, LayerCache& cache,
+                                 FpropContext& context) const {
+  const NoGrad no_grad;
+  return head_->logits(hidden(ids, &cache, context), context);
+}
+
 }  // namespace trivet::lm

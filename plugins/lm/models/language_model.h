@@ -83,6 +83,7 @@ class LanguageModel final : public Model, public NextToken, public LabelScores {
                                          std::int64_t max_length) const override;
   bool sees_whole_prompt() const override { return model_type_ == ModelType::prefix; }
   Tensor next_logits(const Tensor& ids, LayerCache* cache, FpropContext& context) const override;
+  Tensor all_logits(const Tensor& ids, LayerCache& cache, FpropContext& context) const override;
 
  private:
   Tensor hidden_of(const Batch& batch, FpropContext& context) const;

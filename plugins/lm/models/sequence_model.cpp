@@ -45,6 +45,11 @@ class SequenceModel::Targets final : public NextToken {
     set_sources(ids.dim(0), cache, context);
     return model_.head_->logits(last_position(model_.hidden(ids, cache, context)), context);
   }
+  Tensor all_logits(const Tensor& ids, LayerCache& cache, FpropContext& context) const override {
+    const NoGrad no_grad;
+    set_sources(ids.dim(0), &cache, context);
+    return model_.head_->logits(model_.hidden(ids, &cache, context), context);
+  }
 
  private:
   // A cache reads them with its first chunk, and then has those of its rows, which may get fewer.

@@ -5,6 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "lm/decoding/text_generation.h"
 #include "lm/metrics/real_rows.h"
 #include "lm/metrics/token_metrics.h"
@@ -27,6 +29,27 @@ const NextToken& next_token_of(const Model& model) {
         "cannot continue texts");
   }
   return *next;
+}
+
+// Null without a draft. Throws UsageError unless its ids are those of `own`.
+const NextToken* draft_of(const DraftModel& draft, const Tokenizer& own) {
+  if (draft.model == nullptr) return nullptr;
+  const Tokenizer* const other =
+      draft.generator != nullptr ? draft.generator->text_tokenizer() : nullptr;
+  if (other == nullptr) throw UsageError("the draft's task has no tokenizer to compare");
+  if (other->vocabulary_size() != own.vocabulary_size()) {
+    throw UsageError(
+        fmt::format("the draft has {} tokens, and the model {}: they must have the same tokenizer",
+                    other->vocabulary_size(), own.vocabulary_size()));
+  }
+  for (std::int32_t id = 0; id < own.vocabulary_size(); ++id) {
+    if (other->token_text(id) == own.token_text(id)) continue;
+    throw UsageError(fmt::format(
+        "token {} of the draft is another text than that of the model: they must have the "
+        "same tokenizer",
+        id));
+  }
+  return &next_token_of(*draft.model);
 }
 
 // The token that ends prompts, as it ended inputs in training. Empty if inputs had no end token.
@@ -151,6 +174,7 @@ Generation LanguageModeling::generation_of(const Model& model,
           .bos = add_bos_ ? tokenizer()->bos_id() : std::nullopt,
           .prompt_end = prompt_end_,
           .eos = tokenizer()->eos_id(),
+          .draft = draft_of(options.draft, *tokenizer()),
           .options = options};
 }
 

@@ -56,6 +56,7 @@ class LanguageModeling : public TextTask,
   std::vector<GeneratedText> generate(Model& model, std::span<const std::string> prompts,
                                       const GenerateOptions& options,
                                       const OnText& on_text) const override;
+  const Tokenizer* text_tokenizer() const override { return tokenizer().get(); }
   // Prompts are the ids of a row up to its first label that counts.
   std::vector<std::optional<DecodedExample>> decode(
       const Batch& batch, Model& model, const BatchDecodeOptions& options) const override;

@@ -201,6 +201,9 @@ std::vector<GeneratedText> Seq2Seq::write_targets(Model& model, const std::vecto
                      {.hint = "set task.bos_id to the bos_id of the run's train_input"});
   }
   const TargetDecoding& decoding = target_decoding_of(model);
+  if (options.draft.model != nullptr) {
+    throw UsageError("a draft guesses for language models; this task reads a source");
+  }
   const DecodeConfig config = with_options(decode_, options);
   const bool guided = config.cf_guidance_scale != 1;
   const bool searches = config.beam_size > 1;

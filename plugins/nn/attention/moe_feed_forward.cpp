@@ -27,6 +27,8 @@ struct NoCache final : LayerCache {
   bool can_append_rows() const override { return true; }
   void align(std::int64_t) override {}
   void append_rows(const LayerCache&) override {}
+  bool can_remove_last() const override { return true; }
+  void remove_last(std::int64_t) override {}
 };
 
 std::int64_t hidden_dims(const MoeFeedForwardConfig& config) {

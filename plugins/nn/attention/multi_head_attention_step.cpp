@@ -54,6 +54,16 @@ struct SelfCache final : LayerCache {
     placed = true;
   }
 
+  bool can_remove_last() const override { return !relative && convolutions.can_remove_last(); }
+
+  void remove_last(std::int64_t n) override {
+    if (relative) return LayerCache::remove_last(n);
+    for (SequenceBuffer* buffer : {&keys, &values, &segments, &positions, &prefix}) {
+      buffer->remove_last(n);
+    }
+    convolutions.remove_last(n);
+  }
+
   // Puts the first positions into the segment of padding (segments_of), which no other sees.
   void hide_first(std::int64_t count) {
     const Tensor all = segments.values();
@@ -83,6 +93,9 @@ struct CrossCache final : LayerCache {
       if (*buffer) (*buffer)->reorder(rows);
     }
   }
+
+  bool can_remove_last() const override { return true; }
+  void remove_last(std::int64_t) override {}  // has no positions of the rows
 
   std::int64_t batch;
   std::optional<SequenceBuffer> keys, values, segments;  // segments: only if there are any

@@ -17,6 +17,8 @@ struct PositionCount final : LayerCache {
   bool can_append_rows() const override { return true; }
   void align(std::int64_t length) override { positions = length; }
   void append_rows(const LayerCache&) override {}
+  bool can_remove_last() const override { return true; }
+  void remove_last(std::int64_t n) override { positions -= n; }
   std::int64_t positions = 0;
 };
 

@@ -23,7 +23,7 @@ class TRIVET_API Object {
   Object& operator=(const Object&) = delete;
 
   // The interface of this id that the object implements beside that of its kind, e.g.
-  // "trivet.layer.extend_step/2"; null if it implements none. The interfaces and their ids are in
+  // "trivet.layer.extend_step/3"; null if it implements none. The interfaces and their ids are in
   // trivet/extensions/, those of layers in trivet/layer/ (extend_step.h, softmax_head.h). The
   // pointer lives as long as the object. [any-thread]
   virtual const void* extension(std::string_view id) const noexcept;

@@ -30,6 +30,14 @@ void LayerCache::append_rows(const LayerCache&) {
   throw Error("[extend_step] the cache of a layer cannot take further rows");
 }
 
+bool LayerCache::can_remove_last() const {
+  return false;
+}
+
+void LayerCache::remove_last(std::int64_t) {
+  throw Error("[extend_step] the cache of a layer cannot give back positions");
+}
+
 const void* DecodingLayer::extension(std::string_view id) const noexcept {
   return id == kLayerExtendStep ? static_cast<const ExtendStep*>(this) : nullptr;
 }
@@ -83,6 +91,17 @@ void LayerCaches::append_rows(const LayerCache& other) {
   }
   for (std::size_t i = 0; i < caches_.size(); ++i) {
     if (caches_[i]) caches_[i]->append_rows(*others[i]);
+  }
+}
+
+bool LayerCaches::can_remove_last() const {
+  return std::all_of(caches_.begin(), caches_.end(),
+                     [](const auto& cache) { return !cache || cache->can_remove_last(); });
+}
+
+void LayerCaches::remove_last(std::int64_t n) {
+  for (const auto& cache : caches_) {
+    if (cache) cache->remove_last(n);
   }
 }
 
@@ -171,6 +190,18 @@ void SequenceBuffer::align(std::int64_t length) {
   }
   values_ = next;
   length_ = length;
+}
+
+void SequenceBuffer::remove_last(std::int64_t n) {
+  if (n < 0 || n > length_) {
+    detail::wrong("extend_step", "at most " + std::to_string(length_) + " positions to remove",
+                  std::to_string(n));
+  }
+  if (n == 0) return;
+  Tensor removed = ops::slice(values_, 1, length_ - n, length_);
+  detail::copy_into(removed.view(),
+                    Tensor::zeros(removed.device(), removed.shape(), removed.dtype()));
+  length_ -= n;
 }
 
 void SequenceBuffer::append_rows(const SequenceBuffer& other) {

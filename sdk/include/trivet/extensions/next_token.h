@@ -13,15 +13,16 @@
 #include <memory>
 #include <string_view>
 
+#include "trivet/base/export.h"
 #include "trivet/layer.h"
 #include "trivet/layer/extend_step.h"
 
 namespace trivet {
 
 // Id for Model::extension; what it returns points to a NextToken.
-inline constexpr std::string_view kModelNextToken = "trivet.model.next_token/2";
+inline constexpr std::string_view kModelNextToken = "trivet.model.next_token/3";
 
-class NextToken {
+class TRIVET_API NextToken {
  public:
   // Number of token ids, which are 0 ... vocabulary_size() - 1. [run-thread]
   virtual std::int64_t vocabulary_size() const = 0;
@@ -41,6 +42,10 @@ class NextToken {
   // paddings and positions, as trivet/layer/extend_step.h says, for rows padded at the left. Off
   // the tape. [run-thread]
   virtual Tensor next_logits(const Tensor& ids, LayerCache* cache, FpropContext& context) const = 0;
+  // Logits f32 [B, n, vocabulary_size] of the token after each of ids i32 [B, n], as next_logits
+  // gives them one by one; `context` has neither paddings nor positions. The default calls
+  // next_logits for each of them. [run-thread]
+  virtual Tensor all_logits(const Tensor& ids, LayerCache& cache, FpropContext& context) const;
 
  protected:
   ~NextToken() = default;

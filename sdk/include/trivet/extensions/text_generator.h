@@ -19,11 +19,23 @@
 
 #include "trivet/config.h"
 #include "trivet/model.h"
+#include "trivet/tokenizer.h"
 
 namespace trivet {
 
 // Id for Task::extension; what it returns points to a TextGenerator.
-inline constexpr std::string_view kTaskTextGenerator = "trivet.task.text_generator/5";
+inline constexpr std::string_view kTaskTextGenerator = "trivet.task.text_generator/6";
+
+class TextGenerator;
+
+// Speculative decoding (Leviathan et al. 2023): a smaller model guesses the next tokens one by one,
+// and the model computes the logits after all of them at once. The text is the one without a draft
+// if the backend computes a row of a product to the same bits alone and with others.
+struct DraftModel {
+  const Model* model = nullptr;              // null: no draft; on the same device
+  const TextGenerator* generator = nullptr;  // of its task
+  std::int64_t tokens = 4;                   // guesses at a time
+};
 
 // An unset field takes the value of the task's config.
 struct GenerateOptions {
@@ -53,6 +65,7 @@ struct GenerateOptions {
   std::vector<Row> rows{};  // one for each prompt, or none
   // For messages: the file that has prompt i in line i + 1, counted by Draw::prompt.
   std::string prompts_file{};
+  DraftModel draft{};
 };
 
 // Why a text ends where it does.
@@ -80,6 +93,8 @@ struct GeneratedText {
   // token_log_probabilities.
   std::vector<std::vector<TokenProbability>> top_log_probabilities{};
   std::vector<double> entropies{};
+  // With a draft: the tokens that it guessed, and those of them that the model chose, too.
+  std::int64_t guessed = 0, accepted = 0;
 };
 
 class TextGenerator {
@@ -99,6 +114,10 @@ class TextGenerator {
   // Whether a prompt and its result are one text; false where the result is an answer to the
   // prompt, such as a translation. [any-thread]
   virtual bool continues_prompts() const { return true; }
+
+  // Of prompts and results; null where two are, or where the task has none. It lives as long as the
+  // task. [any-thread]
+  virtual const Tokenizer* text_tokenizer() const { return nullptr; }
 
  protected:
   ~TextGenerator() = default;

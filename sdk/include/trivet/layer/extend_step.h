@@ -61,12 +61,18 @@ class TRIVET_API LayerCache {
   // FpropContext::positions must be given. [run-thread]
   virtual void append_rows(const LayerCache& other);
 
+  // For positions that were only a guess (speculative decoding, Leviathan et al. 2023): whether the
+  // next one is there. Default: false, and it throws Error. [run-thread]
+  virtual bool can_remove_last() const;
+  // Removes the last n positions of all rows, of those that the cache holds. [run-thread]
+  virtual void remove_last(std::int64_t n);
+
  protected:
   LayerCache() = default;
 };
 
 // Id for Layer::extension; what it returns points to an ExtendStep.
-inline constexpr std::string_view kLayerExtendStep = "trivet.layer.extend_step/2";
+inline constexpr std::string_view kLayerExtendStep = "trivet.layer.extend_step/3";
 // Id for Layer::extension; not null: outside training, fprop computes each position of [B, T, ..]
 // (or of ids [B, T]) from that position alone. Also in training, unless the layer has states: then
 // a device along seq may compute some positions alone (trivet/layer/sequence_blocks.h).
@@ -118,6 +124,8 @@ class TRIVET_API LayerCaches final : public LayerCache {
   bool can_append_rows() const override;
   void align(std::int64_t length) override;
   void append_rows(const LayerCache& other) override;
+  bool can_remove_last() const override;
+  void remove_last(std::int64_t n) override;
 
  private:
   std::vector<std::unique_ptr<LayerCache>> caches_;
@@ -140,6 +148,8 @@ class TRIVET_API SequenceBuffer {
   // As LayerCache has them. Added positions are zeros.
   void align(std::int64_t length);
   void append_rows(const SequenceBuffer& other);
+  // Throws Error for more positions than there are.
+  void remove_last(std::int64_t n);
 
  private:
   void expect_room(std::int64_t n) const;

@@ -34,8 +34,9 @@ Value sizes() {
 // A task and its model with random weights, larger than those of a new model.
 template <class Task>
 struct Trained {
-  explicit Trained(const lm::DecodeConfig& decode, const char* type, bool marks = true)
-      : device(open_device("tiny/Backend")), store(*device, RngKey(7)) {
+  explicit Trained(const lm::DecodeConfig& decode, const char* type, bool marks = true,
+                   std::shared_ptr<Device> on = open_device("tiny/Backend"))
+      : device(std::move(on)), store(*device, RngKey(7)) {
     for (const char* plugin : {"nn", "lm", "tokenizers"}) use_plugin(plugin);
     typename Task::Config config;
     config.tokenizer = {"tokenizers/Bytes", Value::table({{"bos", marks}, {"eos", marks}})};
@@ -57,7 +58,7 @@ struct Trained {
     return task->generate(*model, prompts, options, {});
   }
 
-  std::unique_ptr<Device> device;
+  std::shared_ptr<Device> device;
   ParameterStore store;
   std::unique_ptr<Task> task;
   std::unique_ptr<Model> model;
@@ -141,6 +142,34 @@ TEST_CASE("each prompt of a batch has its own options, ids and score", "[lm-text
                     Contains("options of 3 rows, and 4 prompts"));
   options.rows = {{}, {}, {}, {.top_p = 0.0}};
   CHECK_THROWS_AS(fixture.generate(prompts, options), UsageError);
+}
+
+TEST_CASE("a draft must have the tokenizer of the model", "[lm-text]") {
+  auto fixture = language_model();
+  using Model = Trained<lm::LanguageModeling>;
+  Model same({}, "lm/LanguageModel", true, fixture.device);
+  Model other({}, "lm/LanguageModel", false, fixture.device);
+  const auto options_with = [](auto& draft) {
+    GenerateOptions options{.max_tokens = 5, .temperature = 0};
+    options.draft.model = draft.model.get();
+    options.draft.generator =
+        static_cast<const TextGenerator*>(draft.task->extension(kTaskTextGenerator));
+    return options;
+  };
+  const auto texts = fixture.generate({"abc", "b"}, options_with(same));
+  CHECK(texts[1].text == fixture.generate({"b"}, {.max_tokens = 5, .temperature = 0})[0].text);
+  CHECK(texts[1].guessed > 0);
+  CHECK_THROWS_WITH(fixture.generate({"abc"}, options_with(other)),
+                    Contains("the draft has 256 tokens, and the model 258"));
+  GenerateOptions none = options_with(same);
+  none.draft.tokens = 0;
+  CHECK_THROWS_WITH(fixture.generate({"abc"}, none), Contains("at least 1 token"));
+  none = options_with(same);
+  none.draft.generator = nullptr;
+  CHECK_THROWS_WITH(fixture.generate({"abc"}, none), Contains("has no tokenizer to compare"));
+  auto seq2seq = translator();
+  CHECK_THROWS_WITH(seq2seq.generate({"abc"}, options_with(same)),
+                    Contains("this task reads a source"));
 }
 
 TEST_CASE("the score of a beam is its normalized log probability", "[lm-text]") {
