@@ -24,7 +24,11 @@ std::int32_t likeliest(std::span<const float> logits) {
 
 SpeculativeDecoder::SpeculativeDecoder(CachedDecoder& model, CachedDecoder& draft,
                                        std::int64_t longest_draft, std::int64_t guesses)
-    : model_(model), draft_(draft), longest_draft_(longest_draft), guesses_(guesses) {}
+    : model_(model),
+      draft_(draft),
+      longest_draft_(longest_draft),
+      most_guesses_(guesses),
+      guesses_(guesses) {}
 
 std::vector<float> SpeculativeDecoder::start(std::span<const std::vector<std::int32_t>> prompts) {
   if (prompts.size() != 1) throw Error("speculative decoding takes one prompt at a time");
@@ -50,6 +54,11 @@ std::vector<float> SpeculativeDecoder::extend(std::span<const std::int32_t> ids)
     std::vector<float> logits = std::move(ahead_.front().logits);
     ahead_.pop_front();
     return logits;
+  }
+  if (!ahead_.empty()) {
+    guesses_ = std::max<std::int64_t>(1, guesses_ - 1);
+  } else if (guessed_ > 0) {
+    guesses_ = std::min(most_guesses_, guesses_ + 2);
   }
   model_.remove_last(std::ssize(ahead_));
   ahead_.clear();

@@ -4,10 +4,12 @@
 // Speculative Decoding"). Where a token is not the one that was guessed, the positions after it are
 // given back. So the logits are those of the model, whatever the draft guesses, and any rule may
 // choose from them.
+//
+// A draft guesses one token less after a wrong guess and two more after none, up to the most, as by
+// the heuristic of Hugging Face's transformers.
 #pragma once
 
 #include <deque>
-#include <optional>
 
 #include "lm/decoding/cached_decoder.h"
 
@@ -39,7 +41,7 @@ class SpeculativeDecoder final : public DecoderState {
   std::vector<std::int32_t> guess();
 
   CachedDecoder &model_, &draft_;
-  std::int64_t longest_draft_, guesses_;
+  std::int64_t longest_draft_, most_guesses_, guesses_;
   std::vector<std::int32_t> text_,
       draft_text_;  // what each has read, without guesses of the former
   std::deque<Ahead> ahead_;

@@ -34,7 +34,7 @@ class TextGenerator;
 struct DraftModel {
   const Model* model = nullptr;              // null: no draft; on the same device
   const TextGenerator* generator = nullptr;  // of its task
-  std::int64_t tokens = 4;                   // guesses at a time
+  std::int64_t tokens = 4;                   // most guesses at a time
 };
 
 // An unset field takes the value of the task's config.
