@@ -381,6 +381,7 @@ extern const CommandInfo kGenerateCommand{
         "\n"
         "RUN is the directory of a run (its newest checkpoint), a checkpoint, or a work unit as\n"
         "XID/WID. On a terminal without a prompt, the program reads prompts until Ctrl-D.\n"
+        "\n"
         "With --draft, a smaller model with the same tokenizer guesses the next tokens and the\n"
         "model checks all of them at once (speculative decoding), one text at a time. The text is\n"
         "the one without --draft.\n"
