@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -55,13 +56,30 @@ std::vector<Subject> open_subjects(const Arguments& arguments) {
   return subjects;
 }
 
-std::vector<OpCase> chosen_cases(const Arguments& arguments) {
-  std::vector<OpCase> cases = op_cases();
-  const std::vector<std::string> wanted = arguments.all("op");
+// Each once, in order.
+std::vector<std::string> names_of(const std::vector<OpCase>& cases) {
   std::vector<std::string> names;
   for (const OpCase& op : cases) {
     if (names.empty() || names.back() != op.op) names.emplace_back(op.op);
   }
+  return names;
+}
+
+// In lines of about 80 columns.
+std::string operations_text() {
+  std::string text, line = "Operations:";
+  for (const std::string& name : names_of(op_cases())) {
+    if (line.size() + name.size() > 78) text += std::exchange(line, "") + "\n";
+    line += (line.empty() ? "" : " ") + name + ",";
+  }
+  line.back() = '\n';
+  return text + line;
+}
+
+std::vector<OpCase> chosen_cases(const Arguments& arguments) {
+  std::vector<OpCase> cases = op_cases();
+  const std::vector<std::string> wanted = arguments.all("op");
+  const std::vector<std::string> names = names_of(cases);
   for (const std::string& name : wanted) {
     if (std::ranges::find(names, name) != names.end()) continue;
     throw UsageError("--op: there is no operation '" + name + "'",
@@ -228,6 +246,7 @@ extern const CommandInfo kBenchCommand{
         "counts once. Operands that stay in a cache can exceed the speed of memory.",
     .options = kBenchOptions,
     .operand = Operand::kind_or_key,
+    .more_details = operations_text,
     .run = run_bench,
 };
 

@@ -64,6 +64,12 @@ TEST_CASE("bench prints a row for each pass, with the speed relative to the firs
                              Contains(" kernels\n") && Contains("  rope\n"));
 }
 
+TEST_CASE("the manual page of bench names the operations") {
+  const ShellResult help = trivet::test::trivet("help bench");
+  CHECK(help.exit_code == 0);
+  CHECK_THAT(help.output, Contains("\nOperations: matmul, linear, ") && Contains(", adam\n"));
+}
+
 TEST_CASE("bench refuses what it cannot measure") {
   const auto fails = [](const std::string& words, const std::string& text) {
     const ShellResult result = trivet::test::trivet("bench " + words);
