@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution and the gradient of its filters, image by image, read in place.
+// Convolution and the gradient of its filters, image by image, without a copy of its windows.
 #pragma once
 
 #include "cpu/convolution/input_grad_parts.h"

@@ -238,6 +238,10 @@ class GenerateCommand {
     options_.draft.model = &draft->model();
     options_.draft.generator =
         static_cast<const TextGenerator*>(draft->task().extension(kTaskTextGenerator));
+    if (options_.draft.generator == nullptr) {
+      throw UsageError("the draft's task does not continue texts",
+                       {.hint = "the task is set in " + location.config.string()});
+    }
     options_.draft.tokens =
         option_number(arguments, "draft-tokens", 1, kMostGuesses).value_or(options_.draft.tokens);
     return draft;
@@ -384,7 +388,7 @@ extern const CommandInfo kGenerateCommand{
         "\n"
         "With --draft, a smaller model with the same tokenizer guesses the next tokens and the\n"
         "model checks all of them at once (speculative decoding), one text at a time. The text is\n"
-        "the one without --draft.\n"
+        "the one without --draft. --set changes the config of RUN alone.\n"
         "\n"
         "Options override the config's task.decode. The same seed gives the same text for the\n"
         "same line of a file. Samples of one prompt differ, and so do the texts of equal lines.",

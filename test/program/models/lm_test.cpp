@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "program/models/alphabet.h"
 #include "program/run/run_fixture.h"
 #include "support/shell.h"
 
@@ -16,94 +17,6 @@ using namespace trivet::test;
 using Catch::Contains;
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-
-namespace {
-
-// Text in which two bytes determine the next one.
-std::string alphabet_text() {
-  std::string text;
-  for (int i = 0; i < 400; ++i) text += "abcdefghijklmnopqrstuvwxyz";
-  return text;
-}
-
-// `text` with the folder of the texts instead of "@".
-std::string with_folder(std::string text, const fs::path& folder) {
-  for (std::size_t at; (at = text.find('@')) != std::string::npos;) {
-    text.replace(at, 1, folder.string());
-  }
-  return text;
-}
-
-// A model trained on the alphabet.
-class Alphabet {
- public:
-  Alphabet() {
-    temp_.write("text/alphabet.txt", alphabet_text());
-    temp_.write("lm.toml", with_folder(R"(
-seed = 1
-[task]
-type = "lm/LanguageModeling"
-tokenizer = "tokenizers/Bytes"
-sample_prompts = ["xyz"]
-[task.decode]
-max_decode_steps = 10
-[task.model]
-type = "lm/LanguageModel"
-model_dims = 32
-num_layers = 1
-num_heads = 2
-max_seq_len = 64
-[task.model.block_tpl]
-type = "nn/TransformerBlock"
-attention_tpl = { type = "nn/MultiHeadAttention", use_rotary_position_emb = true }
-[task.train_input]
-type = "data/Text"
-files = ["@/*.txt"]
-part_end = 0.9
-seq_len = 32
-batch_size = 8
-shuffle = true
-[task.eval_input]
-type = "data/Text"
-files = ["@/*.txt"]
-part_begin = 0.9
-seq_len = 32
-batch_size = 8
-[trainer]
-train_steps = 60
-steps_per_loop = 20
-learning_rate = 0.01
-eval_actions = ["lm/NgramBaselines"]
-optimizer = "optim/Adam"
-)",
-                                       temp_ / "text"));
-    result_ = run(temp_ / "lm.toml", workdir(), "runtime.threads=1");
-  }
-
-  const ShellResult& result() const { return result_; }
-  fs::path workdir() const { return temp_ / "run"; }
-  const TempDir& temp() const { return temp_; }
-
-  // Its newest checkpoint.
-  fs::path checkpoint() const { return workdir() / "checkpoints" / "step_00000060"; }
-
-  ShellResult generate(const std::string& words) const {
-    return trivet::test::trivet("generate " + quoted(workdir().string()) + " " + words);
-  }
-
- private:
-  TempDir temp_;
-  ShellResult result_;
-};
-
-std::vector<Json> lines_of(const std::string& text) {
-  std::vector<Json> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(Json::parse(line));
-  return lines;
-}
-
-}  // namespace
 
 TEST_CASE("a language model learns a text and continues it", "[slow]") {
   const Alphabet alphabet;
@@ -135,33 +48,6 @@ TEST_CASE("a language model learns a text and continues it", "[slow]") {
     CHECK(alphabet.generate("ghidef -n 3 -t 0 --set task.decode.repetition_penalty=99").output !=
           "ghidefghi\n");
     CHECK(alphabet.generate("def -n 28 -t 0 --stop ijk").output == "defgh\n");
-  }
-  SECTION("a draft") {
-    const std::string draft = " --draft " + quoted(alphabet.workdir().string());
-    CHECK(alphabet.generate("abc -n 26 -t 0" + draft).output ==
-          alphabet.generate("abc -n 26 -t 0").output);
-    const std::string wild = "q -n 20 --seed 3 -t 3 --top-k 0 --samples 2 --json --logprobs";
-    std::vector<Json> texts =
-        lines_of(alphabet.generate(wild + draft + " --draft-tokens 2").output);
-    REQUIRE(texts.size() == 2);
-    for (Json& text : texts) {
-      CHECK(text.at("guessed") > 0);
-      CHECK(text.at("accepted") <= text.at("guessed"));
-      text.erase("guessed"), text.erase("accepted");
-    }
-    CHECK(texts == lines_of(alphabet.generate(wild).output));
-    const auto fails = [&](const std::string& words, const std::string& why) {
-      const ShellResult result = alphabet.generate("abc " + words);
-      INFO(words << ": " << result.output);
-      CHECK(result.exit_code == 2);
-      CHECK_THAT(result.output, Contains(why));
-    };
-    fails("--draft-tokens 3", "--draft-tokens goes with --draft");
-    fails("--draft-tokens 0" + draft, "--draft-tokens takes a number from 1 to 1024, not '0'");
-    fails("--beams 2" + draft, "--draft does not go with --beams");
-    fails("--set task.decode.beam_size=2" + draft, "a draft guesses for one sequence");
-    fails("--set task.decode.cf_guidance_scale=2" + draft, "does not go with guidance");
-    fails("--draft nowhere", "no");
   }
   SECTION("standard input, a file, JSON") {
     alphabet.temp().write("prompts.txt", "abc\nuvw\n");

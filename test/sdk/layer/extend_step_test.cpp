@@ -49,7 +49,7 @@ class Counts final : public NextToken {
 
 }  // namespace
 
-TEST_CASE("a buffer gives its last positions back, and takes others in their stead") {
+TEST_CASE("a buffer gives its last positions back, and takes others after that") {
   for (const test::NamedBackend& backend : test::named_backends()) {
     const auto device = test::open(backend);
     SequenceBuffer buffer(*device, 2, 4, {});
