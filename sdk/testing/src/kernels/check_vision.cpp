@@ -39,7 +39,7 @@ const VisionCase kConvolutions[] = {
     {2, 9, 8, 32, 32, 3, 3},
     {1, 3, 3, 35, 37, 3, 3},
     {1, 5, 6, 32, 34, 3, 3, 1, 1, 1, 1, 4, 0, 3, 5},
-    {40, 5, 3, 64, 64, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},
+    {100, 3, 3, 64, 64, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},  // several images for each partial sum
     // Strides with other numbers of taps, and with dilations that divide them or not.
     {2, 14, 13, 8, 12, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1},
     {1, 9, 9, 2, 3, 2, 2, 4, 4},
